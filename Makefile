@@ -1,0 +1,38 @@
+# Needs Python 3.11+, make and git. Everything is installed into .venv, nothing elsewhere.
+
+PYTHON ?= python3
+VISITS ?= 2000
+RUNS   ?= 128
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Sojourn needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Installing into .venv ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+run: $(READY)  ## the paper's six policies on its first setting, with the theory beside them
+	@$(BIN)/sojourn simulate A --visits $(VISITS) --runs $(RUNS)
+
+lint: $(READY)  ## style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## lint, then every test and doctest
+	$(BIN)/pytest -q
+	@echo "All checks passed."
+
+clean:  ## remove .venv and everything generated
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

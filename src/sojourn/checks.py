@@ -1,0 +1,67 @@
+"""One sentence for each kind of bad input: the argument, the value, what is allowed."""
+
+from collections.abc import Iterable
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+
+def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = False) -> float:
+    """The value as a float if it is a number in [low, high] (or inside it), else ValueError.
+
+    >>> number("q00", 0.5, 0, 1)
+    0.5
+    >>> number("theta", 1, 0, 1, open_ends=True)
+    Traceback (most recent call last):
+    ValueError: theta = 1 is not allowed: it must be a number strictly between 0 and 1
+    """
+    good = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    if good and (low < value < high if open_ends else low <= value <= high):
+        return float(value)
+    if not isfinite(low):
+        between = "that is finite"
+    elif isfinite(high):
+        between = f"strictly between {low:g} and" if open_ends else f"from {low:g} to"
+        between += f" {high:g}"
+    else:
+        between = f"greater than {low:g}" if open_ends else f"of at least {low:g}"
+    raise ValueError(f"{name} = {value!r} is not allowed: it must be a number {between}")
+
+
+def whole(name: str, value: Any, low: int, high: float = float("inf")) -> int:
+    """The value as an int if it is a whole number in [low, high], else ValueError.
+
+    >>> whole("runs", 0, 1)
+    Traceback (most recent call last):
+    ValueError: runs = 0 is not allowed: it must be a whole number of at least 1
+    """
+    good = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    if good and value == int(value) and low <= value <= high:
+        return int(value)
+    between = f"from {low} to {high:g}" if isfinite(high) else f"of at least {low}"
+    raise ValueError(f"{name} = {value!r} is not allowed: it must be a whole number {between}")
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value if it is True or False, else ValueError.
+
+    >>> flag("by_step", "no")
+    Traceback (most recent call last):
+    ValueError: by_step = 'no' is not allowed: it must be True or False
+    """
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{name} = {value!r} is not allowed: it must be True or False")
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """The value if it is one of the allowed words, else ValueError.
+
+    >>> one_of("axis", "lin", ["linear", "log"])
+    Traceback (most recent call last):
+    ValueError: axis = 'lin' is not allowed: it must be one of linear, log
+    """
+    allowed = list(allowed)
+    if value in allowed:
+        return str(value)
+    raise ValueError(f"{name} = {value!r} is not allowed: it must be one of {', '.join(allowed)}")

@@ -1,0 +1,165 @@
+"""Problem files: a problem as TOML, JSON or a plain dictionary.
+
+The format is the same everywhere and is described in docs/problem-files.md. Every error is one
+sentence that names the key, the value and what is allowed.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import checks
+from .problem import Problem
+from .users import Ema, LogLeave, Start, StaysFirst, TwoState, User
+
+SUFFIXES = (".toml", ".json")
+
+Dict = Mapping[str, Any]
+
+
+def load(path: str | Path) -> Problem:
+    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it."""
+    path = Path(path)
+    try:
+        return from_dict(_read(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def from_dict(data: Dict) -> Problem:
+    """The problem that a dictionary in the format of the files describes.
+
+    >>> q = {"q00": 1, "q01": 0, "q10": 0, "q11": 0}
+    >>> from_dict({"means": [0.9, 0.8], "user": {"model": "two-state", **q}})
+    Problem(means=(0.9, 0.8), user=TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0))
+    >>> from_dict({"means": [0.9, 0.8], "user": {"model": "ema", "theta": 0.5}})
+    Traceback (most recent call last):
+    ValueError: user.c6 is missing: an ema user has model, theta, c6, start, stays_first
+    """
+    _check_keys("", _table("a problem", data), required=("means", "user"), whose="a problem")
+    user = _table("user", data["user"])
+    means = data["means"]
+    if not isinstance(means, Sequence) or isinstance(means, str):
+        raise ValueError(f"means = {means!r} is not allowed: it must be a list of numbers")
+    return Problem(means, _user(user))
+
+
+def to_dict(problem: Problem) -> dict[str, Any]:
+    """The dictionary that `from_dict` turns back into this problem.
+
+    >>> to_dict(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=100))))["user"]
+    {'model': 'ema', 'theta': 0.5, 'c6': 100, 'start': 1.0, 'stays_first': False}
+    """
+    user = problem.user
+    stays_first = isinstance(user, StaysFirst)
+    model = user.user if isinstance(user, StaysFirst) else user
+    described = {
+        **_describe(model),
+        "start": _describe_start(model.start),
+        "stays_first": stays_first,
+    }
+    return {"means": list(problem.means), "user": described}
+
+
+def _read(path: Path) -> Any:
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"a problem file must end in {' or '.join(SUFFIXES)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
+    except UnicodeDecodeError:
+        raise ValueError("cannot be read (it is not UTF-8 text)") from None
+    try:
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not valid {path.suffix[1:].upper()}: {error}") from None
+
+
+OPTIONAL = ("start", "stays_first")
+
+MODELS: dict[str, tuple[tuple[str, ...], Callable[[Dict, Start], User]]] = {
+    "two-state": (
+        ("q00", "q01", "q10", "q11"),
+        lambda d, start: TwoState(d["q00"], d["q01"], d["q10"], d["q11"], start=start),
+    ),
+    "ema": (
+        ("theta", "c6"),
+        lambda d, start: Ema(d["theta"], LogLeave(d["c6"]), start=start),
+    ),
+}
+"""The user models a file can name: the keys that each needs, and how to make one."""
+
+
+def _user(data: Dict) -> User:
+    if "model" not in data:
+        raise ValueError(f"user.model is missing: it must be one of {', '.join(MODELS)}")
+    model = checks.one_of("user.model", data["model"], MODELS)
+    needed, make = MODELS[model]
+    a_user = f"{'an' if model[0] in 'aeiou' else 'a'} {model} user"
+    _check_keys("user.", data, required=("model", *needed), optional=OPTIONAL, whose=a_user)
+    stays_first = data.get("stays_first", False)
+    if not isinstance(stays_first, bool):
+        raise ValueError(
+            f"user.stays_first = {stays_first!r} is not allowed: it must be true or false"
+        )
+    user = make(data, _start(data.get("start", 1)))
+    return StaysFirst(user) if stays_first else user
+
+
+def _start(value: Any) -> Start:
+    if not isinstance(value, list | tuple):
+        return Start.of(value)
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
+        raise ValueError(
+            f"user.start = {value!r} is not allowed: "
+            "it must be a state or a list of pairs [state, probability]"
+        )
+    states = [state for state, _ in value]
+    if any(states.count(state) > 1 for state in states):
+        raise ValueError(f"user.start = {value!r} is not allowed: it lists a state twice")
+    for state in states:
+        checks.number("user.start", state, 0, 1)
+    return Start.of(dict(value))
+
+
+def _describe(user: User) -> dict[str, Any]:
+    if isinstance(user, TwoState):
+        q = {"q00": user.q00, "q01": user.q01, "q10": user.q10, "q11": user.q11}
+        return {"model": "two-state", **q}
+    if isinstance(user, Ema) and isinstance(user.leave, LogLeave):
+        return {"model": "ema", "theta": user.theta, "c6": user.leave.c6}
+    raise ValueError(
+        f"user = {user!r} has no problem file: only TwoState, and Ema with LogLeave, can be saved"
+    )
+
+
+def _describe_start(start: Start) -> float | list[list[float]]:
+    if len(start.states) == 1:
+        return start.states[0]
+    return [[s, p] for s, p in zip(start.states, start.chances, strict=True)]
+
+
+def _table(name: str, value: Any) -> Dict:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a table of keys and values, not {value!r}")
+    return value
+
+
+def _check_keys(
+    prefix: str,
+    data: Dict,
+    *,
+    required: tuple[str, ...],
+    optional: tuple[str, ...] = (),
+    whose: str,
+) -> None:
+    known = (*required, *optional)
+    for key in data:
+        if key not in known:
+            raise ValueError(f"{prefix}{key} is not known: {whose} has {', '.join(known)}")
+    for key in required:
+        if key not in data:
+            raise ValueError(f"{prefix}{key} is missing: {whose} has {', '.join(known)}")

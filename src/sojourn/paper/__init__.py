@@ -1,0 +1,5 @@
+"""The paper, as data."""
+
+from .settings import SETTINGS
+
+__all__ = ["SETTINGS"]

@@ -1,0 +1,196 @@
+"""Index policies: an explorer (which bound) times an optimism (how far up or down).
+
+After every arm was played once, the arm of greatest index is played. With N pulls of an arm at
+empirical mean m, time t = 1 + all pulls so far, and optimism x, the index is
+
+    Hoeffding:  m + x sqrt((log t + c log log t) / (2 N))
+    KL:         max{p : N kl(m, p) <=  x log t + c log log t}   if x > 0,
+                min{p : N kl(m, p) <= -x log t + c log log t}   otherwise.
+
+The paper's theorems take c = 4, its simulations c = 0, which is the default.
+"""
+
+from dataclasses import dataclass, field
+from math import inf, log, sqrt
+from typing import TYPE_CHECKING
+
+from .. import checks
+from ..jit import jitable
+from ..kl import kl_lower, kl_upper
+from ..rng import Stream, uniform
+from .base import Counts, Policy
+from .optimism import Always, Linear, Never, TopBin, TwoLevel
+
+
+@jitable
+def log_log(t: float) -> float:
+    """log log t, and 0 for t < e, where it would be negative."""
+    return log(max(log(t), 1.0))
+
+
+@dataclass(frozen=True)
+class Index(Policy):
+    """Plays the arm of greatest index; explorers give the index, optimisms its argument.
+
+    Arms never played come first, in their order (Algorithm 1); with `introduce_in_any_state`
+    False, only in states of positive optimism, and elsewhere the best of the arms already
+    played. Ties are broken at random, or in favour of the first arm with `random_ties` False.
+    """
+
+    c: float = 0.0
+    random_ties: bool = field(default=True, kw_only=True)
+    introduce_in_any_state: bool = field(default=True, kw_only=True)
+
+    if TYPE_CHECKING:
+
+        def index(
+            self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
+        ) -> float: ...
+        def optimism(self, state: float) -> float: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "c", checks.number("c", self.c, 0, inf))
+        for name in ("random_ties", "introduce_in_any_state"):
+            checks.flag(name, getattr(self, name))
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        """The arm to play now."""
+        optimism = self.optimism(state)
+        t = memory.clock[0] + 1.0
+        log_t, extra = log(t), self.c * log_log(t)
+        introduce = self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0
+        best, top, ties = 0, -inf, 0
+        for arm in range(memory.pulls.size):
+            pulls = memory.pulls[arm]
+            if pulls > 0.0:
+                value = self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
+            elif introduce:
+                return arm
+            else:
+                value = -inf
+            if value > top:
+                best, top, ties = arm, value, 1
+            elif value == top:
+                ties += 1
+        if ties == 1 or not self.random_ties:
+            return best
+        # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
+        skip = int(uniform(rng) * ties)
+        for arm in range(best, memory.pulls.size):
+            pulls = memory.pulls[arm]
+            if pulls > 0.0:
+                value = self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
+                if value == top:
+                    if skip == 0:
+                        return arm
+                    skip -= 1
+        return best
+
+
+@dataclass(frozen=True)
+class Hoeffding(Index):
+    """Confidence bounds from Hoeffding's inequality."""
+
+    def index(
+        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
+    ) -> float:
+        """m + x sqrt((log t + c log log t) / (2 N))."""
+        return mean + optimism * sqrt((log_t + extra) / (2.0 * pulls))
+
+
+@dataclass(frozen=True)
+class KL(Index):
+    """Confidence bounds from the Kullback-Leibler divergence."""
+
+    def index(
+        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
+    ) -> float:
+        """The p above (x > 0) or below with N kl(m, p) = |x| log t + c log log t."""
+        budget = (abs(optimism) * log_t + extra) / pulls
+        return kl_upper(mean, budget) if optimism > 0.0 else kl_lower(mean, budget)
+
+
+@dataclass(frozen=True)
+class UCB(Hoeffding, Always):
+    """Upper confidence bounds whatever the state: m + sqrt((log t + c log log t) / (2 N)).
+
+    >>> UCB()
+    UCB(c=0.0, random_ties=True, introduce_in_any_state=True)
+    """
+
+
+@dataclass(frozen=True)
+class KLUCB(KL, Always):
+    """KL upper confidence bounds whatever the state.
+
+    >>> round(KLUCB().index(0.8, 100, log(1000), 0, 1), 12)
+    0.918524520354
+    """
+
+
+@dataclass(frozen=True)
+class ULCB(Hoeffding, TwoLevel):
+    """The paper's ULCB (Algorithm 1): upper bounds in state 1, lower bounds in state 0.
+
+    `c1` and `c0` scale the width in the two states: m + c_s sqrt((log t + c log log t) / (2 N)).
+
+    >>> ULCB().opposite().optimism(0.0)
+    1.0
+    """
+
+
+@dataclass(frozen=True)
+class KLULCB(KL, TwoLevel):
+    """The paper's KL-ULCB; signs of `c0`, `c1` say lower or upper bound (the paper: min or max).
+
+    ``KLULCB().opposite()`` is the paper's algorithm for the opposite case.
+
+    >>> KLULCB().optimism(1.0), KLULCB().optimism(0.0)
+    (1.0, -1.0)
+    """
+
+
+@dataclass(frozen=True)
+class DiscULCB(Hoeffding, TopBin):
+    """DISC-ULCB: ULCB that takes the top one of `n` bins of the state for 1, the rest for 0.
+
+    >>> DiscULCB(n=4).optimism(0.75), DiscULCB(n=4).optimism(0.74)
+    (1.0, -1.0)
+    """
+
+
+@dataclass(frozen=True)
+class DiscKLULCB(KL, TopBin):
+    """DISC-KL-ULCB: KL-ULCB that takes the top one of `n` bins of the state for 1.
+
+    >>> DiscKLULCB().n
+    4
+    """
+
+
+@dataclass(frozen=True)
+class ContULCB(Hoeffding, Linear):
+    """CONT-ULCB (Algorithm 3): m + (2 s - 1) sqrt((log t + c log log t) / (2 N)).
+
+    >>> ContULCB().optimism(0.75)
+    0.5
+    """
+
+
+@dataclass(frozen=True)
+class ContKLULCB(KL, Linear):
+    """CONT-KL-ULCB: the KL bound with |2 s - 1| log t, upper for s > 1/2, lower otherwise.
+
+    >>> ContKLULCB().optimism(0.25)
+    -0.5
+    """
+
+
+@dataclass(frozen=True)
+class Greedy(Hoeffding, Never):
+    """The arm of greatest empirical mean: optimism 0.
+
+    >>> Greedy().index(0.8, 100, 5.0, 0.0, 0.0)
+    0.8
+    """

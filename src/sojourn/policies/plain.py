@@ -1,0 +1,50 @@
+"""Yardsticks that learn nothing."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .. import checks
+from ..problem import Problem
+from ..rng import Stream, uniform
+from .base import Counts, Policy
+
+
+@dataclass(frozen=True)
+class Uniform(Policy):
+    """Any arm, with equal chance.
+
+    >>> Uniform()
+    Uniform()
+    """
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        """An arm at random."""
+        return int(uniform(rng) * memory.pulls.size)
+
+
+@dataclass(frozen=True)
+class FixedArm(Policy):
+    """Always the same arm; `for_problem` takes the best one (the paper's genie).
+
+    >>> from sojourn import Problem, TwoState
+    >>> FixedArm.for_problem(Problem([0.1, 0.3], TwoState(0.5, 0.2, 0.2, 0.1)))
+    FixedArm(arm=1)
+    """
+
+    arm: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arm", checks.whole("arm", self.arm, 0))
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        """The one arm."""
+        return int(self.arm)
+
+    def check_arms(self, arms: int) -> None:
+        """The arm must be there."""
+        checks.whole("arm", self.arm, 0, arms - 1)
+
+    @classmethod
+    def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
+        """The genie: the arm of highest mean."""
+        return cls(**{"arm": problem.best_arm, **parameters})

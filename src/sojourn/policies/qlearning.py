@@ -1,0 +1,157 @@
+"""The paper's reinforcement-learning baselines: tabular Q-learning on (state, arm).
+
+States are binned: `bins` = 2 tells the paper's two states apart. A visit is undiscounted and its
+end is worth 0.
+"""
+
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..jit import jitable
+from ..problem import Problem
+from ..rng import Stream, uniform
+from .base import Policy
+
+Array = NDArray[np.float64]
+
+
+class QTable(NamedTuple):
+    """Values and visit counts by (stage, bin, arm), and the step of the visit, from 0."""
+
+    q: Array
+    visits: Array
+    step: Array
+
+
+@jitable
+def bin_of(state: float, bins: int) -> int:
+    """The bin of [0, 1] cut into equal parts that holds the state."""
+    return min(int(state * bins), bins - 1)
+
+
+@jitable
+def greatest(row: Array, rng: Stream) -> int:
+    """The index of the greatest entry, ties broken at random."""
+    top = row.max()
+    ties = 0
+    for value in row:
+        ties += value == top
+    skip = int(uniform(rng) * ties) if ties > 1 else 0
+    for arm in range(row.size):
+        if row[arm] == top:
+            if skip == 0:
+                return arm
+            skip -= 1
+    return 0
+
+
+@dataclass(frozen=True)
+class QLearning(Policy):
+    """Q-learning with epsilon-greedy exploration and learning rate 1 / N(s, a).
+
+    Q(s, a) += (r + max_b Q(s', b) - Q(s, a)) / N(s, a), from Q = 0.
+
+    >>> QLearning()
+    QLearning(epsilon=0.1, bins=2)
+    """
+
+    epsilon: float = 0.1
+    bins: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
+        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 1))
+
+    def memory(self, arms: int) -> QTable:
+        """Q and N, all zero."""
+        bins = int(self.bins)
+        return QTable(np.zeros((1, bins, arms)), np.zeros((1, bins, arms)), np.zeros(1))
+
+    def choose(self, memory: QTable, state: float, rng: Stream) -> int:
+        """Any arm with chance epsilon, else the one of greatest Q."""
+        row = memory.q[0, bin_of(state, int(self.bins))]
+        if uniform(rng) < self.epsilon:
+            return int(uniform(rng) * row.size)
+        return greatest(row, rng)
+
+    def update(
+        self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """One step of Q-learning."""
+        bins = int(self.bins)
+        s, onward = bin_of(state, bins), bin_of(next_state, bins)
+        to_come = 0.0 if left else memory.q[0, onward].max()
+        memory.visits[0, s, arm] += 1.0
+        rate = 1.0 / memory.visits[0, s, arm]
+        memory.q[0, s, arm] += rate * (reward + to_come - memory.q[0, s, arm])
+
+
+@dataclass(frozen=True)
+class UCBQLearning(Policy):
+    """Q-learning with a UCB bonus (UCB-Hoeffding), as set by the paper.
+
+    From Q = H, with n = N(s, a), V(s) = min(H, max_b Q(s, b)) and
+    iota = log(bins * arms * visits * H / p),
+
+        Q(s, a) <- (1 - w) Q(s, a) + w (r + V(s') + c sqrt(H^3 iota / n)),  w = (H + 1) / (H + n).
+
+    The paper sets c = 4, `visits` = 1000 and H to the expected length of a visit under the best
+    arm, which `for_problem` computes. It does not give p, nor say whether Q depends on the step
+    of the visit; here by default it does not, `by_step` makes it so for the first H steps.
+
+    >>> UCBQLearning(H=110)
+    UCBQLearning(H=110.0, c=4.0, visits=1000, p=0.05, bins=2, by_step=False)
+    """
+
+    H: float
+    c: float = 4.0
+    visits: int = 1000
+    p: float = 0.05
+    bins: int = 2
+    by_step: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "H", checks.number("H", self.H, 1, inf))
+        object.__setattr__(self, "c", checks.number("c", self.c, 0, inf))
+        object.__setattr__(self, "p", checks.number("p", self.p, 0, 1, open_ends=True))
+        checks.flag("by_step", self.by_step)
+        for name in ("visits", "bins"):
+            object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1))
+
+    @classmethod
+    def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
+        """With H the expected length of a visit under the best rule."""
+        return cls(**{"H": problem.length.mean, **parameters})
+
+    def memory(self, arms: int) -> QTable:
+        """Q at its greatest, nothing visited."""
+        shape = (int(self.H) + 1 if self.by_step else 1, int(self.bins), arms)
+        return QTable(np.full(shape, self.H), np.zeros(shape), np.zeros(1))
+
+    def stage(self, memory: QTable, ahead: int) -> int:
+        """The part of the table for the current step of the visit, or one `ahead` of it."""
+        return min(int(memory.step[0]) + ahead, len(memory.q) - 1)
+
+    def choose(self, memory: QTable, state: float, rng: Stream) -> int:
+        """The arm of greatest Q."""
+        return greatest(memory.q[self.stage(memory, 0), bin_of(state, int(self.bins))], rng)
+
+    def update(
+        self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """One step of UCB-Hoeffding."""
+        bins, h = int(self.bins), self.stage(memory, 0)
+        s, onward = bin_of(state, bins), bin_of(next_state, bins)
+        to_come = 0.0 if left else min(self.H, memory.q[self.stage(memory, 1), onward].max())
+        memory.visits[h, s, arm] += 1.0
+        n = memory.visits[h, s, arm]
+        iota = log(bins * memory.q.shape[2] * self.visits * self.H / self.p)
+        bonus = self.c * sqrt(self.H**3 * iota / n)
+        w = (self.H + 1.0) / (self.H + n)
+        memory.q[h, s, arm] += w * (reward + to_come + bonus - memory.q[h, s, arm])
+        memory.step[0] = 0.0 if left else memory.step[0] + 1.0

@@ -1,0 +1,67 @@
+"""Counter-based random numbers: a draw is a function of (seed, run, who draws, how many before).
+
+The generator is SplitMix64: the n-th draw of a stream is `mix(key + n * GOLDEN)`. A run owns
+three kinds of streams, so that what one party draws never shifts what another one sees:
+
+* one stream per arm: its n-th draw decides the n-th reward of that arm and whether the user
+  leaves after it, whichever policy plays it and whenever (common random numbers);
+* one for the state in which each visit starts;
+* one for the policy's own coin flips, a one-word array that `uniform` advances.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .jit import primitive
+
+Stream = NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+M1 = np.uint64(0xBF58476D1CE4E5B9)
+M2 = np.uint64(0x94D049BB133111EB)
+S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+UNIT = 2.0**-53
+
+POLICY = np.uint64(0)
+STARTS = np.uint64(1)
+FIRST_ARM = np.uint64(2)
+
+
+@primitive
+def mix(z: np.uint64) -> np.uint64:
+    """Scramble a 64-bit counter into 64 random bits (SplitMix64's finaliser)."""
+    z = (z ^ (z >> S30)) * M1
+    z = (z ^ (z >> S27)) * M2
+    return z ^ (z >> S31)
+
+
+@primitive
+def stream_key(seed: int, run: int, owner: np.uint64) -> np.uint64:
+    """The counter at which the stream of `owner` in one run begins."""
+    return mix(mix(mix(np.uint64(seed) + GOLDEN) ^ (np.uint64(run) + GOLDEN)) + owner * GOLDEN)
+
+
+@primitive
+def draw(key: np.uint64, n: int) -> float:
+    """The n-th uniform in [0, 1) of a stream, for n = 1, 2, ..."""
+    return float(mix(np.uint64(key) + np.uint64(n) * GOLDEN) >> S11) * UNIT
+
+
+@primitive
+def policy_stream(seed: int, run: int) -> Stream:
+    """The policy's own stream in one run.
+
+    >>> rng = policy_stream(7, 0)
+    >>> round(uniform(rng), 6), round(uniform(rng), 6)
+    (0.028143, 0.120675)
+    """
+    rng = np.empty(1, np.uint64)
+    rng[0] = stream_key(seed, run, POLICY)
+    return rng
+
+
+@primitive
+def uniform(rng: Stream) -> float:
+    """The next uniform in [0, 1); advances the stream by one."""
+    rng[0] += GOLDEN
+    return float(mix(rng[0]) >> S11) * UNIT

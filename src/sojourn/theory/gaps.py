@@ -1,0 +1,155 @@
+"""Which state makes a wrong pull dear: mistake costs, cases, and the conditions on gaps.
+
+gap(s, a) = (best mean - mean of a) D(s), so whatever the paper asks of the gaps of every arm is a
+question about the mistake cost D alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import checks
+from ..problem import Problem
+from ..users import Ema, LogLeave
+from .model import DoesNotApply, all_costs, entered_states, grid, tolerance, two_state
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An inequality between `left` and `right`, and whether it holds.
+
+    `reason` says what stands in the way: why there is nothing to compare, or where it fails.
+    """
+
+    name: str
+    left: float | None
+    right: float | None
+    holds: bool
+    reason: str | None = None
+
+
+def mistake_costs(problem: Problem) -> dict[int, float]:
+    """D(s) for each of finitely many states.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> {s: round(d, 9) for s, d in mistake_costs(SETTINGS["A"]).items()}
+    {0: 100.0, 1: 10.0}
+    """
+    if problem.user.states is None:
+        raise DoesNotApply(
+            "a table of mistake costs does not apply, because this user has infinitely many "
+            "states: use problem.mistake_cost(state)"
+        )
+    return {s: problem.mistake_cost(s) for s in range(problem.user.states)}
+
+
+def case(problem: Problem) -> str:
+    """How the mistake cost D moves with the state, in one word.
+
+    * "normal": a wrong pull costs less in better states (D falls; Theorems 1 to 4);
+    * "opposite": it costs more there (D rises; Theorems 5 to 7);
+    * "neutral": it costs the same everywhere;
+    * "improper": somewhere D < 0, so that the best arm is *not* the one to play there;
+    * "mixed": with more than two states, D both rises and falls. The paper has no name for
+      this case, nor a theorem.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> [case(SETTINGS[name]) for name in ("A", "ema-100", "opposite")]
+    ['normal', 'normal', 'opposite']
+    """
+    entered = [problem.mistake_cost(s) for s in entered_states(problem)]
+    every = all_costs(problem)
+    small = tolerance(problem, every)
+    if min(every) < -small:
+        return "improper"
+    if max(entered) - min(entered) <= small:
+        return "neutral"
+    if _largest_rise(entered)[0] <= small:
+        return "normal"
+    return "opposite" if _largest_rise([-d for d in entered])[0] <= small else "mixed"
+
+
+def gap_condition(problem: Problem) -> Condition:
+    """The paper's condition on the gaps, V*(0) - Q*(0, a) >= V*(1) - Q*(1, a) for every arm.
+
+    It is the same for all arms: D(0) >= D(1). Theorems 1 to 3 need it; where it fails, Theorems
+    5 to 7 take over. For a user with states in [0, 1] see `monotone_gap`.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> condition = gap_condition(SETTINGS["A"])
+    >>> round(condition.left, 9), round(condition.right, 9), condition.holds
+    (100.0, 10.0, True)
+    """
+    if two_state(problem) is None:
+        return monotone_gap(problem)
+    at_0, at_1 = mistake_costs(problem).values()
+    holds = at_0 >= at_1 - tolerance(problem, [at_0, at_1])
+    reason = None if holds else "a wrong pull costs less in state 0 than in state 1"
+    return Condition("D(0) >= D(1)", at_0, at_1, holds, reason)
+
+
+def monotone_gap(problem: Problem, points: int = 1001) -> Condition:
+    """Whether the gap never grows with the state, as Theorem 4 assumes.
+
+    Looks at `points` even points of [0, 1] and at a geometric grid near 0. `left` is the largest
+    rise D(s1) - D(s2) over s1 > s2 (0 if there is none), `right` what rounding may explain.
+
+    >>> from sojourn import Ema, LogLeave
+    >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=5)))).holds
+    True
+    >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1)))).reason
+    'D rises by 2.98083 from s = 0 to s = 1'
+    """
+    states = entered_states(problem, checks.whole("points", points, 2))
+    costs = [problem.mistake_cost(s) for s in states]
+    rise, low, high = _largest_rise(costs)
+    small = tolerance(problem, costs)
+    holds = rise <= small
+    where = f"from s = {states[low]:g} to s = {states[high]:g}"
+    reason = None if holds else f"D rises by {rise:.6g} {where}"
+    return Condition("largest rise of D(s) <= rounding", rise, small, holds, reason)
+
+
+def _largest_rise(costs: Sequence[float]) -> tuple[float, int, int]:
+    """max costs[j] - costs[i] over i <= j, with i and j."""
+    lowest, best = 0, (0.0, 0, 0)
+    for j, cost in enumerate(costs):
+        if cost < costs[lowest]:
+            lowest = j
+        best = max(best, (cost - costs[lowest], lowest, j), key=lambda found: found[0])
+    return best
+
+
+@dataclass(frozen=True)
+class Conjecture:
+    """What was found for one c6: the largest rise of D, and between which two states."""
+
+    c6: float
+    rise: float
+    low: float
+    high: float
+    holds: bool
+
+
+def conjecture(
+    c6s: Sequence[float] = (5, 6, 8, 10, 20, 50, 100, 1000, 1e4, 1e6),
+    mean: float = 0.9,
+    theta: float = 0.5,
+    points: int = 1001,
+) -> tuple[Conjecture, ...]:
+    """Scan the paper's conjecture that for its leave curve the gap never grows if c6 >= 5.
+
+    A row for each c6, which may also be below 5. `mean` is that of the best arm. The paper has
+    mean 0.9 and theta 0.5 in mind: there the scan finds it true from c6 = 4.796 on. It is not
+    true of every theta: with theta 0.3 it fails at c6 = 50, with theta 0.1 even at 1e6.
+
+    >>> [(row.c6, row.holds, round(row.rise, 4)) for row in conjecture([1, 4.5, 5, 1000])]
+    [(1, False, 2.9808), (4.5, False, 0.0067), (5, True, 0.0), (1000, True, 0.0)]
+    """
+    states, rows = grid(points), []
+    for c6 in c6s:
+        problem = Problem([mean, mean / 2.0], Ema(theta=theta, leave=LogLeave(c6=c6)))
+        costs = [problem.mistake_cost(s) for s in states]
+        rise, low, high = _largest_rise(costs)
+        holds = rise <= tolerance(problem, costs)
+        rows.append(Conjecture(c6, rise, states[low], states[high], holds))
+    return tuple(rows)

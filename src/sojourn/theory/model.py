@@ -1,0 +1,69 @@
+"""What the rest of the theory asks of a problem: its kind of user, and D over the states."""
+
+import numpy as np
+
+from ..problem import Problem
+from ..users import Ema, StaysFirst, TwoState, User
+
+
+class DoesNotApply(ValueError):
+    """A result of the paper was asked for where its assumptions fail."""
+
+
+def inner(problem: Problem) -> User:
+    """The user model without the wrapper for the first step."""
+    user = problem.user
+    return user.user if isinstance(user, StaysFirst) else user
+
+
+def two_state(problem: Problem) -> TwoState | None:
+    """The paper's basic user, if that is who is served."""
+    user = inner(problem)
+    return user if isinstance(user, TwoState) else None
+
+
+def moving_average(problem: Problem) -> Ema | None:
+    """The paper's general user, if that is who is served."""
+    user = inner(problem)
+    return user if isinstance(user, Ema) else None
+
+
+def grid(points: int = 1001) -> list[float]:
+    """`points` evenly spaced states from 0 to 1, and 20 per decade from 1e-12 to 1e-2.
+
+    Leave curves like the paper's are steep near 0, where an even grid sees nothing.
+    """
+    near_zero = np.geomspace(1e-12, 1e-2, 201)
+    states = np.unique(np.concatenate([np.linspace(0.0, 1.0, points), near_zero]))
+    return [float(s) for s in states]
+
+
+def entered_states(problem: Problem, points: int = 1001) -> list[float]:
+    """All states that steps lead to, in ascending order, or the `grid` if they fill [0, 1]."""
+    count = problem.user.states
+    return grid(points) if count is None else [float(s) for s in range(count)]
+
+
+def first_step_costs(problem: Problem) -> list[tuple[float, float]]:
+    """(experience, D) of the states that only a first step can be in (`StaysFirst`)."""
+    if not isinstance(problem.user, StaysFirst):
+        return []
+    firsts = sorted(set(problem.values.first_states), reverse=True)
+    return [(problem.user.experience(s), problem.mistake_cost(s)) for s in firsts]
+
+
+def all_costs(problem: Problem) -> list[float]:
+    """D in every state, those of the first step included."""
+    entered = [problem.mistake_cost(s) for s in entered_states(problem)]
+    return entered + [cost for _, cost in first_step_costs(problem)]
+
+
+def tolerance(problem: Problem, costs: list[float]) -> float:
+    """Differences between mistake costs up to this size are rounding.
+
+    D is a difference of values, so that their error counts in full, but no more than 1e-8 of it:
+    where lengths jump (the optimum changes arms) `Values.error` is theirs, and V far better known.
+    """
+    largest_value = max(problem.value(s) for s in (0.0, 1.0))
+    error = min(problem.values.error, 1e-8) + 1e-13
+    return 1e-9 * max(map(abs, costs)) + error * largest_value

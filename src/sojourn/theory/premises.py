@@ -1,0 +1,170 @@
+"""The paper's assumptions, checked one by one."""
+
+import warnings
+from dataclasses import dataclass
+
+from .. import checks
+from ..problem import Problem
+from ..users import Ema, TwoState
+from .gaps import Condition, monotone_gap
+from .model import all_costs, grid, moving_average, tolerance, two_state
+
+POSITIVE = "q > 0 everywhere"
+"""The one assumption that no theorem here insists on: the proofs use it only to make sure that
+visits end, and `Problem` has made sure of that."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One assumption: its name, whether it holds, and the numbers that decide it."""
+
+    name: str
+    holds: bool
+    detail: str
+
+
+class AssumptionWarning(UserWarning):
+    """The problem is outside what the paper proves."""
+
+
+def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
+    """What the theorems assume: Assumption 1 (two states) or 2 (moving averages), and the rest.
+
+    `n` is the number of bins of the DISC policies (Theorem 4). What concerns all states of
+    [0, 1] is checked on 1001 even points and, near 0, on 20 points per decade from 1e-12.
+
+    The paper's own leave curve has q(1) = 0 against "q > 0" in its Assumption 2. This is a check
+    of its own (`POSITIVE`), and Theorem 4 is given without it: positivity serves the proofs only
+    by making visits end.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> all(check.holds for check in assumptions(SETTINGS["A"]))
+    True
+    >>> [check.detail for check in assumptions(SETTINGS["ema-100"]) if not check.holds]
+    ['q(s) > 0 except at s = 1; visits end all the same, which is all the proofs need']
+    """
+    n = checks.whole("n", n, 2)
+    if two := two_state(problem):
+        own = [*_assumption_1(problem, two), _less_than_one("q01", two), _less_than_one("q11", two)]
+    elif ema := moving_average(problem):
+        own = [*_assumption_2(ema), _stays_in_top_bin(ema, n), _gap_falls(problem)]
+    else:
+        kind = type(problem.user).__name__
+        own = [Check("two states or a moving average", False, f"the paper has no {kind}")]
+    return (*own, *_in_any_model(problem))
+
+
+def warn_about(problem: Problem) -> None:
+    """Issue one `AssumptionWarning` that names what fails, or none if all assumptions hold.
+
+    >>> from sojourn import TwoState
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_about(Problem([0.9, 0.8], TwoState(q00=0.5, q01=0.1, q10=0.6, q11=0.1)))
+    >>> print(caught[0].message)
+    outside the paper's assumptions: q00 >= q10 fails (q00 = 0.5, q10 = 0.6)
+    """
+    failing = [f"{c.name} fails ({c.detail})" for c in assumptions(problem) if not c.holds]
+    if failing:
+        message = f"outside the paper's assumptions: {'; '.join(failing)}"
+        warnings.warn(message, AssumptionWarning, stacklevel=3)
+
+
+def sufficient_condition(problem: Problem) -> Condition:
+    """Lemma 2: a condition on the leave probabilities alone that implies `gap_condition`.
+
+    (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given
+    Assumption 1, a positive best mean, q11 < 1 and q10 != q00.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> condition = sufficient_condition(SETTINGS["B"])
+    >>> round(condition.left, 6), round(condition.right, 6), condition.holds
+    (0.166667, 0.25, True)
+    """
+    name = "(q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10))"
+    user = two_state(problem)
+    if user is None:
+        why = "it is about users with two states"
+    elif failing := [c for c in _assumption_1(problem, user) if not c.holds]:
+        why = f"Assumption 1 fails ({failing[0].name}: {failing[0].detail})"
+    elif max(problem.means) == 0.0:
+        why = "the best mean is 0"
+    elif user.q11 == 1.0:
+        why = "q11 = 1"
+    elif user.q00 == user.q10:
+        why = f"q10 = q00 = {user.q00:g}"
+    else:
+        left, right = _lemma_2(user)
+        return Condition(name, left, right, left <= right)
+    return Condition(name, None, None, False, f"does not apply, because {why}")
+
+
+def _lemma_2(q: TwoState) -> tuple[float, float]:
+    left = (q.q01 - q.q11) / (q.q00 - q.q10)
+    right = min((1.0 - q.q01) / (1.0 - q.q11), (1.0 - q.q00) / (1.0 - q.q10))
+    return left, right
+
+
+def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
+    """q(i, j) >= q(i', j') if i + j < i' + j', q(0, 0) > 0, and the best mean below 1."""
+    pairs = [("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11")]
+    found = []
+    for worse, better in pairs:
+        high, low = getattr(user, f"q{worse}"), getattr(user, f"q{better}")
+        detail = f"q{worse} = {high:g}, q{better} = {low:g}"
+        found.append(Check(f"q{worse} >= q{better}", high >= low, detail))
+    best = max(problem.means)
+    return [
+        *found,
+        Check("q00 > 0", user.q00 > 0.0, f"q00 = {user.q00:g}"),
+        Check("best mean < 1", best < 1.0, f"best mean {best:g}"),
+    ]
+
+
+def _assumption_2(user: Ema) -> list[Check]:
+    states = grid()
+    q = [float(user.leave.probability(s)) for s in states]
+    zeros = [s for s, p in zip(states, q, strict=True) if p <= 0.0]
+    if not zeros:
+        positive = f"smallest q(s) = {min(q):.3g}"
+    elif zeros == [1.0]:
+        positive = "q(s) > 0 except at s = 1; visits end all the same, which is all the proofs need"
+    else:
+        positive = f"q(s) = 0 from s = {zeros[0]:g} to s = {zeros[-1]:g}, but visits end"
+    rise, at = max((q[i + 1] - q[i], i) for i in range(len(q) - 1))
+    falls = rise <= 1e-12
+    rises = f"q({states[at]:g}) = {q[at]:.6g} < q({states[at + 1]:g}) = {q[at + 1]:.6g}"
+    return [
+        Check(POSITIVE, not zeros, positive),
+        Check("q nonincreasing", falls, f"on {len(q)} points of [0, 1]" if falls else rises),
+    ]
+
+
+def _less_than_one(name: str, user: TwoState) -> Check:
+    q = getattr(user, name)
+    return Check(f"{name} < 1", q < 1.0, f"{name} = {q:g}")
+
+
+def _stays_in_top_bin(user: Ema, n: int) -> Check:
+    bottom = (n - 1) / n
+    top = [bottom, *(s for s in grid() if s > bottom)]
+    worst = max(float(user.leave.probability(s)) for s in top)
+    return Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}")
+
+
+def _gap_falls(problem: Problem) -> Check:
+    found = monotone_gap(problem)
+    return Check("gap nonincreasing", found.holds, found.reason or "D(s) never rises with s")
+
+
+def _in_any_model(problem: Problem) -> list[Check]:
+    means = sorted(problem.means, reverse=True)
+    costs = all_costs(problem)
+    dear = min(costs)
+    optimal = dear >= -tolerance(problem, costs)
+    return [
+        Check("every visit ends", True, f"after {problem.length.mean:.6g} steps on average"),
+        Check("one best arm", means[0] > means[1], f"best means {means[0]:g} and {means[1]:g}"),
+        Check("all means > 0", means[-1] > 0.0, f"smallest mean {means[-1]:g}"),
+        Check("best arm optimal in every state", optimal, f"smallest D(s) = {dear:.6g}"),
+    ]

@@ -1,0 +1,158 @@
+"""All that the theory says about one problem, as text for people and a dictionary for machines."""
+
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from ..problem import Problem
+from ..values import Moments
+from .gaps import Condition, case, gap_condition
+from .model import first_step_costs
+from .premises import Check, assumptions, sufficient_condition
+from .slopes import Bound, bounds
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known about a problem; print it, or take `to_dict()` for JSON."""
+
+    problem: Problem
+    case: str
+    values: dict[float, float]
+    """V* by state; at five points of [0, 1] if there are infinitely many."""
+    mistake_costs: dict[float, float]
+    first_step_costs: tuple[tuple[float, float], ...]
+    """(experience, D) at a first step that nobody leaves."""
+    reward: Moments
+    length: Moments
+    assumptions: tuple[Check, ...]
+    conditions: tuple[Condition, ...]
+    bounds: tuple[Bound, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in plain types; None where a number is missing or infinite."""
+        start = self.problem.user.start
+        plain: dict[str, Any] = _plain(
+            {
+                "means": self.problem.means,
+                "user": repr(self.problem.user),
+                "start": dict(zip(start.states, start.chances, strict=True)),
+                "best_arm": self.problem.best_arm,
+                "case": self.case,
+                "values": self.values,
+                "mistake_costs": self.mistake_costs,
+                "first_step_costs": self.first_step_costs,
+                "reward": {"mean": self.reward.mean, "std": self.reward.std},
+                "length": {"mean": self.length.mean, "std": self.length.std},
+                "assumptions": [asdict(check) for check in self.assumptions],
+                "conditions": [asdict(condition) for condition in self.conditions],
+                "bounds": [asdict(bound) for bound in self.bounds],
+            }
+        )
+        return plain
+
+    def __str__(self) -> str:
+        costs = self.mistake_costs
+        states = [[f"{s:g}", _number(v), _number(costs[s])] for s, v in self.values.items()]
+        states += [[f"first, {s:g}", "", _number(d)] for s, d in self.first_step_costs]
+        visit = [
+            [name, _number(moments.mean), _number(moments.std)]
+            for name, moments in (("reward", self.reward), ("length", self.length))
+        ]
+        failing = [f"  {c.name}: {c.detail}" for c in self.assumptions if not c.holds]
+        slopes = [[b.name, b.theorem, _number(b.slope)] for b in self.bounds if b.slope is not None]
+        without: dict[str, list[str]] = {}
+        for bound in self.bounds:
+            if bound.reason is not None:
+                without.setdefault(bound.reason, []).append(f"{bound.name} ({bound.theorem})")
+        return "\n".join(
+            [
+                f"means {', '.join(f'{m:g}' for m in self.problem.means)}; {self.problem.user!r}",
+                f"case: {self.case}",
+                "",
+                *_table(["state", "V*", "D"], states),
+                "",
+                *_table(["best visit", "mean", "sd"], visit),
+                "",
+                *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
+                "",
+                *_table(["regret / log K", "", "slope"], slopes),
+                *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
+            ]
+        )
+
+
+def summary(problem: Problem, n: int = 4) -> Summary:
+    """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> print(summary(SETTINGS["C"]))
+    means 0.2, 0.1; TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
+    case: normal
+    <BLANKLINE>
+    state      V*       D
+    0      0.3125  1.5625
+    1      0.5625    1.25
+    <BLANKLINE>
+    best visit    mean       sd
+    reward      0.5625   0.9375
+    length      2.8125  1.40451
+    <BLANKLINE>
+    all assumptions hold
+    <BLANKLINE>
+    regret / log K                          slope
+    ULCB            Theorem 1                6.25
+    KL-ULCB         Theorem 2             3.40692
+    lower bound     Theorem 3             3.40692
+    UCB             regret decomposition   7.8125
+    KL-UCB          regret decomposition  4.25865
+    ULCB, opposite (Theorem 5); KL-ULCB, opposite (Theorem 6); lower bound, opposite (Theorem 7): \
+does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
+    """
+    count = problem.user.states
+    states = [0.0, 0.25, 0.5, 0.75, 1.0] if count is None else [float(s) for s in range(count)]
+    return Summary(
+        problem=problem,
+        case=case(problem),
+        values={s: problem.value(s) for s in states},
+        mistake_costs={s: problem.mistake_cost(s) for s in states},
+        first_step_costs=tuple(first_step_costs(problem)),
+        reward=problem.reward,
+        length=problem.length,
+        assumptions=assumptions(problem, n),
+        conditions=(gap_condition(problem), sufficient_condition(problem)),
+        bounds=bounds(problem, n),
+    )
+
+
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.6g}"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of aligned columns: numbers to the right, text and the first column to the left."""
+    lines = [header, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    text = [not any(_is_number(line[i]) for line in rows) for i in range(len(header))]
+    text[0] = True
+    return [
+        "  ".join(
+            cell.ljust(width) if left else cell.rjust(width)
+            for cell, width, left in zip(line, widths, text, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("-")[:1].isdigit()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else f"{k:g}": _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    return value

@@ -1,0 +1,152 @@
+"""The slopes of the paper's regret bounds: what multiplies log K as the visits K grow.
+
+Every one of them is a sum over the arms that are not best of gap(s, a) times the pulls that
+telling a apart takes: log K / (2 delta^2) with Hoeffding's inequality, log K / kl with KL, where
+delta and kl compare the arm's mean with the best one. They differ only in the state s.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .. import checks
+from ..kl import bernoulli_kl
+from ..problem import Problem
+from .gaps import gap_condition, mistake_costs
+from .model import all_costs, first_step_costs, moving_average, tolerance, two_state
+from .premises import POSITIVE, Check, assumptions
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K.
+
+    Where the theorem's assumptions fail `slope` is None and `reason` says why.
+    """
+
+    name: str
+    theorem: str
+    slope: float | None
+    reason: str | None = None
+
+
+def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
+    """Every slope the paper gives for this problem; `n` bins for the DISC policies.
+
+    Two states: Theorems 1, 2 and 3, their opposites 5, 6 and 7. Moving averages: Theorem 4 and
+    Theorem 3 carried over. For comparison "UCB" and "KL-UCB", which explore in every state alike
+    and therefore pay the largest gap; these need only one best arm that is optimal everywhere.
+
+    A user who never leaves at the first step (`StaysFirst`) has gaps of its own there. The proofs
+    carry over with the largest gap among the states in which a policy explores and, in the lower
+    bound, the smallest of all.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> for b in bounds(SETTINGS["A"])[:3]:
+    ...     print(b.theorem, b.name, round(b.slope, 6))
+    Theorem 1 ULCB 50.0
+    Theorem 2 KL-ULCB 22.520997
+    Theorem 3 lower bound 22.520997
+    """
+    n = checks.whole("n", n, 2)
+    known = assumptions(problem, n)
+    if two_state(problem):
+        own = _two_state(problem, known)
+    elif moving_average(problem):
+        own = _moving_average(problem, known, n)
+    else:
+        own = []
+    return (*own, *_comparisons(problem, known))
+
+
+Slope = Callable[[], float]
+
+
+def _two_state(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
+    at_0, at_1 = mistake_costs(problem).values()
+    small = tolerance(problem, [at_0, at_1])
+    numbers = f"D(0) = {at_0:.6g}, D(1) = {at_1:.6g}"
+    normal = Check("D(0) >= D(1)", gap_condition(problem).holds, numbers)
+    opposite = Check("D(0) <= D(1)", at_0 <= at_1 + small, numbers)
+
+    first = first_step_costs(problem)
+    exploring_1 = max([at_1, *(d for s, d in first if s == 1.0)])
+    exploring_0 = max([at_0, *(d for s, d in first if s == 0.0)])
+    least = min([at_0, at_1, *(d for _, d in first)])
+
+    def bound(name: str, number: int, slope: Slope, condition: Check) -> Bound:
+        return _bound(name, _theorem(number, bool(first)), slope, [*known, condition])
+
+    return [
+        bound("ULCB", 1, lambda: hoeffding_slope(problem, exploring_1), normal),
+        bound("KL-ULCB", 2, lambda: kl_slope(problem, exploring_1), normal),
+        bound("lower bound", 3, lambda: kl_slope(problem, least), normal),
+        bound("ULCB, opposite", 5, lambda: hoeffding_slope(problem, exploring_0), opposite),
+        bound("KL-ULCB, opposite", 6, lambda: kl_slope(problem, exploring_0), opposite),
+        bound("lower bound, opposite", 7, lambda: kl_slope(problem, least), opposite),
+    ]
+
+
+def _moving_average(problem: Problem, known: tuple[Check, ...], n: int) -> list[Bound]:
+    bottom = (n - 1) / n
+    first = first_step_costs(problem)
+    exploring = max([problem.mistake_cost(bottom), *(d for s, d in first if s >= bottom)])
+    least = min([problem.mistake_cost(1.0), *(d for _, d in first)])
+    needed = [c for c in known if c.name != POSITIVE]
+    any_bins = [c for c in needed if not c.name.startswith("q < 1")]
+    theorem = _theorem(4, bool(first))
+    return [
+        _bound("DISC-ULCB", theorem, lambda: hoeffding_slope(problem, exploring), needed),
+        _bound("DISC-KL-ULCB", theorem, lambda: kl_slope(problem, exploring), needed),
+        _bound("lower bound", _theorem(3, True), lambda: kl_slope(problem, least), any_bins),
+    ]
+
+
+def _comparisons(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
+    needed = [c for c in known if c.name in ("one best arm", "best arm optimal in every state")]
+    largest = max(all_costs(problem))
+    source = "regret decomposition"
+    return [
+        _bound("UCB", source, lambda: hoeffding_slope(problem, largest), needed),
+        _bound("KL-UCB", source, lambda: kl_slope(problem, largest), needed),
+    ]
+
+
+def _theorem(number: int, carried_over: bool) -> str:
+    return f"Theorem {number}, carried over" if carried_over else f"Theorem {number}"
+
+
+def _bound(name: str, theorem: str, slope: Slope, needed: list[Check]) -> Bound:
+    failing = [f"{c.name} fails ({c.detail})" for c in needed if not c.holds]
+    if failing:
+        return Bound(name, theorem, None, f"does not apply, because {'; '.join(failing)}")
+    return Bound(name, theorem, slope())
+
+
+def hoeffding_slope(problem: Problem, cost: float) -> float:
+    """The sum of gap / (2 (mu_1 - mu_a)^2) over the other arms, where a wrong pull costs `cost`.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> round(hoeffding_slope(SETTINGS["D"], 10.0), 9)
+    62.5
+    """
+    deltas = [delta for _, delta in _others(problem)]
+    return sum(delta * cost / (2.0 * delta**2) for delta in deltas)
+
+
+def kl_slope(problem: Problem, cost: float) -> float:
+    """The sum of gap / kl(mu_a, mu_1) over the other arms, where a wrong pull costs `cost`.
+
+    With `cost` 1 this is the constant of Lai and Robbins.
+
+    >>> from sojourn.paper.settings import SETTINGS
+    >>> round(kl_slope(SETTINGS["D"], 10.0), 6)
+    30.351458
+    """
+    best = max(problem.means)
+    return sum(delta * cost / bernoulli_kl(mean, best) for mean, delta in _others(problem))
+
+
+def _others(problem: Problem) -> list[tuple[float, float]]:
+    """Mean and distance from the best mean, for every arm but the best."""
+    best = problem.best_arm
+    return [(m, problem.means[best] - m) for a, m in enumerate(problem.means) if a != best]

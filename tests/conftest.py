@@ -1,0 +1,46 @@
+"""One run of one policy, three ways: the compiled kernel, its text interpreted, step by step."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sojourn import Problem
+from sojourn.policies import Policy
+from sojourn.simulation.kernel import columns, play
+from sojourn.simulation.simulate import chunk
+
+Totals = Callable[[Problem, Policy, int, int, Sequence[int]], NDArray[np.float64]]
+
+
+@pytest.fixture(scope="session")
+def compiled() -> Totals:
+    """compiled(problem, policy, seed, run, checkpoints): the rows of totals of the kernel."""
+
+    def totals(
+        problem: Problem, policy: Policy, seed: int, run: int, checkpoints: Sequence[int]
+    ) -> NDArray[np.float64]:
+        return chunk(problem, policy, seed, run, 1, np.array(checkpoints, np.int64))[0]
+
+    return totals
+
+
+@pytest.fixture(scope="session")
+def interpreted() -> Totals:
+    """interpreted(problem, policy, seed, run, checkpoints): the same text run by Python."""
+
+    def totals(
+        problem: Problem, policy: Policy, seed: int, run: int, checkpoints: Sequence[int]
+    ) -> NDArray[np.float64]:
+        user: Any = problem.user
+        grid = np.array(checkpoints, np.int64)
+        out = np.zeros((grid.size, columns(user.levels, problem.arms)))
+        play(
+            policy, user, problem.values.value_function, np.array(problem.means),
+            problem.best_arm_is_optimal, user.levels, seed, run, grid, out,
+        )  # fmt: skip
+        return out
+
+    return totals

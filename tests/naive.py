@@ -1,0 +1,255 @@
+"""Slow, literal twins: the paper's pseudo-code line by line, and the users it plays with.
+
+Nothing here is shared with the package, not even the random numbers: SplitMix64 is spelled out
+in Python integers. Names are the paper's: episode k of K, step h, time t, state S, arms A,
+counts N, empirical means mu_bar (kept as exact fractions), indices mu_tilde, the end g.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import log, sqrt
+
+g = "g"
+Decision = tuple[float, int, int, bool]
+Index = Callable[[float, float, int, int], float]
+ArgMax = Callable[[list[float]], int]
+
+# --- random numbers ----------------------------------------------------------------------------
+
+WORD = 2**64
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % WORD
+    return z ^ (z >> 31)
+
+
+def stream_key(seed: int, run: int, owner: int) -> int:
+    of_run = mix(mix((seed + GOLDEN) % WORD) ^ ((run + GOLDEN) % WORD))
+    return mix((of_run + owner * GOLDEN) % WORD)
+
+
+def draw(key: int, n: int) -> float:
+    return (mix((key + n * GOLDEN) % WORD) >> 11) / 2**53
+
+
+# --- users -------------------------------------------------------------------------------------
+
+
+class TwoStateUser:
+    """Leaves with probability q[S, R]; the next state is R."""
+
+    def __init__(self, q: dict[tuple[int, int], float]) -> None:
+        self.q = q
+
+    def abandons(self, S: float, R: int) -> float:
+        return self.q[int(S), R]
+
+    def moves(self, S: float, R: int) -> float:
+        return R
+
+
+class EmaUser:
+    """The next state is (1 - theta) S + theta R; leaves with probability q(next state)."""
+
+    def __init__(self, theta: float, q: Callable[[float], float]) -> None:
+        self.theta, self.q = theta, q
+
+    def moves(self, S: float, R: int) -> float:
+        return (1 - self.theta) * S + self.theta * R
+
+    def abandons(self, S: float, R: int) -> float:
+        return self.q(self.moves(S, R))
+
+
+def log_curve(c6: float) -> Callable[[float], float]:
+    return lambda s: 1 - log(c6 * s + 1) / log(c6 + 1)
+
+
+class Environment:
+    """Arms and a user; the n-th pull of an arm in a run is decided by that arm's n-th draw."""
+
+    def __init__(self, mu: list[float], user: TwoStateUser | EmaUser, seed: int, run: int) -> None:
+        self.mu, self.user = mu, user
+        self.keys = [stream_key(seed, run, 2 + a) for a in range(len(mu))]
+        self.pulls = [0] * len(mu)
+
+    def initial_state(self, k: int) -> float:
+        return 1
+
+    def play(self, S: float, a: int) -> tuple[int, bool]:
+        """Reward, and whether the user abandons."""
+        self.pulls[a] += 1
+        u = draw(self.keys[a], self.pulls[a])
+        mu = self.mu[a]
+        if u < mu:
+            return 1, u < mu * self.user.abandons(S, 1)
+        return 0, u < mu + (1 - mu) * self.user.abandons(S, 0)
+
+
+# --- what all of the paper's algorithms share --------------------------------------------------
+
+
+def first(mu_tilde: list[float]) -> int:
+    """Ties go to the lowest arm."""
+    return mu_tilde.index(max(mu_tilde))
+
+
+class AtRandom:
+    """Ties are broken by the policy's own stream, which is left alone when there are none."""
+
+    def __init__(self, seed: int, run: int) -> None:
+        self.key, self.drawn = stream_key(seed, run, 0), 0
+
+    def __call__(self, mu_tilde: list[float]) -> int:
+        tied = [a for a, index in enumerate(mu_tilde) if index == max(mu_tilde)]
+        if len(tied) == 1:
+            return tied[0]
+        self.drawn += 1
+        return tied[int(draw(self.key, self.drawn) * len(tied))]
+
+
+def run(index: Index, environment: Environment, K: int, arg_max: ArgMax) -> list[Decision]:
+    """Play K episodes; the decisions (S, A, R, abandoned) in order."""
+    A = range(len(environment.mu))
+    N = dict.fromkeys(A, 0)
+    mu_bar = {a: Fraction(0) for a in A}
+    t = 1
+    decisions: list[Decision] = []
+    for k in range(1, K + 1):
+        h = 1
+        S = environment.initial_state(k)
+        while S is not g:
+            unplayed = [a for a in A if N[a] == 0]
+            if unplayed:
+                A_t = unplayed[0]
+            else:
+                mu_tilde = [index(S, float(mu_bar[a]), N[a], t) for a in A]
+                A_t = arg_max(mu_tilde)
+            R, abandonment = environment.play(S, A_t)
+            S_next = g if abandonment else environment.user.moves(S, R)
+            decisions.append((S, A_t, R, abandonment))
+            mu_bar[A_t] = (mu_bar[A_t] * N[A_t] + R) / (N[A_t] + 1)
+            N[A_t] = N[A_t] + 1
+            t, h, S = t + 1, h + 1, S_next
+    return decisions
+
+
+# --- what tells them apart ---------------------------------------------------------------------
+
+
+def ulcb(c0: float, c1: float, c: float) -> Index:
+    """Algorithm 1; UCB is c0 = c1 = 1."""
+
+    def mu_tilde(S: float, mu_bar: float, N: int, t: int) -> float:
+        if S == 0:
+            return mu_bar + c0 * sqrt((log(t) + c * log(log(t))) / (2 * N))
+        return mu_bar + c1 * sqrt((log(t) + c * log(log(t))) / (2 * N))
+
+    return mu_tilde
+
+
+def kl_ulcb(c0: float, c1: float, c: float) -> Index:
+    """KL-ULCB: min in state 0, max in state 1."""
+
+    def mu_tilde(S: float, mu_bar: float, N: int, t: int) -> float:
+        if S == 0:
+            return min_p(mu_bar, N, c0 * log(t) + c * log(log(t)))
+        return max_p(mu_bar, N, c1 * log(t) + c * log(log(t)))
+
+    return mu_tilde
+
+
+def kl_ulcb_opposite(c0: float, c1: float, c: float) -> Index:
+    """KL-ULCB for the opposite case: max in state 0, min in state 1."""
+
+    def mu_tilde(S: float, mu_bar: float, N: int, t: int) -> float:
+        if S == 0:
+            return max_p(mu_bar, N, c0 * log(t) + c * log(log(t)))
+        return min_p(mu_bar, N, c1 * log(t) + c * log(log(t)))
+
+    return mu_tilde
+
+
+def kl_ucb(c: float) -> Index:
+    """KL-UCB: max in every state."""
+    return lambda S, mu_bar, N, t: max_p(mu_bar, N, log(t) + c * log(log(t)))
+
+
+def cont_ulcb(c: float) -> Index:
+    """Algorithm 3."""
+
+    def mu_tilde(S: float, mu_bar: float, N: int, t: int) -> float:
+        return mu_bar + (2 * S - 1) * sqrt((log(t) + c * log(log(t))) / (2 * N))
+
+    return mu_tilde
+
+
+def cont_kl_ulcb(c: float) -> Index:
+    """CONT-KL-ULCB."""
+
+    def mu_tilde(S: float, mu_bar: float, N: int, t: int) -> float:
+        if S <= 1 / 2:
+            return min_p(mu_bar, N, (1 - 2 * S) * log(t) + c * log(log(t)))
+        return max_p(mu_bar, N, (2 * S - 1) * log(t) + c * log(log(t)))
+
+    return mu_tilde
+
+
+def disc(n: int, algorithm: Index) -> Index:
+    """DISC: any state in [(n - 1) / n, 1] is viewed as state 1, any other as state 0."""
+    top = (n - 1) / n
+    return lambda S, mu_bar, N, t: algorithm(int(top <= S <= 1), mu_bar, N, t)
+
+
+# --- KL bounds, by bisection on their definition -----------------------------------------------
+
+
+def kl(p: float, q: float) -> float:
+    def term(x: float, y: float) -> float:
+        return 0.0 if x == 0 else float("inf") if y == 0 else x * log(x / y)
+
+    return term(p, q) + term(1 - p, 1 - q)
+
+
+def farthest(mu_bar: float, end: float, N: int, budget: float) -> float:
+    """The p between mu_bar and `end`, farthest from mu_bar, with N kl(mu_bar, p) <= budget."""
+    if budget == 0:
+        return mu_bar
+    if N * kl(mu_bar, end) <= budget:
+        return end
+    inside, outside = mu_bar, end
+    while abs(outside - inside) > 1e-14:
+        p = (inside + outside) / 2
+        if N * kl(mu_bar, p) <= budget:
+            inside = p
+        else:
+            outside = p
+    return inside
+
+
+def max_p(mu_bar: float, N: int, budget: float) -> float:
+    return farthest(mu_bar, 1.0, N, budget)
+
+
+def min_p(mu_bar: float, N: int, budget: float) -> float:
+    return farthest(mu_bar, 0.0, N, budget)
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def two_state_gaps(mu: list[float], q: dict[tuple[int, int], float]) -> list[list[float]]:
+    """V*(s) - Q*(s, a), a row per state, when the arm of greatest mean is best (Cramer's rule)."""
+    m = max(mu)
+    f00, f01 = 1 - (1 - m) * (1 - q[0, 0]), -m * (1 - q[0, 1])
+    f10, f11 = -(1 - m) * (1 - q[1, 0]), 1 - m * (1 - q[1, 1])
+    determinant = f00 * f11 - f01 * f10
+    V = [m * (f11 - f01) / determinant, m * (f00 - f10) / determinant]
+
+    def Q(s: int, mean: float) -> float:
+        return mean * (1 + (1 - q[s, 1]) * V[1]) + (1 - mean) * (1 - q[s, 0]) * V[0]
+
+    return [[V[s] - Q(s, mean) for mean in mu] for s in (0, 1)]

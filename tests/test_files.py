@@ -1,0 +1,168 @@
+"""Problem files: round trips, and one sentence for each mistake."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, files, paper
+
+TOML = """
+means = [0.9, 0.8]
+[user]
+model = "two-state"
+q00 = 1.0
+q01 = 0.0
+q10 = 0.0
+q11 = 0.0
+start = 1
+stays_first = false
+"""
+
+Q = {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0}
+
+chance = st.floats(0.0, 1.0)
+likely = st.floats(0.01, 1.0)
+starts = st.one_of(st.sampled_from([0.0, 1.0]), chance.map(lambda p: {0.0: p, 1.0: 1.0 - p}))
+users: st.SearchStrategy[User] = st.one_of(
+    st.builds(TwoState, likely, likely, likely, likely, start=starts),
+    st.builds(
+        Ema,
+        st.sampled_from([0.25, 0.5]),
+        st.sampled_from([LogLeave(100), LogLeave(1000.0)]),
+        start=starts,
+    ),
+)
+problems = st.builds(
+    Problem,
+    st.lists(st.floats(0.1, 0.9), min_size=2, max_size=4),
+    st.one_of(users, st.builds(StaysFirst, users)),
+)
+
+
+@settings(deadline=None)
+@given(problems)
+def test_round_trip(problem: Problem) -> None:
+    as_text = json.dumps(files.to_dict(problem))
+    assert files.from_dict(json.loads(as_text)) == problem
+
+
+@pytest.mark.parametrize("name", paper.SETTINGS)
+def test_settings_round_trip(name: str) -> None:
+    problem = paper.SETTINGS[name]
+    assert files.from_dict(files.to_dict(problem)) == problem
+
+
+def test_toml_and_json_agree(tmp_path: Path) -> None:
+    toml, as_json = tmp_path / "a.toml", tmp_path / "a.json"
+    toml.write_text(TOML)
+    as_json.write_text(json.dumps(files.to_dict(paper.SETTINGS["A"])))
+    assert files.load(toml) == files.load(str(as_json)) == paper.SETTINGS["A"]
+
+
+def test_start_as_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(TOML.replace("start = 1", "start = [[0, 0.25], [1, 0.75]]"))
+    assert files.load(path).user == TwoState(1, 0, 0, 0, start={0: 0.25, 1: 0.75})
+
+
+def test_stays_first() -> None:
+    problem = files.from_dict(_problem(stays_first=True))
+    assert problem.user == StaysFirst(TwoState(1, 0, 0, 0))
+
+
+def _problem(means: Any = (0.9, 0.8), **changes: Any) -> dict[str, Any]:
+    return {"means": list(means), "user": {"model": "two-state", **Q, **changes}}
+
+
+MISTAKES: list[tuple[Any, str]] = [
+    ([], "a problem must be a table of keys and values, not []"),
+    ({"means": [0.9, 0.8]}, "user is missing: a problem has means, user"),
+    ({**_problem(), "mean": 1}, "mean is not known: a problem has means, user"),
+    (
+        {"means": "0.9", "user": {"model": "two-state", **Q}},
+        "means = '0.9' is not allowed: it must be a list of numbers",
+    ),
+    ({"means": [0.9, 0.8], "user": 3}, "user must be a table of keys and values, not 3"),
+    (
+        {"means": [0.9, 0.8], "user": Q},
+        "user.model is missing: it must be one of two-state, ema",
+    ),
+    (
+        _problem(model="markov"),
+        "user.model = 'markov' is not allowed: it must be one of two-state, ema",
+    ),
+    (
+        _problem(q12=1),
+        "user.q12 is not known: a two-state user has model, q00, q01, q10, q11, start, stays_first",
+    ),
+    (_problem(q00=1.5), "q00 = 1.5 is not allowed: it must be a number from 0 to 1"),
+    (_problem(q00="x"), "q00 = 'x' is not allowed: it must be a number from 0 to 1"),
+    (
+        _problem(stays_first=1),
+        "user.stays_first = 1 is not allowed: it must be true or false",
+    ),
+    (
+        _problem(start=[0, 1]),
+        "user.start = [0, 1] is not allowed: "
+        "it must be a state or a list of pairs [state, probability]",
+    ),
+    (
+        _problem(start=[[0, 0.5], [0, 0.5]]),
+        "user.start = [[0, 0.5], [0, 0.5]] is not allowed: it lists a state twice",
+    ),
+    (
+        _problem(start=[["a", 1]]),
+        "user.start = 'a' is not allowed: it must be a number from 0 to 1",
+    ),
+    (_problem(start=0.5), "start = 0.5 is not allowed: it must be a whole number from 0 to 1"),
+    (_problem(means=[0.9]), "means = [0.9] is not allowed: give at least two arms"),
+    (_problem(means=[0.9, "b"]), "means[1] = 'b' is not allowed: it must be a number from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("data", "sentence"), MISTAKES, ids=lambda x: x if type(x) is str else "")
+def test_mistakes(data: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        files.from_dict(data)
+
+
+def test_never_ending_visits_are_refused() -> None:
+    with pytest.raises(ValueError, match="every visit must end"):
+        files.from_dict(_problem(q00=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.yaml", "", "a problem file must end in .toml or .json"),
+        ("a.toml", "means = [", "not valid TOML: "),
+        ("a.json", "{", "not valid JSON: "),
+        ("a.toml", TOML.replace("q00 = 1.0", "q00 = 7"), "q00 = 7 is not allowed"),
+    ],
+)
+def test_errors_name_the_file(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: {sentence}')}") as error:
+        files.load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such file"):
+        files.load(tmp_path / "none.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        files.load(binary)
+
+
+def test_a_function_cannot_be_saved() -> None:
+    problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=lambda s: 0.3 - 0.2 * s))
+    with pytest.raises(ValueError, match="can be saved"):
+        files.to_dict(problem)
