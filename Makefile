@@ -7,7 +7,7 @@ BIN    := .venv/bin
 READY  := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint clean
+.PHONY: help run test lint bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,9 +30,12 @@ lint: $(READY)  ## style, types and import contracts
 	$(BIN)/lint-imports
 
 test: lint  ## lint, then every test and doctest
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --dist worksteal
 	@echo "All checks passed."
 
+bench: $(READY)  ## speed against bare loops and other packages; ARGS=--quick for a rough look
+	@$(BIN)/python -m benchmarks $(ARGS)
+
 clean:  ## remove .venv and everything generated
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

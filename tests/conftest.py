@@ -5,12 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from sojourn import Problem
 from sojourn.policies import Policy
+from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.simulation.kernel import columns, play
-from sojourn.simulation.simulate import chunk
+
+# The same examples in every run, and no clock: the machine may be busy.
+settings.register_profile("sojourn", deadline=None, derandomize=True)
+settings.load_profile("sojourn")
 
 Totals = Callable[[Problem, Policy, int, int, Sequence[int]], NDArray[np.float64]]
 
@@ -39,7 +44,7 @@ def interpreted() -> Totals:
         out = np.zeros((grid.size, columns(user.levels, problem.arms)))
         play(
             policy, user, problem.values.value_function, np.array(problem.means),
-            problem.best_arm_is_optimal, user.levels, seed, run, grid, out,
+            problem.best_arm_is_optimal, user.levels, seed, run, grid, True, NEVER, out,
         )  # fmt: skip
         return out
 

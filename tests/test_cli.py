@@ -1,8 +1,11 @@
 """The command line: both commands, both formats, and one sentence for each mistake."""
 
 import json
+import os
+import pty
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +16,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import cli, files
+from sojourn.simulation.bounds import bound_for
 
 SMALL = ("--visits", "20", "--runs", "4")
 B = ("--means", "0.9,0.8", "--q", "0.8,0.2,0.2,0.1")
@@ -93,7 +97,9 @@ def test_simulate_json_has_the_documented_fields(run: Run) -> None:
     outcome = run("simulate", "B", "-p", "KLULCB:c=4", "--checkpoints", "5,20", "--json", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
     data = outcome.json
-    assert set(data) == {"version", "problem", "seed", "policies", "bounds"}
+    assert set(data) == {
+        "version", "problem", "seed", "precision", "policies", "differences", "bounds"
+    }  # fmt: skip
     assert files.from_dict(data["problem"]) == sj.paper.SETTINGS["B"]
     (policy,) = data["policies"]
     assert (policy["name"], policy["parameters"]["c"], policy["runs"]) == ("KLULCB", 4, 4)
@@ -188,13 +194,13 @@ def test_policies_with_parameters(text: str, policy: Any) -> None:
 )
 def test_bounds_belong_to_policies(text: str, bound: str | None) -> None:
     problem = sj.paper.SETTINGS["A"]
-    found = cli.bound_for(cli.find_policy(text, problem), problem)
+    found = bound_for(cli.find_policy(text, problem), problem)
     assert (found and found.name) == bound
 
 
 def test_bound_in_the_opposite_case() -> None:
     problem = sj.paper.SETTINGS["opposite"]
-    found = cli.bound_for(cli.find_policy("KLULCB:opposite", problem), problem)
+    found = bound_for(cli.find_policy("KLULCB:opposite", problem), problem)
     assert found is not None
     assert found.theorem == "Theorem 6"
 
@@ -230,6 +236,15 @@ MISTAKES = [
     ("simulate A --runs 0", "runs = 0 is not allowed"),
     ("simulate A --visits x", "Invalid value for '--visits'"),
     ("simulate A --checkpoints x", "--checkpoints x is not allowed"),
+    ("simulate A --checkpoints lin:5", "checkpoints = 'lin:5' is not allowed"),
+    ("simulate A --precision x", "precision = 'x' is not allowed: it must be a number greater"),
+    ("simulate A --precision 0", "precision = 0.0 is not allowed"),
+    ("simulate A --precision 5% --runs 10", "give either runs or precision, not both"),
+    ("simulate A --max-runs 10", "max_runs goes with precision"),
+    ("simulate A --save r.parquet", "r.parquet: a file of results must end in .csv or .csv.gz"),
+    ("simulate A --save none/r.csv", "none/r.csv: there is no folder none"),
+    ("simulate A --plot r.txt", "--plot r.txt is not allowed: it must be a file in a folder"),
+    ("simulate A --store none/x.db", "none/x.db: the store cannot be used"),
     ("simulate A --checkpoints 5,99999", "checkpoints = 99999 is not allowed"),
 ]
 
@@ -241,3 +256,64 @@ def test_mistakes(run: Run, line: str, sentence: str) -> None:
     assert outcome.err.startswith("error: ")
     assert sentence in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_files_of_all_kinds(run: Run, tmp_path: Path) -> None:
+    names = {name: str(tmp_path / name) for name in ("r.csv.gz", "r.png", "runs.sqlite")}
+    command = (
+        "simulate", "B", "-p", "UCB", "-p", "Uniform", "--visits", "20", "--precision", "20%",
+        "--checkpoints", "linear:4", "--save", names["r.csv.gz"], "--plot", names["r.png"],
+        "--store", names["runs.sqlite"],
+    )  # fmt: skip
+    outcome = run(*command)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    result = sj.Result.load(names["r.csv.gz"])
+    assert result.checkpoints.tolist() == [5, 10, 15, 20]
+    rows = {line.split()[0]: line.split() for line in outcome.out.splitlines() if line}
+    assert rows["UCB"][1] == f"{result.runs[0]:,}"
+    assert run(*command) == outcome
+
+
+def test_a_precision_out_of_reach_is_one_friendly_line(run: Run) -> None:
+    outcome = run(
+        "simulate", "B", "-p", "UCB", "--visits", "20", "--precision", "1e-6", "--max-runs", "300"
+    )
+    assert outcome.code == 0
+    assert re.fullmatch(r"note: UCB did not reach the precision 1e-06: .*\n", outcome.err)
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_ctrl_c_prints_what_is_done_and_how_to_go_on(tmp_path: Path, as_json: list[str]) -> None:
+    """On a terminal, where there is a bar to wait for."""
+    command = [
+        sys.executable, "-m", "sojourn", "simulate", "B", "-p", "UCB", "--runs", "100000000",
+        "--visits", "200", "--workers", "1", "--store", str(tmp_path / "runs.sqlite"), *as_json,
+    ]  # fmt: skip
+    mine, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        seen = ""
+        while not re.search(r"[1-9][\d,]* runs, [\d,]+ a second", seen):
+            seen += os.read(mine, 1000).decode()
+        process.send_signal(signal.SIGINT)
+        while chunk := _read(mine):
+            seen += chunk
+        assert process.stdout is not None
+        out = process.stdout.read()
+    os.close(mine)
+    assert process.returncode == 130
+    assert re.search(r"note: stopped with [\d,]+ runs finished; run the same again with", seen)
+    assert "Traceback" not in seen
+    if as_json:
+        assert json.loads(out)["policies"][0]["runs"] > 0
+    else:
+        assert re.search(r"^UCB +[\d,]+ ", out, re.M)
+
+
+def _read(terminal: int) -> str:
+    """What is there to read; nothing at the end, which Linux calls an error."""
+    try:
+        return os.read(terminal, 1000).decode(errors="replace")
+    except OSError:
+        return ""

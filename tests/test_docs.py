@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core.caching import NullCache
 
 import sojourn as sj
 from sojourn import cli, files
-from sojourn.simulation.kernel import run_chunk
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -72,13 +70,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("careful_greedy")
 
 
-def test_the_policy_in_contributing(
-    example: ModuleType,
-    compiled: Any,
-    interpreted: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(run_chunk, "_cache", NullCache())  # leave no trace of a module that goes
+def test_the_policy_in_contributing(example: ModuleType, compiled: Any, interpreted: Any) -> None:
     problem, policy = sj.paper.SETTINGS["B"], example.CarefulGreedy(epsilon=0.2)
     assert doctest.testmod(example).failed == 0
 

@@ -14,6 +14,7 @@ from numba import njit
 import sojourn as sj
 from sojourn import jit
 from sojourn.jit import Compiled, fingerprint, package_digest
+from sojourn.simulation.kernel import kernel_for
 
 SOURCES = Path(sj.__file__).parents[1]
 
@@ -224,12 +225,12 @@ SCRIPT = """
     import numpy as np
     import sojourn as sj
     from outside import Mine
-    from sojourn.simulation.kernel import run_chunk
-    from sojourn.simulation.simulate import chunk
+    from sojourn.simulation.chunks import chunk
+    from sojourn.simulation.kernel import kernel_for
 
     problem = sj.Problem([0.5, 0.4], sj.TwoState(1, 1, 1, 1))
     row = chunk(problem, Mine(), 0, 0, 1, np.array([9]))[0, 0]
-    print(int(row[-1]), sum(run_chunk.stats.cache_hits.values()))
+    print(int(row[-1]), sum(kernel_for(Mine(), problem.user).stats.cache_hits.values()))
 """
 
 
@@ -258,3 +259,12 @@ def test_an_edited_class_is_never_served_from_the_cache(tmp_path: Path) -> None:
     assert run(MODULE) == (0, 1)
     for edit in ("a constant to a value seen before", "a helper"):
         assert run(MODULE.replace(*EDITS[edit])) == (9, 0)
+
+
+def test_kernels_of_different_types_share_no_cache_file() -> None:
+    """Numba numbers the cache files of a function: two processes would pick the same number."""
+    user = sj.TwoState(1, 1, 1, 1)
+    kernels = [kernel_for(policy, user) for policy in (sj.UCB(), sj.UCB(c=4), sj.ULCB())]
+    assert kernels[0] is kernels[1] is not kernels[2]
+    names = [k._cache._cache_file._index_name for k in kernels]
+    assert names[0] == names[1] != names[2]

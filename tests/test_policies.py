@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import product
 from math import log, sqrt
 from typing import Any
@@ -64,11 +65,13 @@ def test_same_seed_same_run(policy: Policy, compiled) -> None:
     assert not np.array_equal(rows(4, 2), rows(4, 3))
 
 
-class Spy:
+@dataclass(frozen=True)
+class Spy(Policy):
     """Plays arms in turn and writes down what it is told."""
 
+    heard: list[tuple] = field(default_factory=list)
+
     def memory(self, arms: int) -> list[tuple]:
-        self.heard: list[tuple] = []
         return self.heard
 
     def choose(self, memory: list[tuple], state: float, rng: Any) -> int:

@@ -1,15 +1,32 @@
 """simulate(): estimates that agree with each other, with the theory and with checked numbers."""
 
+import signal
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
 import numpy as np
 import pytest
+from results import assert_same
 
 import sojourn as sj
 from sojourn.paper import SETTINGS
-from sojourn.simulation.result import Moments
-from sojourn.simulation.simulate import checkpoint_grid, chunk
+from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress
+from sojourn.simulation.chunks import chunk
+from sojourn.simulation.grid import checkpoint_grid
+from sojourn.simulation.precision import FLOOR, HOPELESS, chunk_runs
 
 TOLERANCE = 4.5  # standard errors
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of eight runs, so that small simulations have many."""
+    monkeypatch.setattr("sojourn.simulation.precision.CHUNK_STEPS", 0.0)
 
 
 def everyone(problem: sj.Problem) -> list[sj.policies.Policy]:
@@ -96,17 +113,23 @@ def test_regret_where_the_best_arm_is_not_optimal_is_against_the_true_optimum() 
     assert (np.abs(result.regret.mean - result.raw_regret.mean)[:, -1] < TOLERANCE * joint).all()
 
 
-def test_same_bits_whatever_the_workers() -> None:
-    policies = [sj.ULCB(), sj.QLearning()]
+@pytest.mark.parametrize("how_many", [{"runs": 100}, {"precision": "6%"}])
+def test_same_bits_whatever_the_workers(how_many: dict[str, Any], small_chunks: None) -> None:
+    policies = [sj.ULCB(), sj.QLearning(), sj.UCB()]
     results = [
-        sj.simulate(SETTINGS["B"], policies, visits=50, runs=100, seed=9, workers=workers)
+        sj.simulate(SETTINGS["B"], policies, visits=50, seed=9, workers=workers, **how_many)
         for workers in (1, 2, 5)
     ]
-    for other in results[1:]:
-        for mine, theirs in zip(results[0].moments, other.moments, strict=True):
-            assert mine.runs == theirs.runs
-            np.testing.assert_array_equal(mine.mean, theirs.mean)
-            np.testing.assert_array_equal(mine.squares, theirs.squares)
+    assert_same(results[0], results[1])
+    assert_same(results[0], results[2])
+
+
+def test_a_run_depends_on_its_number_only() -> None:
+    both = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=60)
+    late = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=40, first_run=20)
+    early = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=20)
+    np.testing.assert_allclose(early.merge(late).regret.mean, both.regret.mean, rtol=1e-12)
+    np.testing.assert_allclose(early.merge(late).regret.std_error, both.regret.std_error)
 
 
 def test_moments_joined_are_the_moments_of_all() -> None:
@@ -130,13 +153,17 @@ def test_standard_errors_are_those_of_the_runs() -> None:
     np.testing.assert_allclose(result.regret.half_width, 1.96 * result.regret.std_error, rtol=1e-4)
 
 
-def test_progress_reaches_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    sj.simulate(
-        SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=5, runs=40,
-        progress=lambda done, total: seen.append((done, total)),
-    )  # fmt: skip
-    assert seen[-1] == (4, 4) and len(seen) == 4
+@pytest.mark.parametrize("how_many", [{"runs": 40}, {"precision": "20%"}])
+def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) -> None:
+    seen: list[Progress] = []
+    policies = [sj.UCB(), sj.ULCB()]
+    result = sj.simulate(
+        SETTINGS["B"], policies, visits=5, workers=1, progress=seen.append, **how_many
+    )
+    assert list(seen[-1].runs) == result.runs
+    assert seen[-1].done == seen[-1].total > 0.0
+    assert all(before.done < after.done for before, after in pairwise(seen))
+    assert all(p.done < p.total for p in seen[:-1])
 
 
 def test_to_dict_has_what_programs_need() -> None:
@@ -152,13 +179,30 @@ def test_to_dict_has_what_programs_need() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"runs": 1}, "runs = 1 is not allowed: it must be a whole number of at least 2"),
+        ({"runs": 1}, "runs = 1 is not allowed: it must be a whole number from 2 to"),
         ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
         ({"visits": 2.5}, "visits = 2.5 is not allowed"),
         ({"seed": -1}, "seed = -1 is not allowed"),
         ({"workers": -2}, "workers = -2 is not allowed"),
         ({"checkpoints": [30]}, "checkpoints = 30 is not allowed"),
         ({"checkpoints": 0}, "checkpoints = 0 is not allowed"),
+        ({"checkpoints": "lin:5"}, "checkpoints = 'lin:5' is not allowed: it must be a number"),
+        ({"checkpoints": "log:0"}, "checkpoints = 'log:0' is not allowed"),
+        ({"precision": 5}, "give either runs or precision, not both"),
+        ({"runs": None, "precision": 0}, "precision = 0 is not allowed: it must be a number gre"),
+        ({"runs": None, "precision": "x%"}, "precision = 'x%' is not allowed: it must be a num"),
+        ({"runs": None, "precision": "1 else 2"}, "precision = '1 else 2' is not allowed"),
+        ({"runs": None, "precision": "5% else 2"}, "precision = '5% else 2' is not allowed"),
+        ({"runs": None, "precision": ""}, "precision = '' is not allowed"),
+        ({"runs": None, "precision": "0%"}, "precision = '0%' is not allowed"),
+        ({"runs": None, "precision": 5, "max_runs": 1}, "max_runs = 1 is not allowed"),
+        ({"max_runs": 50}, "max_runs goes with precision"),
+        ({"first_run": -1}, "first_run = -1 is not allowed"),
+        ({"workers": 0}, "workers = 0 is not allowed"),
+        ({"client": "tcp://"}, "client = 'tcp://' is not allowed: it must be a dask.distributed"),
+        ({"client": "tcp://", "workers": 1}, "give either workers, which are threads here, or"),
+        ({"progress": 1}, "progress = 1 is not allowed: it must be a function"),
+        ({"store": "/no/such/folder/x"}, "/no/such/folder/x: the store cannot be used (unable to"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
@@ -179,3 +223,158 @@ def test_bad_policies(policies: list[object], sentence: str) -> None:
     with pytest.raises(ValueError) as refusal:
         sj.simulate(SETTINGS["B"], policies, visits=20, runs=2)
     assert str(refusal.value) == sentence
+
+
+def test_chunks_are_powers_of_two_of_bounded_work_and_memory() -> None:
+    quick = chunk_runs(SETTINGS["B"], 10, 24)
+    long = chunk_runs(SETTINGS["A"], 1_000_000, 24)
+    wide = sj.Problem([0.5] * 2000, sj.TwoState(0.5, 0.5, 0.5, 0.5))
+    assert (quick, long) == (1024, 8)
+    assert chunk_runs(SETTINGS["A"], 20_000, 24) * 20_000 * 110 == pytest.approx(3e8, rel=0.5)
+    assert chunk_runs(wide, 10, 24) * 24 * 4005 * 8 < 1 << 26 < chunk_runs(wide, 10, 24) * 2e6
+
+
+def test_every_policy_stops_on_its_own_when_it_is_precise_enough(small_chunks: None) -> None:
+    policies = [sj.UCB(), sj.Uniform(), sj.FixedArm(0)]
+    result = sj.simulate(SETTINGS["B"], policies, visits=100, precision=0.6, seed=2)
+    assert (result.regret.half_width[:, -1] <= 0.6).all()
+    assert result.reached == [True] * 3
+    assert len(set(result.runs)) == 3 and result.runs[2] == FLOOR
+    assert all(runs % 8 == 0 for runs in result.runs)
+    # One look earlier it was not precise enough: the rule went no further than it had to.
+    for p, runs in enumerate(result.runs[:2]):
+        before = sj.simulate(
+            SETTINGS["B"], [policies[p]], visits=100, runs=_looks_until(runs)[-2], seed=2
+        )
+        assert before.regret.half_width[0, -1] > 0.6
+
+
+def _looks_until(runs: int) -> list[int]:
+    """The numbers of runs at which chunks of eight are looked at, up to `runs`."""
+    chunks = [FLOOR // 8]
+    while 8 * chunks[-1] < runs:
+        chunks.append(ceil(1.25 * chunks[-1]))
+    assert 8 * chunks[-1] == runs
+    return [8 * number for number in chunks]
+
+
+def test_precision_and_the_same_number_of_runs_give_the_same_bits(small_chunks: None) -> None:
+    policies = [sj.UCB(), sj.Uniform()]
+    result = sj.simulate(SETTINGS["B"], policies, visits=60, precision="3%", seed=2)
+    assert result.runs[0] != result.runs[1]
+    for policy, runs, moments in zip(policies, result.runs, result.moments, strict=True):
+        alone = sj.simulate(SETTINGS["B"], [policy], visits=60, runs=runs, seed=2)
+        np.testing.assert_array_equal(alone.moments[0].mean, moments.mean)
+        np.testing.assert_array_equal(alone.moments[0].squares, moments.squares)
+
+
+def test_precision_relative_to_the_regret_for_all_or_some(small_chunks: None) -> None:
+    problem, policies = SETTINGS["B"], [sj.UCB(), sj.Uniform()]
+    relative = sj.simulate(problem, policies, visits=60, precision="10%")
+    assert (relative.regret.half_width <= 0.1 * relative.regret.mean)[:, -1].all()
+    # A half-width of 0.9 takes about 600 runs of UCB and 9,000 of Q-learning.
+    policies = [sj.UCB(), sj.QLearning()]
+    mixed = sj.simulate(problem, policies, visits=60, precision="0.9 else 6%", max_runs=900)
+    width, share = mixed.regret.half_width[:, -1], 0.06 * mixed.regret.mean[:, -1]
+    assert width[0] <= 0.9 < share[0] and 0.9 < width[1] <= share[1]
+    assert str(mixed.precision) == "0.9 else 6%" and mixed.reached == [True, True]
+
+
+def test_a_precision_out_of_reach_is_said_with_numbers(small_chunks: None) -> None:
+    with pytest.warns(
+        PrecisionWarning, match=r"Uniform did not reach the precision 0\.5: .* 200 runs"
+    ):
+        some = sj.simulate(SETTINGS["B"], [sj.Uniform()], visits=30, precision=0.5, max_runs=200)
+    assert (some.runs, some.reached) == ([200], [False])
+    assert "precision 0.5 not reached by Uniform" in str(some)
+    with pytest.warns(PrecisionWarning, match=r"about [\d,]+ would be needed, but"):
+        hopeless = sj.simulate(
+            SETTINGS["B"], [sj.Uniform()], visits=30, precision=1e-3, max_runs=1_000
+        )
+    assert hopeless.runs == [FLOOR]
+    assert hopeless.precision is not None
+    assert hopeless.precision.needed(hopeless.moments[0]) > HOPELESS * 1_000
+
+
+def test_memory_is_bounded_while_chunks_wait(
+    small_chunks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first chunk is held back until no other is begun any more: no more than a few wait."""
+    begun, go = [], threading.Event()
+    usual = sj.simulation.work.Job.compute
+
+    def compute(self: Any, first: int, runs: int, stop: Any) -> Any:
+        begun.append(first)
+        if first == 0:
+            go.wait(timeout=1.0)
+            assert not go.is_set()
+        return usual(self, first, runs, stop)
+
+    monkeypatch.setattr(sj.simulation.work.Job, "compute", compute)
+    monkeypatch.setattr(sj.simulation.reduce, "HELD", 10)
+    seen: list[int] = []
+    sj.simulate(
+        SETTINGS["B"], [sj.Uniform()], visits=2, runs=800, workers=2,
+        progress=lambda p: seen.append(len(begun) - p.runs[0] // 8),
+    )  # fmt: skip
+    assert max(seen) <= 11
+    assert len(begun) == 100
+
+
+def test_ctrl_c_raises_with_what_is_done(small_chunks: None) -> None:
+    seen: list[Progress] = []
+
+    def progress(p: Progress) -> None:
+        if min(p.runs) >= 16 and not seen:
+            seen.append(p)
+            signal.raise_signal(signal.SIGINT)
+
+    arguments: dict[str, Any] = {"visits": 20, "seed": 4}
+    with pytest.raises(
+        Interrupted, match="runs finished; to be able to go on another time"
+    ) as stop:
+        sj.simulate(
+            SETTINGS["B"], [sj.UCB(), sj.ULCB()], runs=10_000, progress=progress, **arguments
+        )
+    result = stop.value.result
+    assert isinstance(stop.value, KeyboardInterrupt)
+    assert all(16 <= runs < 10_000 for runs in result.runs)
+    for p, policy in enumerate(result.policies):
+        alone = sj.simulate(SETTINGS["B"], [policy], runs=result.runs[p], **arguments)
+        np.testing.assert_array_equal(alone.moments[0].mean, result.moments[p].mean)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_stops_in_the_middle_of_a_chunk() -> None:
+    """A run of a thousand million steps does not have to end first."""
+    alarm = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    problem = sj.Problem([0.9, 0.8], sj.TwoState(0.0, 0.0, 0.0, 1e-6))
+    try:
+        sj.simulate(problem, [sj.Uniform()], visits=1, runs=2)
+        alarm.start()
+        with pytest.raises(Interrupted):
+            sj.simulate(problem, [sj.Uniform()], visits=100_000, runs=2)
+        for thread in threading.enumerate():
+            if thread.name.startswith("sojourn"):
+                thread.join(timeout=60.0)
+                assert not thread.is_alive()
+    finally:
+        alarm.cancel()
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_an_error_in_a_chunk_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(*arguments: Any) -> None:
+        raise ZeroDivisionError("in a worker")
+
+    monkeypatch.setattr(sj.simulation.work.Job, "compute", compute)
+    with pytest.raises(ZeroDivisionError, match="in a worker"):
+        sj.simulate(SETTINGS["B"], [sj.Uniform()], visits=2, runs=2)
+
+
+def test_importing_the_package_imports_nothing_optional() -> None:
+    optional = ["dask", "distributed", "matplotlib", "pandas", "polars"]
+    code = f"import sys, sojourn, sojourn.cli; print([m for m in {optional} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -35,6 +35,8 @@ from numba.extending import (
     unbox,
 )
 
+from .lend import lend_value, lent_type
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
@@ -55,16 +57,21 @@ def jitable(function: F) -> F:
 
 def primitive(function: F) -> F:
     """A function that is compiled even when Python calls it (64-bit arithmetic that wraps)."""
-    dispatcher: F = njit(function)
+    dispatcher: F = njit(function, forceinline=True)
     return dispatcher
 
 
-def kernel(function: F) -> F:
+def kernel(function: F, *types_of: "Compiled") -> F:
     """Compile a loop: cached on disk, recompiled after any edit, run without the GIL.
 
     `function` must be made inside another function and mention the `package_digest()` it was
-    made with: what a closure holds is part of Numba's cache key.
+    made with: what a closure holds is part of Numba's cache key. The types of the values it is
+    for become part of its name, so that each has cache files of its own: Numba numbers the files
+    of one function, and two processes that compile it for different types at the same time would
+    write to the same file.
     """
+    names = "".join(str(value._numba_type_) for value in types_of)
+    function.__qualname__ += f"-{hashlib.sha256(names.encode()).hexdigest()[:16]}"
     dispatcher: F = njit(function, nogil=True, cache=True, error_model="numpy")
     return dispatcher
 
@@ -119,7 +126,8 @@ class Struct(types.Type):  # type: ignore[misc]
     """
 
     def __init__(self, cls: type[Compiled], members: dict[str, types.Type]) -> None:
-        self.members = members
+        self.owned = members
+        self.members = {name: lent_type(member) for name, member in members.items()}
         inner = ", ".join(f"{name}: {_spelled(member)}" for name, member in members.items())
         digest = fingerprint(cls)  # type: ignore[arg-type]
         super().__init__(name=f"{cls.__module__}.{cls.__qualname__}[{digest}]({inner})")
@@ -149,9 +157,12 @@ class _Model(models.StructModel):  # type: ignore[misc]
 @unbox(Struct)
 def _unbox(struct: Struct, instance: Any, c: Any) -> Any:
     native = cgutils.create_struct_proxy(struct)(c.context, c.builder)
-    for name, member in struct.members.items():
+    for name, owned in struct.owned.items():
         value = c.pyapi.object_getattr_string(instance, name)
-        setattr(native, name, c.unbox(member, value).value)
+        field = c.unbox(owned, value).value
+        setattr(native, name, lend_value(c.context, c.builder, owned, field))
+        if owned != struct.members[name]:  # the instance outlives the call, and so the array
+            c.context.nrt.decref(c.builder, owned, field)
         c.pyapi.decref(value)
     failed = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
     return NativeValue(native._getvalue(), is_error=failed)

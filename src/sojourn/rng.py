@@ -48,6 +48,14 @@ def draw(key: np.uint64, n: int) -> float:
 
 
 @primitive
+def draw_backwards(key: np.uint64, n: int, count: int, out: NDArray[np.float64]) -> None:
+    """`count` uniforms of a stream, the n-th last: to be taken from the end one by one."""
+    for j in range(count):
+        z = mix(np.uint64(key) + np.uint64(n + j) * GOLDEN)
+        out[count - 1 - j] = float(z >> S11) * UNIT
+
+
+@primitive
 def policy_stream(seed: int, run: int) -> Stream:
     """The policy's own stream in one run.
 

@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numba import njit
 from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
 
 from . import checks
+from .coast import Tally, World, coast_average, coast_steps, settle_counts
 from .jit import Compiled
+from .words import coast_words
 
 
 def _hashable(start: Any) -> Any:
@@ -106,6 +109,27 @@ class User(Compiled):
         """What a policy gets to see of the state: a number in [0, 1]."""
         return state
 
+    def coast(
+        self,
+        world: World,
+        tally: Tally,
+        arm: int,
+        least: float,
+        state: float,
+        visit: int,
+        steps: int,
+        visits: int,
+    ) -> tuple[float, int, int]:
+        """Play one arm for many steps (see `coast_steps`); a model may know a faster way."""
+        return coast_steps(self, world, tally, arm, least, state, visit, steps, visits)
+
+    def leave_table(self) -> NDArray[np.float64]:
+        """The leave curve at evenly spaced states from 0 to 1, if it falls all the way, or none."""
+        return np.zeros(0)
+
+    def settle(self, world: World, tally: Tally) -> None:
+        """Bring the tally up to date before it is read; a model may leave work for this moment."""
+
 
 @dataclass(frozen=True, repr=False)
 class TwoState(User):
@@ -143,12 +167,38 @@ class TwoState(User):
             return self.q01 if reward > 0.0 else self.q00
         return self.q11 if reward > 0.0 else self.q10
 
+    def coast(
+        self,
+        world: World,
+        tally: Tally,
+        arm: int,
+        least: float,
+        state: float,
+        visit: int,
+        steps: int,
+        visits: int,
+    ) -> tuple[float, int, int]:
+        """Many steps at a time, unless visits start at random."""
+        if len(self.start.states) > 1:
+            return coast_steps(self, world, tally, arm, least, state, visit, steps, visits)
+        return coast_words(self, world, tally, arm, least, state, visit, steps, visits)
+
+    def settle(self, world: World, tally: Tally) -> None:
+        """Regret from counts: the gaps of two states and few arms, whatever the number of steps."""
+        settle_counts(self, world, tally)
+
+
+CELLS = 256
+
 
 class LeaveCurve(Protocol):
     """The chance to leave as a function of the state reached."""
 
     def probability(self, state: float) -> float:
         """q(state)."""
+
+    def table(self) -> NDArray[np.float64]:
+        """The curve at evenly spaced states from 0 to 1 if it falls all the way, else empty."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +210,23 @@ class LogLeave(Compiled):
     """
 
     c6: float
+    log_span: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checks.number("c6", self.c6, 0, float("inf"), open_ends=True)
+        c6 = checks.number("c6", self.c6, 0, float("inf"), open_ends=True)
+        object.__setattr__(self, "c6", c6)
+        object.__setattr__(self, "log_span", log1p(c6))
 
     def probability(self, state: float) -> float:
         """q(state)."""
-        return 1.0 - log1p(self.c6 * state) / log1p(self.c6)
+        return 1.0 - log1p(self.c6 * state) / self.log_span
+
+    def table(self) -> NDArray[np.float64]:
+        """The curve, which falls, at states from 0 to 1."""
+        entries = np.empty(CELLS + 1)
+        for i in range(CELLS + 1):
+            entries[i] = self.probability(i / CELLS)
+        return entries
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,6 +253,10 @@ class FunctionLeave(Compiled):
     def probability(self, state: float) -> float:
         """The function at `state`."""
         return self.function(state)
+
+    def table(self) -> NDArray[np.float64]:
+        """None: nobody said that the function falls."""
+        return np.zeros(0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,6 +294,27 @@ class Ema(User):
     def leave_probability(self, state: float, reward: float) -> float:
         """q(S')."""
         return self.leave.probability((1.0 - self.theta) * state + self.theta * reward)  # type: ignore[no-any-return]
+
+    def leave_table(self) -> NDArray[np.float64]:
+        """As the curve's."""
+        return self.leave.table()  # type: ignore[no-any-return]
+
+    def coast(
+        self,
+        world: World,
+        tally: Tally,
+        arm: int,
+        least: float,
+        state: float,
+        visit: int,
+        steps: int,
+        visits: int,
+    ) -> tuple[float, int, int]:
+        """With the help of the leave table, if there is one and pulls cost nothing."""
+        free = world.best_is_optimal and world.means[arm] == world.high
+        if free and world.leave_table.size > 0:
+            return coast_average(self, world, tally, arm, least, state, visit, steps, visits)
+        return coast_steps(self, world, tally, arm, least, state, visit, steps, visits)
 
 
 @dataclass(frozen=True, repr=False)

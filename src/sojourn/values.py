@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .coast import onward
 from .jit import Compiled
 from .users import User
 
@@ -177,13 +178,8 @@ class Values:
 
     def _onward(self, function: Any, state: float) -> tuple[float, float]:
         """What is still to come after reward 0 and after reward 1."""
-        return _onward(self.user, function, state)
-
-
-def _onward(user: User, function: Any, state: float) -> tuple[float, float]:
-    after_0 = (1.0 - user.leave_probability(state, 0.0)) * function.at(user.next_state(state, 0.0))
-    after_1 = (1.0 - user.leave_probability(state, 1.0)) * function.at(user.next_state(state, 1.0))
-    return float(after_0), float(after_1)
+        after_0, after_1 = onward(self.user, function, state)
+        return float(after_0), float(after_1)
 
 
 class NeverEnds(ValueError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import Compiled
+from ..jit import Compiled, jitable
 from ..problem import Problem
 from ..rng import Stream
 
@@ -21,6 +21,14 @@ class Counts(NamedTuple):
     clock: Array
 
 
+@jitable
+def count(memory: Counts, arm: int, pulls: int, successes: float) -> None:
+    """Add pulls of one arm."""
+    memory.pulls[arm] += pulls
+    memory.successes[arm] += successes
+    memory.clock[0] += pulls
+
+
 @dataclass(frozen=True)
 class Policy(Compiled):
     """Base of the policies: frozen values; what they learn is in a memory passed to each call.
@@ -28,6 +36,9 @@ class Policy(Compiled):
     A policy has ``choose(memory, state, rng)``, which returns an arm, and
     ``update(memory, state, arm, reward, left, next_state)``. States are what the policy sees of
     the user: a number in [0, 1]. `Policy` itself keeps `Counts`.
+
+    The other methods are there for speed: the simulator asks for a `lease`, and otherwise calls
+    `decide` and `learn` in place of `choose` and `update`. A policy need not know of them.
     """
 
     if TYPE_CHECKING:
@@ -42,9 +53,39 @@ class Policy(Compiled):
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """Learn from one step."""
-        memory.pulls[arm] += 1.0
-        memory.successes[arm] += reward
-        memory.clock[0] += 1.0
+        count(memory, arm, 1, reward)
+
+    def board(self, arms: int) -> Any:
+        """Scratch space for `lease` and `decide`; what it holds never changes a decision."""
+        return np.zeros(1)
+
+    def lease(self, memory: Any, board: Any) -> tuple[int, int, float]:
+        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
+
+        The promise holds for that many steps, as long as the arm's empirical mean before each of
+        them is at least the one given. No steps: no promise.
+        """
+        return 0, 0, 0.0
+
+    def absorb(self, memory: Any, board: Any, arm: int, pulls: int, successes: int) -> None:
+        """Learn from the steps of a lease."""
+
+    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        """What `choose` would choose, perhaps sooner."""
+        return self.choose(memory, state, rng)
+
+    def learn(
+        self,
+        memory: Any,
+        board: Any,
+        state: float,
+        arm: int,
+        reward: float,
+        left: bool,
+        next_state: float,
+    ) -> None:
+        """`update`, and keep the board up to date."""
+        self.update(memory, state, arm, reward, left, next_state)
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:

@@ -15,17 +15,12 @@ from math import inf, log, sqrt
 from typing import TYPE_CHECKING
 
 from .. import checks
-from ..jit import jitable
-from ..kl import kl_lower, kl_upper
+from ..kl import bernoulli_kl, kl_lower, kl_upper
 from ..rng import Stream, uniform
-from .base import Counts, Policy
+from .base import Counts, Policy, count
+from .board import SAFE, Board, decide, extra_of, make_board, note_pull, when
+from .lease import lease
 from .optimism import Always, Linear, Never, TopBin, TwoLevel
-
-
-@jitable
-def log_log(t: float) -> float:
-    """log log t, and 0 for t < e, where it would be negative."""
-    return log(max(log(t), 1.0))
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,10 @@ class Index(Policy):
             self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
         ) -> float: ...
         def optimism(self, state: float) -> float: ...
+        def highest(self) -> float: ...
+        def lowest(self) -> float: ...
+        def is_graded(self) -> bool: ...
+        def asks_for_means(self) -> bool: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,7 +57,8 @@ class Index(Policy):
         """The arm to play now."""
         optimism = self.optimism(state)
         t = memory.clock[0] + 1.0
-        log_t, extra = log(t), self.c * log_log(t)
+        log_t = log(t)
+        extra = extra_of(self.c, log_t)
         introduce = self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0
         best, top, ties = 0, -inf, 0
         for arm in range(memory.pulls.size):
@@ -87,6 +87,36 @@ class Index(Policy):
                     skip -= 1
         return best
 
+    def board(self, arms: int) -> Board:
+        """Bounds on indices."""
+        return make_board(arms)
+
+    def lease(self, memory: Counts, board: Board) -> tuple[int, int, float]:
+        """The leader, if nothing can overtake it for a while."""
+        return lease(self, memory, board)
+
+    def absorb(self, memory: Counts, board: Board, arm: int, pulls: int, successes: int) -> None:
+        """Count; the leader is on no board."""
+        count(memory, arm, pulls, successes)
+
+    def decide(self, memory: Counts, board: Board, state: float, rng: Stream) -> int:
+        """What `choose` would choose, looking at few arms."""
+        return decide(self, memory, board, state, rng)
+
+    def learn(
+        self,
+        memory: Counts,
+        board: Board,
+        state: float,
+        arm: int,
+        reward: float,
+        left: bool,
+        next_state: float,
+    ) -> None:
+        """Count, and bound the arm's indices anew."""
+        self.update(memory, state, arm, reward, left, next_state)
+        note_pull(self, memory, board, arm)
+
 
 @dataclass(frozen=True)
 class Hoeffding(Index):
@@ -97,6 +127,30 @@ class Hoeffding(Index):
     ) -> float:
         """m + x sqrt((log t + c log log t) / (2 N))."""
         return mean + optimism * sqrt((log_t + extra) / (2.0 * pulls))
+
+    def log_time(self, mean: float, pulls: float, level: float, optimism: float) -> float:
+        """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
+
+        x^2 (log t + c log log t) = 2 N (level - m)^2.
+        """
+        return when(1.0, self.c, 2.0 * pulls * ((level - mean) / optimism) ** 2)
+
+    def asks_for_means(self) -> bool:
+        """No: the index is linear in the optimism."""
+        return False
+
+    def exceeds(
+        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
+    ) -> bool:
+        """Whether the index is sure to be above `level`."""
+        return self.index(mean, pulls, log_t, extra, optimism) > level + SAFE
+
+    def share_of_top(self, optimism: float) -> float:
+        """Which mixture of an arm's bounds at low and at high optimism bounds its index here."""
+        highest, low = self.highest(), min(self.lowest(), 0.0)
+        if highest <= 0.0:
+            return 0.0
+        return 1.0 if optimism == highest else (optimism - low) / (highest - low)
 
 
 @dataclass(frozen=True)
@@ -109,6 +163,37 @@ class KL(Index):
         """The p above (x > 0) or below with N kl(m, p) = |x| log t + c log log t."""
         budget = (abs(optimism) * log_t + extra) / pulls
         return kl_upper(mean, budget) if optimism > 0.0 else kl_lower(mean, budget)
+
+    def log_time(self, mean: float, pulls: float, level: float, optimism: float) -> float:
+        """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
+
+        x log t + c log log t = N kl(m, level).
+        """
+        return when(optimism, self.c, pulls * bernoulli_kl(mean, level))
+
+    def asks_for_means(self) -> bool:
+        """Where optimisms between the lowest and the highest occur."""
+        return self.is_graded()
+
+    def exceeds(
+        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
+    ) -> bool:
+        """Whether the index, at an optimism not above 0, is sure to be above `level`.
+
+        The lower bound is above p if N kl(m, p) is above its budget: no need to solve for it.
+        """
+        level = max(level, SAFE)
+        budget = -optimism * log_t + extra
+        return mean > level and pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE
+
+    def share_of_top(self, optimism: float) -> float:
+        """Which of an arm's bounds, at low (0) or high (1) optimism, bounds its index here.
+
+        Neither (-1) between 0 and the highest optimism.
+        """
+        if optimism <= 0.0:
+            return 0.0
+        return 1.0 if optimism == self.highest() else -1.0
 
 
 @dataclass(frozen=True)

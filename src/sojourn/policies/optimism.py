@@ -18,6 +18,18 @@ class Always(Compiled):
         """1."""
         return 1.0
 
+    def highest(self) -> float:
+        """1."""
+        return 1.0
+
+    def lowest(self) -> float:
+        """1."""
+        return 1.0
+
+    def is_graded(self) -> bool:
+        """No: the only optimism is the highest one."""
+        return False
+
 
 @dataclass(frozen=True)
 class Never(Compiled):
@@ -26,6 +38,18 @@ class Never(Compiled):
     def optimism(self, state: float) -> float:
         """0."""
         return 0.0
+
+    def highest(self) -> float:
+        """0."""
+        return 0.0
+
+    def lowest(self) -> float:
+        """0."""
+        return 0.0
+
+    def is_graded(self) -> bool:
+        """No: the only optimism is the highest one."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -40,6 +64,18 @@ class Graded(Compiled):
         for name in ("c0", "c1"):
             number = checks.number(name, getattr(self, name), float("-inf"), float("inf"))
             object.__setattr__(self, name, number)
+
+    def highest(self) -> float:
+        """The greatest optimism of any state."""
+        return max(self.c0, self.c1)
+
+    def lowest(self) -> float:
+        """The least optimism of any state."""
+        return min(self.c0, self.c1)
+
+    def is_graded(self) -> bool:
+        """Whether optimisms between the lowest and the highest occur."""
+        return False
 
     def opposite(self) -> Self:
         """The same policy for the opposite case, c0 and c1 exchanged (Theorems 5 to 7)."""
@@ -77,3 +113,7 @@ class Linear(Graded):
     def optimism(self, state: float) -> float:
         """c0 + (c1 - c0) s."""
         return self.c0 + (self.c1 - self.c0) * state
+
+    def is_graded(self) -> bool:
+        """Yes."""
+        return True

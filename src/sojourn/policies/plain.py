@@ -6,7 +6,7 @@ from typing import Any, Self
 from .. import checks
 from ..problem import Problem
 from ..rng import Stream, uniform
-from .base import Counts, Policy
+from .base import Counts, Policy, count
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,14 @@ class FixedArm(Policy):
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         """The one arm."""
         return int(self.arm)
+
+    def lease(self, memory: Counts, board: Any) -> tuple[int, int, float]:
+        """For ever."""
+        return int(self.arm), 1 << 62, 0.0
+
+    def absorb(self, memory: Counts, board: Any, arm: int, pulls: int, successes: int) -> None:
+        """Count."""
+        count(memory, arm, pulls, successes)
 
     def check_arms(self, arms: int) -> None:
         """The arm must be there."""

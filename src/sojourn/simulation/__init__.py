@@ -1,6 +1,21 @@
 """Simulate policies on a problem and estimate their regret."""
 
-from .result import Estimate, Result
-from .simulate import simulate
+from .moments import Estimate, Moments
+from .precision import Precision
+from .reduce import Progress
+from .result import Result, Stream
+from .simulate import Interrupted, PrecisionWarning, simulate
+from .store import StoreWarning
 
-__all__ = ["Estimate", "Result", "simulate"]
+__all__ = [
+    "Estimate",
+    "Interrupted",
+    "Moments",
+    "Precision",
+    "PrecisionWarning",
+    "Progress",
+    "Result",
+    "StoreWarning",
+    "Stream",
+    "simulate",
+]

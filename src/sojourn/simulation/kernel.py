@@ -8,6 +8,9 @@ row of totals so far, in this order:
 Regret is summed from gaps: by the performance-difference identity (the paper's regret
 decomposition) the sum of V*(S_t) - Q*(S_t, A_t) has the same expectation as the reward lost, and
 far less variance. Rewards are kept as a cross-check.
+
+A policy that can promise its choice for a while (`Policy.lease`) is not asked meanwhile. Leases
+change no decision: with `leases` False every step is chosen by `Policy.choose`.
 """
 
 from typing import Any
@@ -15,8 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..coast import Tally, begin, make_tally, make_world, step
 from ..jit import jitable, kernel, package_digest
-from ..rng import FIRST_ARM, STARTS, draw, policy_stream, stream_key
+from ..lend import keep, lend
+from ..policies import Policy
+from ..rng import policy_stream
+from ..users import User
 
 REGRET, REWARD, STEPS, BY_LEVEL = 0, 1, 2, 3
 
@@ -27,17 +34,16 @@ def columns(levels: int, arms: int) -> int:
 
 
 @jitable
-def mistake_cost(user: Any, value: Any, state: float) -> float:
-    """D(s) = 1 + (1 - q(s, 1)) V(s after 1) - (1 - q(s, 0)) V(s after 0)."""
-    v0 = (1.0 - user.leave_probability(state, 0.0)) * value.at(user.next_state(state, 0.0))
-    v1 = (1.0 - user.leave_probability(state, 1.0)) * value.at(user.next_state(state, 1.0))
-    return 1.0 + v1 - v0  # type: ignore[no-any-return]
-
-
-@jitable
-def level_of(experience: float, levels: int) -> int:
-    """The bin of [0, 1], cut into `levels` equal parts, that holds this experience."""
-    return min(int(experience * levels), levels - 1)
+def write_row(tally: Tally, row: NDArray[np.float64]) -> None:
+    """The totals so far."""
+    levels, arms = tally.pulls.shape
+    row[REGRET] = tally.lost.sum()
+    row[REWARD] = tally.won.sum()
+    row[STEPS] = tally.pulled.sum()
+    for level in range(levels):
+        row[BY_LEVEL + level] = tally.lost[level]
+        for arm in range(arms):
+            row[BY_LEVEL + levels + level * arms + arm] = tally.pulls[level, arm]
 
 
 @jitable
@@ -51,55 +57,72 @@ def play(
     seed: int,
     run: int,
     checkpoints: NDArray[np.int64],
+    leases: bool,
+    stop: NDArray[np.int8],
     out: NDArray[np.float64],
 ) -> None:
     """One run: play visits one after the other and fill a row of `out` at each checkpoint."""
-    arms = means.size
-    high, low = means.max(), means.min()
-    keys = np.empty(arms, np.uint64)
-    for arm in range(arms):
-        keys[arm] = stream_key(seed, run, FIRST_ARM + np.uint64(arm))
-    start_key = np.uint64(stream_key(seed, run, STARTS))  # Python would make it an int
-    rng = policy_stream(seed, run)
-    pulled = np.zeros(arms, np.int64)
-    totals = np.zeros(out.shape[1])
-    memory = policy.memory(arms)
-    done = 0
-    for visit in range(1, checkpoints[-1] + 1):
-        state = user.begin(draw(start_key, visit))
-        experience = user.experience(state)
-        left = False
-        while not left:
-            arm = policy.choose(memory, experience, rng)
-            mean = means[arm]
-            pulled[arm] += 1
-            # One draw decides both: u < mean is a reward, and the lowest share q of either part
-            # of [0, 1) a departure.
-            u = draw(keys[arm], pulled[arm])
-            reward = 1.0 if u < mean else 0.0
-            leave = user.leave_probability(state, reward)
-            left = u < (mean * leave if reward > 0.0 else mean + (1.0 - mean) * leave)
+    own = (
+        make_world(user, means, best_is_optimal, value, seed, run),
+        make_tally(levels, means.size),
+        policy.memory(means.size),
+        policy.board(means.size),
+        policy_stream(seed, run),
+    )
+    world, tally, memory, board, rng = (
+        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4])
+    )  # fmt: skip
+    visit = 1
+    state = begin(user, world, visit)
+    for done in range(checkpoints.size):
+        last = checkpoints[done]
+        while visit <= last and stop[0] == 0:
+            if leases:
+                arm, steps, least = policy.lease(memory, board)
+                if steps > 0:
+                    won = tally.won[arm]
+                    state, pulls, ended = user.coast(
+                        world, tally, arm, least, state, visit, steps, last + 1 - visit
+                    )
+                    visit += ended
+                    policy.absorb(memory, board, arm, pulls, tally.won[arm] - won)
+                    if pulls > 0:
+                        continue
+            before = user.experience(state)
+            arm = (
+                policy.decide(memory, board, before, rng)
+                if leases
+                else policy.choose(memory, before, rng)
+            )
+            state, reward, left = step(user, world, tally, arm, state)
+            if leases:
+                policy.learn(memory, board, before, arm, reward, left, user.experience(state))
+            else:
+                policy.update(memory, before, arm, reward, left, user.experience(state))
+            if left:
+                visit += 1
+                state = begin(user, world, visit)
+        user.settle(world, tally)
+        write_row(tally, out[done])
+    keep(own)
 
-            level = level_of(experience, levels)
-            totals[REWARD] += reward
-            totals[STEPS] += 1.0
-            totals[BY_LEVEL + levels + level * arms + arm] += 1.0
-            if mean < high or not best_is_optimal:
-                cost = mistake_cost(user, value, state)
-                gap = ((high if cost >= 0.0 else low) - mean) * cost
-                totals[REGRET] += gap
-                totals[BY_LEVEL + level] += gap
 
-            state = user.next_state(state, reward)
-            before, experience = experience, user.experience(state)
-            policy.update(memory, before, arm, reward, left, experience)
-        if visit == checkpoints[done]:
-            out[done] = totals
-            done += 1
+_kernels: dict[Any, Any] = {}
+
+
+def kernel_for(policy: Policy, user: User) -> Any:
+    """The compiled loop for a type of policy and of user.
+
+    kernel(policy, user, value, means, best_is_optimal, levels, seed, first, checkpoints, leases,
+    stop, out) fills out[run, checkpoint, column] for the runs first, first + 1, ...
+    """
+    types = policy._numba_type_, user._numba_type_
+    if types not in _kernels:
+        _kernels[types] = kernel(_build(package_digest()), policy, user)
+    return _kernels[types]
 
 
 def _build(digest: str) -> Any:
-    @kernel
     def run_chunk(
         policy: Any,
         user: Any,
@@ -110,17 +133,15 @@ def _build(digest: str) -> Any:
         seed: int,
         first: int,
         checkpoints: NDArray[np.int64],
+        leases: bool,
+        stop: NDArray[np.int8],
         out: NDArray[np.float64],
     ) -> None:
         _ = digest
         for i in range(out.shape[0]):
             play(
                 policy, user, value, means, best_is_optimal, levels,
-                seed, first + i, checkpoints, out[i],
+                seed, first + i, checkpoints, leases, stop, out[i],
             )  # fmt: skip
 
     return run_chunk
-
-
-run_chunk = _build(package_digest())
-"""Fill out[run, checkpoint, column] for the runs first, first + 1, ..."""

@@ -1,7 +1,10 @@
 """What a simulation found: moments over runs at checkpoints, never trajectories."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,50 +12,32 @@ from numpy.typing import NDArray
 from ..policies import Policy
 from ..problem import Problem
 from ..version import __version__
+from . import saved, tables
 from .kernel import BY_LEVEL, REGRET, REWARD, STEPS
+from .moments import Estimate, Moments
+from .precision import Precision
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
-NORMAL_95 = 1.959963984540054
 
+class Stream(NamedTuple):
+    """Where runs came from: `runs` of them, numbered from `first`, of one seed."""
 
-class Moments(NamedTuple):
-    """Number of runs, mean over runs, and sum of squared deviations from it."""
-
+    seed: int
+    first: int
     runs: int
-    mean: Array
-    squares: Array
 
-    @staticmethod
-    def of(rows: Array) -> "Moments":
-        """The moments over the first axis."""
-        mean = rows.mean(axis=0)
-        return Moments(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
-
-    def join(self, other: "Moments") -> "Moments":
-        """The moments of both sets of runs together (Chan, Golub and LeVeque's update)."""
-        runs = self.runs + other.runs
-        delta = other.mean - self.mean
-        return Moments(
-            runs,
-            self.mean + delta * (other.runs / runs),
-            self.squares + other.squares + delta**2 * (self.runs * other.runs / runs),
+    def overlaps(self, other: "Stream") -> bool:
+        """Whether any run is in both."""
+        same = self.seed == other.seed
+        return same and max(self.first, other.first) < min(
+            self.first + self.runs, other.first + other.runs
         )
 
 
-class Estimate(NamedTuple):
-    """A mean over runs and its standard error."""
-
-    mean: Array
-    std_error: Array
-
-    @property
-    def half_width(self) -> Array:
-        """Of the 95 % confidence interval."""
-        return NORMAL_95 * self.std_error
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Estimates for every policy (first axis) at every checkpoint (second axis).
 
@@ -60,18 +45,44 @@ class Result:
     >>> result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=50, runs=8)
     >>> result.regret.mean.shape == (2, len(result.checkpoints))
     True
+    >>> result
+    <Result of UCB (8 runs), ULCB (8 runs): 50 visits, 18 checkpoints, seed 0>
     """
 
     problem: Problem
     policies: tuple[Policy, ...]
-    seed: int
     checkpoints: NDArray[np.int64]
     moments: tuple[Moments, ...]
+    """By policy, of all columns: [checkpoint, column]; `kernel` describes the columns."""
+    pairs: tuple[Moments, ...]
+    """Of the regret of one policy less that of a later one, run by run: (0, 1), (0, 2), ..."""
+    streams: tuple[tuple[Stream, ...], ...]
+    """By policy, where its runs came from."""
+    precision: Precision | None = None
+    """What was asked for, if it was."""
+    version: str = __version__
+    """Of the package that computed it."""
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for every policy, unlike all others: with parameters where names are alike."""
+        return tables.labels(self.policies, self.problem)
 
     @property
     def runs(self) -> list[int]:
         """How many runs each policy had."""
         return [m.runs for m in self.moments]
+
+    @property
+    def reached(self) -> list[bool]:
+        """Whether each policy has the precision asked for; all True if none was."""
+        wanted = self.precision
+        return [wanted is None or (m.runs > 1 and wanted.reached(m)) for m in self.moments]
+
+    @property
+    def seed(self) -> int:
+        """The seed; the first one if results of several were merged."""
+        return self.streams[0][0].seed
 
     @property
     def regret(self) -> Estimate:
@@ -95,6 +106,16 @@ class Result:
         return self._estimate(slice(STEPS, STEPS + 1), ())
 
     @property
+    def visit_length(self) -> Estimate:
+        """Steps of a visit, on average over the visits so far."""
+        return self._per_visit(self.steps)
+
+    @property
+    def visit_reward(self) -> Estimate:
+        """Reward of a visit, on average over the visits so far."""
+        return self._per_visit(self.reward)
+
+    @property
     def regret_by_level(self) -> Estimate:
         """Regret by the level of experience it arose in (third axis), lowest first."""
         levels = self.problem.user.levels
@@ -106,53 +127,152 @@ class Result:
         levels = self.problem.user.levels
         return self._estimate(slice(BY_LEVEL + levels, None), (levels, self.problem.arms))
 
-    def _estimate(self, columns: slice, shape: tuple[int, ...]) -> Estimate:
-        size = (len(self.policies), len(self.checkpoints), *shape)
-        mean = np.array([m.mean[:, columns] for m in self.moments])
-        variance = [m.squares[:, columns] / max(m.runs - 1, 1) / m.runs for m in self.moments]
-        return Estimate(mean.reshape(size), np.sqrt(variance).reshape(size))
+    def difference(self, one: int | str, other: int | str) -> Estimate:
+        """Regret of one policy less that of another, at all checkpoints, run by run.
+
+        Policies go by their number or by `labels`. Both met the same users, so the interval is
+        usually narrower than those of the two regrets; it is made of the runs that both have.
+
+        >>> import sojourn as sj
+        >>> result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=50, runs=8)
+        >>> bool(result.difference("UCB", "ULCB").mean[-1] == -result.difference(1, 0).mean[-1])
+        True
+        """
+        p, q = self.index(one), self.index(other)
+        estimate = self.pair(p, q).estimate
+        return estimate if p < q else Estimate(-estimate.mean, estimate.std_error)
+
+    def pair(self, p: int, q: int) -> Moments:
+        """The moments behind the difference of two policies, whichever comes first."""
+        if p == q:
+            raise ValueError(f"{self.labels[p]!r} is one policy: a difference takes two")
+        numbers = list(combinations(range(len(self.policies)), 2))
+        return self.pairs[numbers.index((min(p, q), max(p, q)))]
+
+    def index(self, policy: int | str) -> int:
+        """The number of a policy, given that or its label."""
+        labels = self.labels
+        if isinstance(policy, str) and policy in labels:
+            return labels.index(policy)
+        if isinstance(policy, int) and 0 <= policy < len(labels):
+            return policy
+        raise ValueError(
+            f"policy {policy!r} is not in this result: it has {', '.join(labels)}, "
+            f"numbered from 0 to {len(labels) - 1}"
+        )
+
+    def compare(self, baseline: int | str | None = None) -> str:
+        """A table of the differences from one policy, by default the one of least regret."""
+        best = int(np.argmin(self.regret.mean[:, -1]))
+        return tables.differences(self, best if baseline is None else self.index(baseline))
+
+    def merge(self, *others: "Result") -> "Result":
+        """This result and others of the same problem, policies and checkpoints, but other runs.
+
+        >>> import sojourn as sj
+        >>> half = {"visits": 50, "runs": 8}
+        >>> a = sj.simulate(sj.paper.SETTINGS["B"], [sj.ULCB()], **half)
+        >>> b = sj.simulate(sj.paper.SETTINGS["B"], [sj.ULCB()], first_run=8, **half)
+        >>> a.merge(b).runs
+        [16]
+        """
+        merged = self
+        for other in others:
+            merged = merged._merge(other)
+        return merged
+
+    def save(self, path: str | Path) -> None:
+        """Write a .csv or .csv.gz file that pandas and polars read; `load` gets back the same bits.
+
+        The first line, a comment, says what was simulated; docs/scale.md describes the columns.
+        The file is replaced as a whole or not at all.
+        """
+        saved.save(self, path)
+
+    @staticmethod
+    def load(
+        path: str | Path,
+        *,
+        problem: Problem | None = None,
+        policies: Sequence[Policy] | None = None,
+    ) -> "Result":
+        """The result in a file that `save` wrote.
+
+        A user model or a policy of your own cannot be read from a file: give the same `problem`
+        or `policies` again.
+        """
+        return saved.load(path, problem, policies)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """All estimates as one long table, column by column, as `save` writes it."""
+        return tables.columns(self)
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """The table of `to_columns` for pandas; for polars, `polars.DataFrame(r.to_columns())`."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install pandas") from None
+        frame = pandas.DataFrame(self.to_columns())
+        return frame.astype({"level": "Int64", "arm": "Int64"})
+
+    def plot(
+        self, path: str | Path | None = None, *, bounds: bool = True, per_log: bool = False
+    ) -> "Figure":
+        """Regret against visits with 95 % bands; with `bounds` the paper's slopes times log K.
+
+        With `per_log` regret is divided by log K, so that slopes are levels. Needs the extra
+        `plot`. The figure is written to `path`, if one is given, and returned.
+        """
+        from .plot import plot
+
+        return plot(self, path, bounds=bounds, per_log=per_log)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program may want to know, in plain types."""
-        regret, raw, steps = self.regret, self.raw_regret, self.steps
-        return {
-            "version": __version__,
-            "problem": repr(self.problem),
-            "seed": self.seed,
-            "policies": [
-                {
-                    "name": policy.name,
-                    "parameters": policy.parameters,
-                    "runs": self.runs[p],
-                    "checkpoints": [
-                        {
-                            "visits": int(visits),
-                            "regret": float(regret.mean[p, c]),
-                            "regret_std_error": float(regret.std_error[p, c]),
-                            "regret_half_width": float(regret.half_width[p, c]),
-                            "raw_regret": float(raw.mean[p, c]),
-                            "raw_regret_std_error": float(raw.std_error[p, c]),
-                            "steps": float(steps.mean[p, c]),
-                        }
-                        for c, visits in enumerate(self.checkpoints)
-                    ],
-                }
-                for p, policy in enumerate(self.policies)
-            ],
-        }
+        return tables.plain(self)
 
     def __str__(self) -> str:
-        visits = int(self.checkpoints[-1])
-        lines = [
-            f"{visits:,} visits, seed {self.seed}; regret with 95 % intervals",
-            f"{'policy':<16}{'runs':>9}{'regret':>12}{'±':>9}{'from rewards':>15}{'±':>11}"
-            f"{'steps a visit':>16}",
-        ]
-        regret, raw, steps = self.regret, self.raw_regret, self.steps
-        for p, policy in enumerate(self.policies):
-            lines.append(
-                f"{policy.name:<16}{self.runs[p]:>9,}{regret.mean[p, -1]:>12,.1f}"
-                f"{regret.half_width[p, -1]:>9,.1f}{raw.mean[p, -1]:>15,.1f}"
-                f"{raw.half_width[p, -1]:>11,.1f}{steps.mean[p, -1] / visits:>16,.2f}"
-            )
-        return "\n".join(lines)
+        return tables.text(self)
+
+    def __repr__(self) -> str:
+        runs = zip(self.labels, self.runs, strict=True)
+        return (
+            f"<Result of {', '.join(f'{label} ({n:,} runs)' for label, n in runs)}: "
+            f"{int(self.checkpoints[-1]):,} visits, {len(self.checkpoints)} checkpoints, "
+            f"{tables.seeds(self)}>"
+        )
+
+    def _per_visit(self, total: Estimate) -> Estimate:
+        return Estimate(total.mean / self.checkpoints, total.std_error / self.checkpoints)
+
+    def _estimate(self, columns: slice, shape: tuple[int, ...]) -> Estimate:
+        size = (len(self.policies), len(self.checkpoints), *shape)
+        parts = [m.estimate for m in self.moments]
+        mean = np.array([part.mean[:, columns] for part in parts])
+        std_error = np.array([part.std_error[:, columns] for part in parts])
+        return Estimate(mean.reshape(size), std_error.reshape(size))
+
+    def _merge(self, other: "Result") -> "Result":
+        if not isinstance(other, Result):
+            raise ValueError(f"{other!r} is not a result")
+        for name in ("problem", "policies"):
+            if getattr(self, name) != getattr(other, name):
+                raise ValueError(f"results of different {name} cannot be merged")
+        if not np.array_equal(self.checkpoints, other.checkpoints):
+            raise ValueError("results at different checkpoints cannot be merged")
+        for label, mine, theirs in zip(self.labels, self.streams, other.streams, strict=True):
+            if any(m.overlaps(t) for m in mine for t in theirs):
+                raise ValueError(
+                    f"results that share runs cannot be merged, and both have some of {label}: "
+                    "simulate with another seed or first_run"
+                )
+        return Result(
+            problem=self.problem,
+            policies=self.policies,
+            checkpoints=self.checkpoints,
+            moments=tuple(map(Moments.join, self.moments, other.moments)),
+            pairs=tuple(map(Moments.join, self.pairs, other.pairs)),
+            streams=tuple(m + t for m, t in zip(self.streams, other.streams, strict=True)),
+            precision=self.precision if self.precision == other.precision else None,
+        )

@@ -1,29 +1,49 @@
-"""`simulate`: run policies on a problem and collect moments.
+"""`simulate`: run policies on a problem and collect moments."""
 
-The unit of work is a chunk: a fixed number of runs of one policy, addressed by (seed, first run).
-Chunks are computed in any order, on any number of threads, and reduced in order, so the same seed
-gives the same bits.
-"""
-
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
-
-import numpy as np
-from numpy.typing import NDArray
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
 
 from .. import checks, theory
 from ..policies import Policy
 from ..problem import Problem
-from .kernel import columns, run_chunk
-from .result import Moments, Result
+from .backends import Backend, Cluster, Threads, processors
+from .grid import Checkpoints, checkpoint_grid
+from .precision import MAX_RUNS, Plan, Precision, chunk_runs
+from .reduce import Progress, Reduction, Stopped
+from .result import Result, Stream
+from .store import Store
+from .work import Job
 
-CHUNK = 32
-"""Runs in a chunk; part of what makes results reproducible, hence not a parameter."""
+RUNS = 1_000
+"""Runs unless said otherwise."""
 
-SPACED = 24
-"""Checkpoints unless said otherwise."""
+LAST_RUN = 2**62
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C stopped a simulation; `result` is what was done by then.
+
+    Each policy has the runs of its finished chunks, perhaps none.
+    """
+
+    def __init__(self, result: Result, store: Path | None) -> None:
+        runs = ", ".join(f"{n:,}" for n in result.runs)
+        again = (
+            "to be able to go on another time, give a store"
+            if store is None
+            else f"run the same again with the store {store} to go on"
+        )
+        super().__init__(f"stopped with {runs} runs finished; {again}")
+        self.result = result
+
+
+class PrecisionWarning(UserWarning):
+    """A policy did not reach the precision asked for."""
 
 
 def simulate(
@@ -31,18 +51,37 @@ def simulate(
     policies: Sequence[Policy],
     *,
     visits: int = 20_000,
-    runs: int = 1_000,
+    runs: int | None = None,
+    precision: float | str | None = None,
+    max_runs: int | None = None,
     seed: int = 0,
-    checkpoints: int | Iterable[int] | None = None,
+    first_run: int = 0,
+    checkpoints: Checkpoints = None,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    client: Any = None,
+    store: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Play each policy for `visits` visits in `runs` independent runs.
+    """Play each policy for `visits` visits, in many independent runs.
 
-    `checkpoints` are numbers of visits at which totals are kept: a list, or how many of them to
-    spread evenly on a logarithmic scale up to `visits`. All policies meet the same users: the
-    n-th reward of an arm in a run is the same whoever plays it. `progress` is called with the
-    chunks done and their number.
+    How many: `runs` (1,000 unless said otherwise), or as many as a `precision` needs, policy by
+    policy: until the 95 % half-width of the regret at the end is at most 8.73 (`precision=8.73`),
+    5 % of the regret (`precision="5%"`), or 8.73 and, for policies for which that would take more
+    than `max_runs` runs, 5 % (`precision="8.73 else 5%"`). A policy has at least 256 runs and at
+    most `max_runs` (100,000); one that does not get there is warned about, at once if it would
+    take more than ten times as many.
+
+    All policies meet the same users: in a run the n-th reward of an arm is the same whoever plays
+    it, so that `Result.difference` is much sharper than the difference of two results. Runs are
+    numbered from `first_run`; the numbers of a run depend on `seed` and its number only.
+
+    `checkpoints` are numbers of visits at which totals are kept: a list, or how many to spread
+    evenly on a logarithmic scale, or "log:24" or "linear:50".
+
+    Chunks of runs are computed by threads (`workers`, one a processor) or by the workers of a
+    Dask `client`, and finished ones kept in the file `store`, from which another call takes what
+    it needs. None of the three changes a bit of the result. `progress` is called with a
+    `Progress` after every chunk. Ctrl-C raises `Interrupted`, which has what is done so far.
 
     >>> import sojourn as sj
     >>> print(sj.simulate(sj.paper.SETTINGS["A"], [sj.FixedArm()], visits=10, runs=2))
@@ -51,80 +90,114 @@ def simulate(
     FixedArm                2         0.0      0.0         -233.5    1,069.2          133.90
     """
     visits = checks.whole("visits", visits, 1)
-    runs = checks.whole("runs", runs, 2)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)
-    workers = checks.whole("workers", workers or os.cpu_count() or 1, 1)
+    first_run = checks.whole("first_run", first_run, 0, LAST_RUN)
+    wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
     policies = _check_policies(policies, problem)
-    theory.warn_about(problem)
+    plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
+    jobs = [Job(problem, policy, seed, grid) for policy in policies]
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress = {progress!r} is not allowed: it must be a function")
 
-    def compute(policy: Policy, first: int) -> Moments:
-        return Moments.of(chunk(problem, policy, seed, first, min(CHUNK, runs - first), grid))
-
-    firsts = range(0, runs, CHUNK)
-    total = len(policies) * len(firsts)
-    with ThreadPoolExecutor(workers) as pool:
+    with ExitStack() as stack:
+        backend = _backend(workers, client)
+        stack.callback(backend.cancel)
+        kept = None if store is None else stack.enter_context(Store(store))
+        theory.warn_about(problem)
+        if kept is not None:
+            for job in jobs:
+                kept.enter(job)
+        reduction = Reduction(plan, jobs, backend, kept, progress)
         try:
-            futures = [[pool.submit(compute, p, f) for f in firsts] for p in policies]
-            moments = []
-            for done, row in enumerate(futures):
-                parts = []
-                for i, future in enumerate(row):
-                    parts.append(future.result())
-                    if progress is not None:
-                        progress(done * len(firsts) + i + 1, total)
-                moments.append(reduce(Moments.join, parts))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return Result(problem, policies, seed, grid, tuple(moments))
+            with _ctrl_c(lambda: setattr(reduction, "stopping", True)):
+                reduction.run()
+        except Stopped:
+            where = None if kept is None else kept.path
+            raise Interrupted(_result(reduction), where) from None
+    result = _result(reduction)
+    _warn_about_precision(result)
+    return result
 
 
-def chunk(
-    problem: Problem,
-    policy: Policy,
-    seed: int,
-    first: int,
-    runs: int,
-    grid: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Totals of the runs first, first + 1, ...: out[run, checkpoint, column]. A pure function."""
-    user, values = problem.user, problem.values
-    out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
-    run_chunk(
-        policy,
-        user,
-        values.value_function,
-        np.array(problem.means),
-        problem.best_arm_is_optimal,
-        user.levels,
-        seed,
-        first,
-        grid,
-        out,
-    )
-    return out
-
-
-def checkpoint_grid(visits: int, checkpoints: int | Iterable[int] | None) -> NDArray[np.int64]:
-    """The numbers of visits at which to keep totals, ending with `visits`.
-
-    >>> checkpoint_grid(100, 3).tolist(), checkpoint_grid(100, [50]).tolist()
-    ([1, 10, 100], [50, 100])
-    """
-    if checkpoints is None or isinstance(checkpoints, int):
-        count = checks.whole("checkpoints", SPACED if checkpoints is None else checkpoints, 1)
-        points = np.geomspace(1, visits, count).round().astype(np.int64)
-    else:
-        points = np.array([checks.whole("checkpoints", c, 1, visits) for c in checkpoints], int)
-    return np.unique(np.append(points, visits))
+def _how_many(runs: Any, precision: Any, max_runs: Any) -> tuple[Precision | None, int]:
+    """The precision, if one is asked for, and the greatest number of runs."""
+    if precision is None:
+        if max_runs is not None:
+            raise ValueError("max_runs goes with precision: without it, runs says how many")
+        return None, checks.whole("runs", RUNS if runs is None else runs, 2, LAST_RUN)
+    if runs is not None:
+        raise ValueError("give either runs or precision, not both")
+    limit = checks.whole("max_runs", MAX_RUNS if max_runs is None else max_runs, 2, LAST_RUN)
+    return Precision.of(precision, limit), limit
 
 
 def _check_policies(policies: Sequence[Policy], problem: Problem) -> tuple[Policy, ...]:
-    if not policies:
-        raise ValueError("policies = [] is not allowed: give at least one policy")
+    if not isinstance(policies, Sequence) or not policies:
+        raise ValueError(f"policies = {policies!r} is not allowed: give at least one policy")
     for policy in policies:
         if not isinstance(policy, Policy):
             raise ValueError(f"policies has {policy!r}, which is not a policy of this package")
         policy.check_arms(problem.arms)
     return tuple(policies)
+
+
+def _backend(workers: int | None, client: Any) -> Backend:
+    if client is None:
+        return Threads(checks.whole("workers", processors() if workers is None else workers, 1))
+    if workers is not None:
+        raise ValueError("give either workers, which are threads here, or client, not both")
+    return Cluster(client)
+
+
+def _result(reduction: Reduction) -> Result:
+    job, tracks = reduction.jobs[0], reduction.tracks
+    first = reduction.plan.first_run
+    return Result(
+        problem=job.problem,
+        policies=tuple(track.job.policy for track in tracks),
+        checkpoints=job.grid,
+        moments=tuple(track.moments for track in tracks),
+        pairs=tuple(reduction.pairs.values()),
+        streams=tuple((Stream(job.seed, first, track.moments.runs),) for track in tracks),
+        precision=reduction.plan.precision,
+    )
+
+
+def _warn_about_precision(result: Result) -> None:
+    wanted, widths = result.precision, result.regret.half_width[:, -1]
+    if wanted is None:
+        return
+    for p, moments in enumerate(result.moments):
+        if not result.reached[p]:
+            needed = float(f"{wanted.needed(moments):.2g}")
+            hint = "" if wanted.share else "; a share of the regret such as '5%' may be in reach"
+            warnings.warn(
+                f"{result.labels[p]} did not reach the precision {wanted}: its half-width is "
+                f"{widths[p]:,.4g} after {moments.runs:,} runs, and about {needed:,.0f} would be "
+                f"needed, but max_runs is {wanted.max_runs:,}{hint}",
+                PrecisionWarning,
+                stacklevel=3,
+            )
+
+
+@contextmanager
+def _ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+    """Have the first Ctrl-C call `stop` instead of raising an error just anywhere.
+
+    The second one does what it always does. Only the main thread hears of Ctrl-C.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+
+    def heard(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, usual)
+        stop()
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)

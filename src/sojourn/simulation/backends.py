@@ -1,0 +1,168 @@
+"""Who computes the chunks: threads of this process, or the workers of a Dask cluster.
+
+A backend takes a chunk and gives back a future. The kernel runs without Python's lock, so that
+threads use all processors without the memory and the start-up time of processes.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, Protocol
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .moments import Part
+from .work import Job, engine_digest
+
+GATHER = 60.0
+"""Seconds that the transfer of a finished chunk may take before it is asked for again."""
+
+
+class Future(Protocol):
+    """A chunk on its way."""
+
+    def add_done_callback(self, call: Callable[[Any], Any], /) -> None:
+        """Call this, in some thread, when there is a result or an error."""
+
+
+class Backend(Protocol):
+    """Computes chunks in any order."""
+
+    @property
+    def slots(self) -> int:
+        """How many chunks can be computed at the same time."""
+
+    def submit(self, job: Job, first: int, runs: int) -> Future:
+        """Begin a chunk, now or when there is room."""
+
+    def result(self, future: Any) -> Part | None:
+        """The chunk of a future that is done; None if it was lost and is to be computed again."""
+
+    def cancel(self) -> None:
+        """Give up all that is not finished, without waiting for it."""
+
+
+def processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Threads:
+    """Threads of this process."""
+
+    def __init__(self, workers: int) -> None:
+        self.slots = workers
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sojourn")
+        self._stop: NDArray[np.int8] = np.zeros(1, np.int8)
+
+    def submit(self, job: Job, first: int, runs: int) -> Future:
+        """Begin a chunk, now or when there is room."""
+        return self._pool.submit(job.compute, first, runs, self._stop)
+
+    def result(self, future: Any) -> Part | None:
+        """The chunk of a future that is done."""
+        part: Part = future.result()
+        if self._stop[0]:
+            raise CancelledError
+        return part
+
+    def cancel(self) -> None:
+        """Have the kernels return at once, and begin no more."""
+        self._stop[0] = 1
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Cluster:
+    """The workers of a `dask.distributed.Client`.
+
+    Dask computes a chunk again if its worker dies. What Dask itself gives up is reported as lost.
+    """
+
+    def __init__(self, client: Any) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise ImportError("client needs Dask: pip install 'sojourn[cluster]'") from None
+        if not isinstance(client, distributed.Client):
+            raise ValueError(
+                f"client = {client!r} is not allowed: it must be a dask.distributed.Client"
+            )
+        if client.asynchronous:
+            raise ValueError(
+                "client is asynchronous, which is not allowed: make it without asynchronous=True"
+            )
+        self._client = client
+        self._lost = (distributed.KilledWorker, CancelledError, TimeoutError, OSError)
+        self._futures: dict[str, Any] = {}
+        self._packed: dict[str, bytes] = {}
+        self._slots, self._asked = 1, -np.inf
+
+    @property
+    def slots(self) -> int:
+        """The threads of all workers, now; clusters grow and shrink."""
+        if time.monotonic() > self._asked + 2.0:
+            self._slots = max(1, sum(self._client.nthreads().values()))
+            self._asked = time.monotonic()
+        return self._slots
+
+    def submit(self, job: Job, first: int, runs: int) -> Future:
+        """Hand a chunk to the scheduler."""
+        from distributed.protocol import pickle
+
+        if job.key not in self._packed:
+            self._packed[job.key] = pickle.dumps((job, job.problem.values))
+        future: Any = self._client.submit(
+            compute_remotely,
+            self._packed[job.key],
+            engine_digest(),
+            first,
+            runs,
+            key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}",
+            pure=False,
+        )
+        self._futures[future.key] = future
+        return future  # type: ignore[no-any-return]
+
+    def result(self, future: Any) -> Part | None:
+        """The chunk of a future that is done; None if it was lost and is to be computed again."""
+        self._futures.pop(future.key, None)
+        try:
+            part: Part = future.result(timeout=GATHER)
+        except self._lost:
+            return None
+        return part
+
+    def cancel(self) -> None:
+        """Withdraw what has not begun; chunks that workers are at are of no use to anybody."""
+        futures, self._futures = list(self._futures.values()), {}
+        if futures and self._client.status == "running":
+            self._client.cancel(futures)
+
+
+def compute_remotely(packed: bytes, engine: str, first: int, runs: int) -> Part:
+    """What a worker does: a chunk of the same bits as at home, or an error.
+
+    The problem comes with its solution, because linear algebra differs between machines in the
+    last digits.
+    """
+    if engine_digest() != engine:
+        raise ValueError(
+            "the workers have other versions of sojourn or numba than this process, or another "
+            "kind of processor: install the same everywhere"
+        )
+    return _unpacked(packed).compute(first, runs)
+
+
+@lru_cache(maxsize=64)
+def _unpacked(packed: bytes) -> Job:
+    from distributed.protocol import pickle
+
+    job, values = pickle.loads(packed)
+    vars(job.problem)["values"] = values
+    return job  # type: ignore[no-any-return]

@@ -1,0 +1,45 @@
+"""The unit of work: a chunk of runs of one policy, a pure function of its arguments."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policies import Policy
+from ..problem import Problem
+from .kernel import columns, kernel_for
+
+NEVER = np.zeros(1, np.int8)
+
+
+def chunk(
+    problem: Problem,
+    policy: Policy,
+    seed: int,
+    first: int,
+    runs: int,
+    grid: NDArray[np.int64],
+    *,
+    leases: bool = True,
+    stop: NDArray[np.int8] = NEVER,
+) -> NDArray[np.float64]:
+    """Totals of the runs first, first + 1, ...: out[run, checkpoint, column].
+
+    The columns are described in `kernel`. `leases` changes the speed, never a number. Setting
+    `stop[0]` from another thread makes the call return soon, with rows of which none may be used.
+    """
+    user = problem.user
+    out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
+    kernel_for(policy, user)(
+        policy,
+        user,
+        problem.values.value_function,
+        np.array(problem.means),
+        problem.best_arm_is_optimal,
+        user.levels,
+        seed,
+        first,
+        grid,
+        leases,
+        stop,
+        out,
+    )
+    return out

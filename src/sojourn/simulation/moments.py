@@ -1,0 +1,87 @@
+"""Moments over runs: what a simulation keeps, and the estimates made of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NORMAL_95 = 1.959963984540054
+
+
+class Moments(NamedTuple):
+    """Number of runs, mean over runs, and sum of squared deviations from it."""
+
+    runs: int
+    mean: Array
+    squares: Array
+
+    @staticmethod
+    def none(*shape: int) -> "Moments":
+        """Of no runs; joined with any others it gives exactly those."""
+        return Moments(0, np.zeros(shape), np.zeros(shape))
+
+    @staticmethod
+    def of(rows: Array) -> "Moments":
+        """The moments over the first axis."""
+        mean = rows.mean(axis=0)
+        return Moments(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
+
+    def join(self, other: "Moments") -> "Moments":
+        """The moments of both sets of runs together (Chan, Golub and LeVeque's update)."""
+        runs = self.runs + other.runs
+        if runs == 0:
+            return self
+        delta = other.mean - self.mean
+        return Moments(
+            runs,
+            self.mean + delta * (other.runs / runs),
+            self.squares + other.squares + delta**2 * (self.runs * other.runs / runs),
+        )
+
+    @property
+    def estimate(self) -> "Estimate":
+        """The mean and its standard error; not a number where there are too few runs for it.
+
+        >>> Moments.of(np.array([1.0, 2.0, 3.0])).estimate.mean
+        np.float64(2.0)
+        """
+        if self.runs == 0:
+            return Estimate(np.full_like(self.mean, np.nan), np.full_like(self.mean, np.nan))
+        if self.runs == 1:
+            return Estimate(self.mean, np.full_like(self.mean, np.nan))
+        return Estimate(self.mean, np.sqrt(self.squares / (self.runs - 1) / self.runs))
+
+
+class Estimate(NamedTuple):
+    """A mean over runs and its standard error."""
+
+    mean: Array
+    std_error: Array
+
+    @property
+    def half_width(self) -> Array:
+        """Of the 95 % confidence interval."""
+        return NORMAL_95 * self.std_error
+
+    @property
+    def low(self) -> Array:
+        """The lower end of the 95 % confidence interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> Array:
+        """The upper end of the 95 % confidence interval."""
+        return self.mean + self.half_width
+
+
+class Part(NamedTuple):
+    """What is kept of one chunk."""
+
+    moments: Moments
+    """Of all columns: [checkpoint, column]."""
+    regret: Array
+    """Of every run, [run, checkpoint]: what differences between policies are made of."""
+    seconds: float = 0.0
+    """What it took to compute; no part of the result."""

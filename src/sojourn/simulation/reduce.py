@@ -1,0 +1,206 @@
+"""Compute chunks on a backend and reduce them in order: the loop behind `simulate`.
+
+Policies advance together, chunk by chunk. A result that arrives early waits for its turn, and no
+more than a bounded number of chunks are on their way or waiting, so memory does not grow with the
+number of runs. The reduction depends on the order of the chunks, never on when they arrived.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+from .backends import Backend
+from .moments import Array, Moments, Part
+from .precision import Plan
+from .store import Store
+from .work import Job
+
+HELD = 64
+"""Chunks that may wait for their turn, at least; on many workers it is four for each."""
+
+TRIES = 5
+"""How often a chunk is begun before its loss is an error."""
+
+PULSE = 0.2
+"""Seconds after which the loop looks up to see if it is to stop."""
+
+
+class Progress(NamedTuple):
+    """How far the work is; `done` and `total` are seconds of work for one worker.
+
+    What is still to do is estimated from what the last chunk of each policy took and, where the
+    number of runs is not fixed, from the precision reached so far. What came from a store counts
+    as no work.
+    """
+
+    done: float
+    total: float
+    runs: tuple[int, ...]
+    """Finished so far, by policy."""
+
+
+class Stopped(Exception):
+    """The work was asked to stop."""
+
+
+@dataclass
+class Track:
+    """Where one policy stands."""
+
+    job: Job
+    goal: int
+    """Chunks that are needed for certain."""
+    moments: Moments
+    open: bool = True
+    """Whether it may need more chunks than it has."""
+    begun: int = 0
+    reduced: int = 0
+    arrived: dict[int, Part] = field(default_factory=dict)
+    regret: dict[int, Array] = field(default_factory=dict)
+    """Of reduced chunks whose pairs are not."""
+    seconds: float = 0.0
+    """What the last computed chunk took."""
+
+
+@dataclass
+class Reduction:
+    """All tracks, and what becomes of their chunks."""
+
+    plan: Plan
+    jobs: Sequence[Job]
+    backend: Backend
+    store: Store | None = None
+    progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.tracks = [
+            Track(job, self.plan.first_look, Moments.none(*job.shape)) for job in self.jobs
+        ]
+        self.pairs = {
+            pair: Moments.none(self.jobs[0].grid.size)
+            for pair in combinations(range(len(self.jobs)), 2)
+        }
+        self.stopping = False
+        self._paired = 0
+        self._worked = 0.0
+        self._flying: dict[Any, tuple[Track, int, int]] = {}
+        self._landed: SimpleQueue[Any] = SimpleQueue()
+
+    def run(self) -> None:
+        """Until every policy has what it needs; `Stopped` soon after `stopping` is set."""
+        try:
+            while any(track.open for track in self.tracks):
+                while (track := self._next()) is not None:
+                    self._begin(track)
+                self._take_one()
+        finally:
+            self.backend.cancel()
+
+    def _next(self) -> Track | None:
+        """The policy whose next chunk is to be begun now, if any.
+
+        Chunks that may turn out not to be needed are begun only if a worker would be idle.
+        """
+        if self.stopping:
+            return None
+        flying, slots = len(self._flying), self.backend.slots
+        held = flying + sum(len(t.arrived) + len(t.regret) for t in self.tracks)
+        if flying and (flying >= 2 * slots or held >= max(HELD, 4 * slots)):
+            return None
+        certain = [t for t in self.tracks if t.open and t.begun < t.goal]
+        if not certain and flying < slots:
+            certain = [t for t in self.tracks if t.open and t.begun < self.plan.chunks]
+        return min(certain, key=lambda t: t.begun, default=None)
+
+    def _begin(self, track: Track) -> None:
+        number = track.begun
+        track.begun += 1
+        span = self.plan.span(number)
+        part = None if self.store is None else self.store.get(track.job, *span)
+        if part is None:
+            self._submit(track, number, 1)
+        else:
+            self._arrive(track, number, part)
+
+    def _submit(self, track: Track, number: int, tries: int) -> None:
+        future = self.backend.submit(track.job, *self.plan.span(number))
+        self._flying[future] = (track, number, tries)
+        future.add_done_callback(self._landed.put)
+
+    def _take_one(self) -> None:
+        """Wait for a chunk and keep it."""
+        while self._flying:
+            if self.stopping:
+                self._keep_what_landed()
+                raise Stopped
+            try:
+                future = self._landed.get(timeout=PULSE)
+            except Empty:
+                continue
+            self._take(future)
+            return
+        if self.stopping:
+            raise Stopped
+
+    def _take(self, future: Any) -> None:
+        track, number, tries = self._flying.pop(future)
+        part = self.backend.result(future)
+        if part is not None:
+            track.seconds = part.seconds
+            self._worked += part.seconds
+            if self.store is not None:
+                self.store.put(track.job, self.plan.span(number)[0], part)
+            self._arrive(track, number, part)
+        elif tries < TRIES:
+            self._submit(track, number, tries + 1)
+        else:
+            raise RuntimeError(
+                f"a chunk of {track.job.policy!r} was lost {tries} times: its workers died, "
+                "perhaps for want of memory"
+            )
+
+    def _keep_what_landed(self) -> None:
+        while not self._landed.empty():
+            self._take(self._landed.get())
+
+    def _arrive(self, track: Track, number: int, part: Part) -> None:
+        track.arrived[number] = part
+        while track.open and track.reduced in track.arrived:
+            ready = track.arrived.pop(track.reduced)
+            track.moments = track.moments.join(ready.moments)
+            track.regret[track.reduced] = ready.regret
+            track.reduced += 1
+            if track.reduced == track.goal:
+                track.goal = self.plan.next_look(track.goal, track.moments)
+                track.open = track.reduced < track.goal
+        if not track.open:
+            track.arrived.clear()
+        self._pair()
+        self._report()
+
+    def _pair(self) -> None:
+        """Differences between policies, as far as all who will have a chunk have it."""
+        while any(t.reduced > self._paired for t in self.tracks) and all(
+            t.reduced > self._paired or not t.open for t in self.tracks
+        ):
+            rows = [t.regret.pop(self._paired, None) for t in self.tracks]
+            for (p, q), moments in self.pairs.items():
+                one, other = rows[p], rows[q]
+                if one is not None and other is not None:
+                    self.pairs[p, q] = moments.join(Moments.of(one - other))
+            self._paired += 1
+
+    def _report(self) -> None:
+        if self.progress is None:
+            return
+        known = [t.seconds for t in self.tracks if t.seconds > 0.0]
+        usual = sum(known) / len(known) if known else 0.0
+        left = 0.0
+        for t in self.tracks:
+            ready = t.reduced + len(t.arrived)
+            expected = self.plan.expected(t.reduced, t.moments) if t.open else ready
+            left += max(expected - ready, int(t.open)) * (t.seconds or usual)
+        runs = tuple(t.moments.runs for t in self.tracks)
+        self.progress(Progress(self._worked, self._worked + left, runs))

@@ -1,0 +1,220 @@
+"""Results in files: a long CSV table after one line of comment that says what was simulated.
+
+    # sojourn-result 1 {"problem": ..., "policies": ..., "sha256": ...}
+    policy,versus,visits,quantity,level,arm,runs,mean,squares,std_error
+
+`pandas.read_csv(path, comment="#")` and `polars.read_csv(path, comment_prefix="#")` read the
+table. Numbers are written so that they are read as the same bits; the digest is of all that
+follows the first line.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import files
+from ..policies import ALL, Policy
+from ..problem import Problem
+from .kernel import columns
+from .moments import Moments
+from .precision import Precision
+
+if TYPE_CHECKING:
+    from .result import Result
+
+FORMAT = 1
+MARK = "# sojourn-result"
+SUFFIXES = (".csv", ".csv.gz")
+
+
+def check_path(path: str | Path) -> Path:
+    """The path, if a result can be saved there."""
+    path = Path(path)
+    if not path.name.endswith(SUFFIXES):
+        raise ValueError(f"{path}: a file of results must end in {' or '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}")
+    return path
+
+
+def save(result: "Result", path: str | Path) -> None:
+    """Write the file; see `Result.save`."""
+    path = check_path(path)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    data = result.to_columns()
+    writer.writerow(data)
+    writer.writerows(zip(*data.values(), strict=True))
+    body = table.getvalue().encode()
+    head = {
+        "version": result.version,
+        "problem": _problem_data(result.problem),
+        "problem_text": repr(result.problem),
+        "policies": [_policy_data(policy) for policy in result.policies],
+        "checkpoints": result.checkpoints.tolist(),
+        "streams": [[list(stream) for stream in streams] for streams in result.streams],
+        "pairs": [moments.runs for moments in result.pairs],
+        "precision": None if result.precision is None else asdict(result.precision),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+    written = f"{MARK} {FORMAT} {json.dumps(head)}\n".encode() + body
+    _replace(path, gzip.compress(written, mtime=0) if path.suffix == ".gz" else written)
+
+
+def load(
+    path: str | Path, problem: Problem | None = None, policies: Sequence[Policy] | None = None
+) -> "Result":
+    """Read the file; see `Result.load`."""
+    path = Path(path)
+    try:
+        head, body = _read(path)
+        return _result(head, body, problem, policies)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes]:
+    try:
+        written = path.read_bytes()
+        if path.suffix == ".gz":
+            written = gzip.decompress(written)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise ValueError("the file is damaged: it cannot be unpacked") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
+    first, _, body = written.partition(b"\n")
+    words = first.decode(errors="replace").split(" ", 3)
+    if len(words) < 4 or " ".join(words[:2]) != MARK or not words[2].isdecimal():
+        raise ValueError(f"not a result of sojourn: its first line must begin with {MARK!r}")
+    if int(words[2]) > FORMAT:
+        raise ValueError(
+            f"a result of format {words[2]}, and this version of sojourn reads formats up to "
+            f"{FORMAT}: use a newer one"
+        )
+    try:
+        head: dict[str, Any] = json.loads(words[3])
+        intact = head["sha256"] == hashlib.sha256(body).hexdigest()
+    except (ValueError, KeyError, TypeError):
+        intact = False
+    if not intact:
+        raise ValueError("the file is damaged, or it was changed after it was saved")
+    return head, body
+
+
+def _result(
+    head: dict[str, Any],
+    body: bytes,
+    problem: Problem | None,
+    policies: Sequence[Policy] | None,
+) -> "Result":
+    from .result import Result, Stream
+
+    problem = _problem(head, problem)
+    found = _policies(head, policies)
+    grid = np.array(head["checkpoints"], np.int64)
+    rows = list(csv.DictReader(io.StringIO(body.decode())))
+    mean = np.array([float(row["mean"]) for row in rows])
+    squares = np.array([float(row["squares"]) for row in rows])
+    shape = (len(found), grid.size, columns(problem.user.levels, problem.arms))
+    own = int(np.prod(shape))
+    streams = tuple(tuple(Stream(*stream) for stream in row) for row in head["streams"])
+    return Result(
+        problem=problem,
+        policies=found,
+        checkpoints=grid,
+        moments=tuple(
+            Moments(sum(stream.runs for stream in row), m, s)
+            for row, m, s in zip(
+                streams, mean[:own].reshape(shape), squares[:own].reshape(shape), strict=True
+            )
+        ),
+        pairs=tuple(
+            Moments(runs, m, s)
+            for runs, m, s in zip(
+                head["pairs"],
+                mean[own:].reshape(-1, grid.size),
+                squares[own:].reshape(-1, grid.size),
+                strict=True,
+            )
+        ),
+        streams=streams,
+        precision=None if head["precision"] is None else Precision(**head["precision"]),
+        version=head["version"],
+    )
+
+
+def _problem_data(problem: Problem) -> dict[str, Any] | None:
+    try:
+        return files.to_dict(problem)
+    except ValueError:
+        return None
+
+
+def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
+    text = head["problem_text"]
+    if given is not None and repr(given) != text:
+        raise ValueError(f"the result is of {text}, not of the problem given")
+    if given is None and head["problem"] is None:
+        raise ValueError(f"its user model is not of this package: load it with problem={text}")
+    return files.from_dict(head["problem"]) if given is None else given
+
+
+def _policy_data(policy: Policy) -> dict[str, Any]:
+    plain = type(policy) in ALL and all(
+        isinstance(v, bool | int | float | str) for v in policy.parameters.values()
+    )
+    return {
+        "name": policy.name,
+        "parameters": policy.parameters if plain else None,
+        "text": repr(policy),
+    }
+
+
+def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Policy, ...]:
+    texts = [data["text"] for data in head["policies"]]
+    if given is not None:
+        if [repr(policy) for policy in given] != texts:
+            raise ValueError(f"the result is of {', '.join(texts)}, not of the policies given")
+        return tuple(given)
+    known = {cls.__name__: cls for cls in ALL}
+    found = []
+    for data in head["policies"]:
+        if data["parameters"] is None or data["name"] not in known:
+            raise ValueError(
+                f"{data['text']} is not a policy of this package: "
+                f"load it with policies=[{', '.join(texts)}]"
+            )
+        found.append(known[data["name"]](**data["parameters"]))
+    return tuple(found)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in place as a whole: whoever looks finds the old one or the new one."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,108 @@
+"""A policy's work on a problem, cut into chunks that anybody may compute; what its bits depend on.
+
+A chunk is determined by what the kernel is given (problem, policy, checkpoints, seed, runs) and
+by the code it runs. `Job.key` is a digest of all that: two chunks of the same key, first run and
+length hold the same bits, whoever computed them.
+"""
+
+import hashlib
+import platform
+import time
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ..jit import PACKAGE, _feed, fingerprint
+from ..policies import Policy
+from ..problem import Problem
+from .chunks import NEVER, chunk
+from .kernel import REGRET, columns
+from .moments import Moments, Part
+
+APART = {"__main__", "arguments", "cli", "console", "files", "paper", "theory", "version"}
+ENGINE = {"chunks", "kernel", "moments"}
+"""Modules of the package that chunks are not computed with, and those of this folder that they
+are computed with. What is in neither set counts as needed, so a new module is on the safe side."""
+
+
+def sources() -> list[Path]:
+    """The files that a chunk is computed with, and perhaps more."""
+
+    def needed(path: Path) -> bool:
+        top, *rest = path.relative_to(PACKAGE).with_suffix("").parts
+        return rest[0] in ENGINE if top == "simulation" else top not in APART
+
+    return sorted(path for path in PACKAGE.rglob("*.py") if needed(path))
+
+
+@cache
+def engine_digest() -> str:
+    """Changes with any source that a chunk is computed with, with Numba and with the processor."""
+    digest = hashlib.sha256(f"{numba.__version__} {platform.machine()}".encode())
+    for path in sources():
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One policy on one problem: runs numbered 0, 1, 2, ... for a seed."""
+
+    problem: Problem
+    policy: Policy
+    seed: int
+    grid: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Checkpoints and columns of the totals."""
+        return self.grid.size, columns(self.problem.user.levels, self.problem.arms)
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of all that the numbers depend on."""
+        problem = self.problem
+        digest = hashlib.sha256(engine_digest().encode())
+        for value in (
+            problem.means,
+            problem.user,
+            problem.values.value_function,
+            problem.best_arm_is_optimal,
+            self.policy,
+            self.seed,
+            self.grid,
+        ):
+            _describe(digest, value)
+        return digest.hexdigest()
+
+    def compute(self, first: int, runs: int, stop: NDArray[np.int8] = NEVER) -> Part:
+        """The chunk that begins at run `first`; of no use if `stop[0]` was set meanwhile."""
+        what = (self.problem, self.policy, self.seed, first)
+        chunk(*what, 0, self.grid)  # compiles, which is not work on the chunk
+        start = time.perf_counter()
+        rows = chunk(*what, runs, self.grid, stop=stop)
+        regret = np.ascontiguousarray(rows[:, :, REGRET])
+        return Part(Moments.of(rows), regret, time.perf_counter() - start)
+
+
+def _describe(digest: Any, value: Any) -> None:
+    """Feed a value into a digest: its class with its code, and all it holds, to the last bit."""
+    if is_dataclass(value) and not isinstance(value, type):
+        cls = type(value)
+        digest.update(f"{cls.__module__}.{cls.__qualname__} {fingerprint(cls)}(".encode())
+        for field in fields(value):
+            digest.update(f"{field.name}=".encode())
+            _describe(digest, getattr(value, field.name))
+        digest.update(b")")
+    elif isinstance(value, tuple | list):
+        digest.update(f"{len(value)}[".encode())
+        for item in value:
+            _describe(digest, item)
+    else:
+        _feed(digest, value, set())
+        digest.update(b";")
