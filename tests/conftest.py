@@ -1,5 +1,6 @@
 """One run of one policy, three ways: the compiled kernel, its text interpreted, step by step."""
 
+import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,12 @@ settings.register_profile("sojourn", deadline=None, derandomize=True)
 settings.load_profile("sojourn")
 
 Totals = Callable[[Problem, Policy, int, int, Sequence[int]], NDArray[np.float64]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hear_ctrl_c() -> None:
+    """A test run that was started in the background ignores Ctrl-C; some tests send it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

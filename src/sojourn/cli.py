@@ -24,11 +24,13 @@ from .console import (
     result_dict,
 )
 from .paper import SETTINGS
+from .paper.command import EPILOG, reproduce_command
 from .simulation import Interrupted, Result, simulate
 from .simulation.saved import check_path
 from .version import __version__
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("reproduce", epilog=EPILOG)(reproduce_command)
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")

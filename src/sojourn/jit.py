@@ -143,7 +143,7 @@ def _spelled(member: types.Type) -> str:
     """The name of a member's type; a function goes by its code, for its address may come back."""
     if isinstance(member, types.Dispatcher):
         digest = hashlib.sha256()
-        _feed(digest, member.dispatcher, set())
+        feed(digest, member.dispatcher, set())
         return f"{member.dispatcher.__name__}[{digest.hexdigest()[:16]}]"
     return str(member)
 
@@ -220,11 +220,11 @@ def fingerprint(cls: type) -> str:
         if base.__module__.partition(".")[0] not in ("sojourn", "builtins"):
             for name, attribute in sorted(vars(base).items()):
                 if not name.startswith("__"):
-                    _feed(digest, attribute, set())
+                    feed(digest, attribute, set())
     return digest.hexdigest()[:16]
 
 
-def _feed(digest: Any, value: Any, seen: set[int]) -> None:
+def feed(digest: Any, value: Any, seen: set[int]) -> None:
     """Feed into `digest` what `value` says and, for code, the globals and closures it names.
 
     Nothing that differs between two processes of the same sources may go in: no address, and no
@@ -241,16 +241,16 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
         if id(value) in seen:
             return
         seen.add(id(value))
-        _feed(digest, value.__code__, seen)
-        _feed(digest, value.__defaults__, seen)
+        feed(digest, value.__code__, seen)
+        feed(digest, value.__defaults__, seen)
         known = {**value.__globals__, **inspect.getclosurevars(value).nonlocals}
         for name in sorted(_names(value.__code__)):
             if name in known:
-                _feed(digest, known[name], seen)
+                feed(digest, known[name], seen)
     elif isinstance(value, CodeType):
         digest.update(value.co_code + repr(value.co_names).encode())
         for constant in value.co_consts:
-            _feed(digest, constant, seen)
+            feed(digest, constant, seen)
     elif isinstance(value, ModuleType):
         source = getattr(value, "__file__", None)
         digest.update(Path(source).read_bytes() if source else value.__name__.encode())
@@ -258,7 +258,7 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
         digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
     elif isinstance(value, tuple):
         for item in value:
-            _feed(digest, item, seen)
+            feed(digest, item, seen)
     elif isinstance(value, type | BuiltinFunctionType):
         digest.update(value.__qualname__.encode())
     elif isinstance(value, str | bytes | int | float | complex | np.generic):

@@ -76,11 +76,11 @@ def extra_of(c: float, log_t: float) -> float:
 
 @jitable
 def when(a: float, c: float, evidence: float) -> float:
-    """y with a y + c log(max(y, 1)) = evidence, or less: y is the logarithm of a time."""
+    """y with a y + c log(max(y, 1)) = evidence, or a little less: y is the logarithm of a time."""
     y = evidence / a
-    if c > 0.0:  # iterates fall on both sides of the solution in turn; this one falls short
-        for _ in range(3):
-            y = (evidence - c * log(max(y, 1.0))) / a
+    if c > 0.0 and y > 1.0:
+        for _ in range(4):  # Newton's steps for a concave function never pass the solution
+            y = max(y - (a * y + c * log(y) - evidence) / (a + c / y), 1.0)
     return y
 
 

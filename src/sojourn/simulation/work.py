@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import PACKAGE, _feed, fingerprint
+from ..jit import PACKAGE, feed, fingerprint
 from ..policies import Policy
 from ..problem import Problem
 from .chunks import NEVER, chunk
@@ -104,5 +104,5 @@ def _describe(digest: Any, value: Any) -> None:
         for item in value:
             _describe(digest, item)
     else:
-        _feed(digest, value, set())
+        feed(digest, value, set())
         digest.update(b";")

@@ -1,0 +1,63 @@
+"""How figures look: one colour and dash for a policy in every figure, readable in grey."""
+
+from typing import NamedTuple
+
+COLUMN = (3.5, 2.6)
+"""Inches; the width of a column of a paper."""
+DPI = 200
+TEXT = 7.0
+"""Points; all text."""
+LINE, THIN, BOUND = 1.2, 0.6, 0.9
+"""Points: curves, axes, bounds."""
+BAND = 0.2
+GREY = "#777777"
+LOWER_DASHES = (8, 2, 1, 2)
+NAME_GAP, NAME_OFFSET = 1.2, 3
+"""Between names at the ends of curves, in lines of text; and from the axes, in points."""
+BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Behind names that are written on their lines."""
+
+
+class Look(NamedTuple):
+    """Colour, dashes and width of a curve."""
+
+    colour: str
+    dashes: str | tuple[float, tuple[float, ...]]
+    width: float = LINE
+
+
+SOLID, DASHED, DOTDASH = "-", (0.0, (5.0, 1.5)), (0.0, (6.0, 1.5, 1.0, 1.5))
+SHORT = (0.0, (2.0, 1.2))
+
+LOOKS: dict[str, Look] = {
+    "UCB": Look("#c44e00", DASHED),
+    "ULCB": Look("#e08214", SOLID),
+    "KL-UCB": Look("#0b3c6f", DASHED),
+    "KL-ULCB": Look("#2b83ba", SOLID),
+    "DISC-ULCB": Look("#e08214", SOLID),
+    "CONT-ULCB": Look("#a6611a", SHORT),
+    "DISC-KL-ULCB": Look("#2b83ba", SOLID),
+    "CONT-KL-ULCB": Look("#35978f", SHORT),
+    "Q-learning, ε-greedy": Look("#7b3294", DOTDASH),
+    "Q-learning, UCB": Look("#111111", DOTDASH),
+    "ULCB, right signs": Look("#e08214", SOLID),
+    "ULCB, wrong signs": Look("#a6611a", SHORT),
+    "KL-ULCB, right signs": Look("#2b83ba", SOLID),
+    "KL-ULCB, wrong signs": Look("#35978f", SHORT),
+}
+"""Warm colours for Hoeffding's bound, cold ones for KL; the upper bound alone is dashed."""
+
+RAMP = (
+    Look("#111111", SOLID),
+    Look("#7b3294", DASHED),
+    Look("#c44e00", DOTDASH),
+    Look("#2b83ba", SHORT),
+    Look("#e0a030", SOLID),
+    Look("#999999", DASHED),
+)
+"""For what is not a policy of the paper: values of a parameter, in order."""
+
+
+def look(label: str, number: int) -> Look:
+    """Of a policy by its label, or by its number among others."""
+    return LOOKS.get(label) or RAMP[number % len(RAMP)]
