@@ -169,7 +169,7 @@ def test_the_time_at_which_a_bound_is_reached_is_not_late(c: float, a: float, y:
     evidence = a * y + c * log(max(y, 1.0))
     found = board.when(a, c, evidence)
     assert found <= y + 1e-9 * max(1.0, y)
-    assert found == pytest.approx(y, abs=1e-3)  # four steps, also from far away
+    assert found == pytest.approx(y, abs=1e-6)
 
 
 @given(st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=40), st.data())

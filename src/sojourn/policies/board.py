@@ -79,8 +79,11 @@ def when(a: float, c: float, evidence: float) -> float:
     """y with a y + c log(max(y, 1)) = evidence, or a little less: y is the logarithm of a time."""
     y = evidence / a
     if c > 0.0 and y > 1.0:
-        for _ in range(4):  # Newton's steps for a concave function never pass the solution
-            y = max(y - (a * y + c * log(y) - evidence) / (a + c / y), 1.0)
+        for _ in range(10):  # Newton's steps for a concave function never pass the solution
+            step = (a * y + c * log(y) - evidence) / (a + c / y)
+            y = max(y - step, 1.0)
+            if abs(step) < SAFE:
+                break
     return y
 
 
