@@ -49,10 +49,10 @@ def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pages
 def test_problem_files(page: Path) -> None:
-    for block in blocks(page, "toml"):
-        files.from_dict(tomllib.loads(block))
-    for block in blocks(page, "json"):
-        files.from_dict(json.loads(block))
+    written = [tomllib.loads(block) for block in blocks(page, "toml")]
+    written += [json.loads(block) for block in blocks(page, "json")]
+    for problem in map(files.from_dict, written):
+        assert files.from_dict(files.to_dict(problem)) == problem
 
 
 @pages
