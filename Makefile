@@ -18,8 +18,8 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-run: $(READY)  ## the paper's first figure at the paper's precision, with the theory beside it
-	@$(BIN)/sojourn simulate A --precision "8.73 else 5%"
+run: $(READY)  ## every figure and claim of the paper, quickly, as a report in reproduction/
+	@$(BIN)/sojourn reproduce --quick
 
 lint: $(READY)  ## style, types and import contracts
 	$(BIN)/ruff check .

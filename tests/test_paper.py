@@ -1,40 +1,39 @@
-"""The reproduction: verdicts, declarations, a tiny run of everything, resuming, the command."""
+"""The reproduction: declarations, a tiny run of everything, resuming, the page, the command."""
 
+import gzip
 import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer
+from made_up import made_up
 
-from sojourn import UCB, ULCB, Result
-from sojourn.paper import SETTINGS, claims, reproduce
-from sojourn.paper.claims import CLAIMS, check
+from sojourn import UCB
+from sojourn.cli import main
+from sojourn.paper import SETTINGS, reproduce
+from sojourn.paper.claims import CLAIMS, general, hinges, two_state
 from sojourn.paper.command import reproduce_command
-from sojourn.paper.draw import draw, lines
+from sojourn.paper.draw import draw
 from sojourn.paper.experiments import EXPERIMENTS, Experiment
-from sojourn.paper.figures import FIGURES, Curves, Graph
-from sojourn.paper.measures import (
-    Interval,
-    Less,
-    Measured,
-    Order,
-    OwnWidth,
-    Settles,
-    SlopeNears,
-    Table,
-    Times,
-    Towards,
-    Verdict,
-    overall,
-    ratio,
-)
+from sojourn.paper.figures import FIGURES, MAIN, Curves, Graph
+from sojourn.paper.intervals import Verdict
+from sojourn.paper.lines import lines
+from sojourn.paper.page import to_page, write_page
+from sojourn.paper.progress import Overall
 from sojourn.paper.report import markdown_table, verdict_rows
 from sojourn.paper.style import LOOKS
-from sojourn.simulation import Moments, Stream
-from sojourn.simulation.kernel import BY_LEVEL, REGRET, columns
+from sojourn.simulation import Interrupted
+from sojourn.simulation.precision import Precision
+from sojourn.simulation.work import Job
 
 pytest.importorskip("matplotlib")
 
@@ -45,140 +44,17 @@ TINY = {
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
 
 
-def made_up(
-    regrets: dict[str, float],
-    spread: float,
-    pairs: float = 0.0,
-    grid: tuple[int, ...] = (200, 2000, 20000),
-) -> Table:
-    """A result in which regret is the given slope times log K, with 100 runs and this spread."""
-    problem, runs = SETTINGS["B"], 100
-    points = np.array(grid, np.int64)
-
-    def moments(slope: float) -> Moments:
-        mean = np.zeros((points.size, columns(2, 2)))
-        mean[:, REGRET] = slope * np.log(points)
-        mean[:, BY_LEVEL] = slope
-        mean[:, BY_LEVEL + 1] = slope * np.log(points) - slope
-        return Moments(runs, mean, np.full_like(mean, (runs - 1) * runs * spread**2))
-
-    slopes = list(regrets.values())
-    differences = [
-        Moments(
-            runs,
-            (one - other) * np.log(points),
-            np.full(points.size, (runs - 1) * runs * pairs**2),
-        )
-        for i, one in enumerate(slopes)
-        for other in slopes[i + 1 :]
-    ]
-    result = Result(
-        problem=problem,
-        policies=tuple(ULCB(c0=-1, c1=1 + i / 8) for i in range(len(slopes))),
-        checkpoints=points,
-        moments=tuple(moments(slope) for slope in slopes),
-        pairs=tuple(differences),
-        streams=tuple((Stream(0, 0, runs),) for _ in slopes),
-    )
-    return Table(result, tuple(regrets))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "above", "verdict"),
-    [
-        (1.0, 2.0, True, CONFIRMED),
-        (1.0, 2.0, False, NOT_CONFIRMED),
-        (-2.0, -1.0, True, NOT_CONFIRMED),
-        (-2.0, -1.0, False, CONFIRMED),
-        (-1.0, 1.0, True, UNDECIDED),
-        (-1.0, 1.0, False, UNDECIDED),
-        (0.0, 1.0, True, UNDECIDED),
-        (0.0, 0.0, True, CONFIRMED),
-        (0.0, 0.0, False, CONFIRMED),
-        (float("nan"), 1.0, True, UNDECIDED),
-        (float("-inf"), float("inf"), True, UNDECIDED),
-    ],
-)
-def test_a_verdict_needs_the_whole_interval(
-    low: float, high: float, above: bool, verdict: Verdict
-) -> None:
-    assert Measured("x", Interval((low + high) / 2, low, high), 0.0, above).verdict is verdict
-
-
-def test_a_claim_is_as_good_as_its_worst_measurement() -> None:
-    yes = Measured("x", Interval(1.0, 0.5, 1.5), 0.0, above=True)
-    no, perhaps = yes._replace(above=False), yes._replace(threshold=1.0)
-    assert overall([yes, yes]) is CONFIRMED
-    assert overall([yes, perhaps]) is UNDECIDED
-    assert overall([yes, perhaps, no]) is NOT_CONFIRMED
-    assert overall([]) is UNDECIDED
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "pairs", "verdict"),
-    [(1.0, 2.0, 0.1, CONFIRMED), (2.0, 1.0, 0.1, NOT_CONFIRMED), (1.0, 2.0, 10.0, UNDECIDED)],
-)
-def test_less_compares_run_by_run(one: float, other: float, pairs: float, verdict: Verdict) -> None:
-    table = made_up({"a": one, "b": other}, spread=1e6, pairs=pairs)
-    (found,) = Less("x", "a", "b").measure({"x": table})
-    assert found.verdict is verdict
-    assert found.interval.value == pytest.approx((one - other) * np.log(20000))
-    (turned,) = Less("x", "b", "a").measure({"x": table})
-    assert turned.interval.value == -found.interval.value
-
-
-def test_order_looks_at_all_neighbours() -> None:
-    table = made_up({"a": 1.0, "b": 2.0, "c": 1.5}, spread=0.1, pairs=0.1)
-    measured = Order("x", ("a", "b", "c"), rises=True).measure({"x": table})
-    assert [m.verdict for m in measured] == [CONFIRMED, NOT_CONFIRMED]
-
-
-def test_times_takes_the_widest_interval() -> None:
-    assert ratio((10.0, 2.0), (4.0, 1.0)) == Interval(2.5, 8 / 5, 4.0)
-    assert ratio((10.0, 2.0), (1.0, 2.0)).high == np.inf
-    tables = {"x": made_up({"a": 1.0}, 0.01), "y": made_up({"q": 20.0}, 0.01)}
-    tenfold, growing = Times("x", "a", "y", "q", 10.0, 2000).measure(tables)
-    assert tenfold.verdict is CONFIRMED
-    assert growing.interval.value == pytest.approx(1.0) and growing.verdict is UNDECIDED
-
-
-def test_towards_and_slopes_see_that_nothing_moves() -> None:
-    tables = {"x": made_up({"a": 20.0}, 0.01)}
-    (towards,) = Towards("x", "a", 2000).measure(tables)
-    (nears,) = SlopeNears("x", "a", (200, 2000, 20000)).measure(tables)
-    assert towards.interval.value == pytest.approx(0.0) and towards.verdict is UNDECIDED
-    assert nears.interval.value == pytest.approx(0.0) and nears.verdict is UNDECIDED
-
-
-def test_settles_tells_the_states_apart() -> None:
-    measured = Settles("x", "a", 2000, 0.1).measure({"x": made_up({"a": 5.0}, 0.001)})
-    assert [m.verdict for m in measured] == [CONFIRMED, CONFIRMED]
-    assert [m.interval.value for m in measured] == pytest.approx(
-        [0.0, np.log(10) / (np.log(2000) - 1)]
-    )
-
-
-def test_own_width() -> None:
-    table = made_up({"a": 5.0}, spread=1.0)
-    (found,) = OwnWidth("x", 1.97).measure({"x": table})
-    assert found.interval.value == pytest.approx(1.96, abs=0.001) and found.verdict is CONFIRMED
-
-
-def test_intervals_print_two_digits_of_the_half_width() -> None:
-    assert str(Interval.around(1234.567, 8.73)) == "1,234.6 ± 8.7"
-    assert str(Interval.around(0.12345, 0.0042)) == "0.1235 ± 0.0042"
-    assert str(Interval(2.0, 1.5, 4.0)) == "2.0 [1.5, 4.0]"
-    assert str(Interval(10.0, 10.0, 10.0)) == "10 (exact)"
-    assert "inf" in str(Interval.around(1.0, float("nan")))
-
-
 def test_declarations_hang_together() -> None:
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert claim.section.startswith(("Section", "Appendix")), claim
         assert set(claim.experiments) <= set(EXPERIMENTS), claim
         assert claim.experiments or claim.figure in FIGURES, claim
+        assert bool(claim.choice) == bool(claim.of), claim
+        assert not claim.of or claim.of in {other.name for other in CLAIMS}, claim
+    assert set(MAIN) <= set(FIGURES) and 10 <= len(MAIN) <= 14
     for figure in FIGURES.values():
+        assert figure.section.startswith(("Section", "Appendix", "Theorem"))
         assert set(figure.panel.experiments) <= set(EXPERIMENTS)
         if isinstance(figure.panel, Curves):
             labels = {label for _, label in figure.panel.shown()}
@@ -188,9 +64,21 @@ def test_declarations_hang_together() -> None:
 
 
 def test_every_stated_half_width_is_reached_at_the_papers_precision() -> None:
-    for name, width in claims.WIDTHS.items():
+    for name, width in (two_state.WIDTHS | general.WIDTHS).items():
         wanted = EXPERIMENTS[name].paper
         assert isinstance(wanted, float) and wanted <= width
+
+
+def test_every_experiment_is_shown_or_checked() -> None:
+    shown = {e for figure in FIGURES.values() for e in figure.panel.experiments}
+    assert shown | {e for claim in CLAIMS for e in claim.experiments} == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_declared_precision_is_one(name: str) -> None:
+    wanted = Precision.of(EXPERIMENTS[name].paper, 100_000)
+    assert (wanted.width or wanted.share or 0.0) > 0.0
+    assert EXPERIMENTS[name].quick >= 2
 
 
 def test_policies_look_alike_in_no_figure() -> None:
@@ -224,7 +112,7 @@ def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, reproduce.R
     assert html.count("data:image/svg+xml;base64,") == len(FIGURES)
     assert "http" not in html and "<script" not in html
     for row in verdict_rows(report.checked, "<br>"):
-        assert markdown_table(["", "", "", ""], [row]).splitlines()[-1] in text
+        assert markdown_table([""] * 5, [row]).splitlines()[-1] in text
     saved = json.loads((folder / "claims.json").read_text())
     assert [row["verdict"] for row in saved] == [found.verdict.value for found in report.checked]
 
@@ -235,24 +123,36 @@ def test_exact_claims_do_not_depend_on_precision(whole: tuple[Path, reproduce.Re
         assert verdicts[name] is CONFIRMED
     assert verdicts["leave-curves"] is CONFIRMED and verdicts["conjecture"] is CONFIRMED
     assert verdicts["conjecture-theta"] is NOT_CONFIRMED
-    assert verdicts["example-gaps"] is CONFIRMED and verdicts["opposite-gaps"] is CONFIRMED
+    for claim in CLAIMS:
+        if not claim.experiments and claim.name != "conjecture-theta":
+            assert verdicts[claim.name] is CONFIRMED, claim
+    assert [c.claim.name for c in hinges(whole[1].checked)["conjecture"]] == ["conjecture-theta"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of every file but the store, as read; without gzip's own header."""
+    return {
+        str(path.relative_to(folder)): (
+            gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        )
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(reproduce.STORE)
+    }
 
 
 def test_the_same_seed_gives_the_same_files(
     whole: tuple[Path, reproduce.Report], tmp_path: Path
 ) -> None:
-    tiny(tmp_path, "c", "gaps", "transitions")
-    first = {
-        p.name: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".db"
-    }
-    for name in ("c.svg", "c.png", "gaps.svg", "transitions.svg"):
-        assert first[name] == (whole[0] / "figures" / name).read_bytes()
-    (tmp_path / reproduce.STORE).unlink()
-    tiny(tmp_path, "c", "gaps", "transitions")
+    names = ("c", "leave-curves", "transitions")
+    tiny(tmp_path / "one", *names)
+    tiny(tmp_path / "two", *names)
+    first, second = contents(tmp_path / "one"), contents(tmp_path / "two")
+    assert {"claims.json", "report.html", "results/B.csv.gz", "figures/c.png"} <= set(first)
+    assert first == second
+    everything = contents(whole[0])
     for name in first:
-        found = next(p for p in tmp_path.rglob("*") if p.name == name)
-        if found.suffix != ".db" and "-" not in found.suffix:
-            assert found.read_bytes() == first[name], name
+        if name.startswith(("results", "figures")):
+            assert first[name] == everything[name], name
     other = tiny(tmp_path / "other", "c", seed=1)
     assert other.tables["B"].regret("UCB") != whole[1].tables["B"].regret("UCB")
 
@@ -263,9 +163,73 @@ def test_resuming_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a finished chunk was computed again")
 
-    monkeypatch.setattr("sojourn.simulation.work.Job.compute", refuse)
+    monkeypatch.setattr(Job, "compute", refuse)
     again = tiny(tmp_path, "c")
     assert [str(found) for found in again.checked] == [str(found) for found in first.checked]
+
+
+CHILD = """
+    import signal, sys, time
+    from dataclasses import replace
+    from sojourn.cli import main
+    from sojourn.paper import command, reproduce
+    from sojourn.paper.experiments import EXPERIMENTS
+    from sojourn.simulation.work import Job
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    few = {name: replace(e, quick=2100, visits=40) for name, e in EXPERIMENTS.items()}
+    run, compute = reproduce.reproduce, Job.compute
+
+    def slowly(*args, **more):
+        time.sleep(0.5)
+        return compute(*args, **more)
+
+    Job.compute = slowly
+    command.reproduce = lambda *args, **more: run(*args, **{**more, "experiments": few})
+    sys.exit(main(["reproduce", "d", "--workers", "1", "--out", sys.argv[1]]))
+"""
+
+
+def stored(folder: Path) -> int:
+    """Chunks in the store; 0 if there is none yet."""
+    try:
+        with closing(
+            sqlite3.connect(f"file:{folder / reproduce.STORE}?mode=ro", uri=True)
+        ) as store:
+            return int(store.execute("SELECT count(*) FROM chunks").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four policies, three chunks of up to 1,024 runs each; Ctrl-C comes after the first."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while child.poll() is None and not stored(tmp_path):
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=300)[1]
+    assert child.returncode == 130, said
+    assert "the same command goes on from here" in said
+    assert not (tmp_path / "report.html").exists()
+    kept = stored(tmp_path)
+    assert 0 < kept < 12
+
+    computed = []
+    compute = Job.compute
+
+    def counting(self: Job, first: int, runs: int, *rest: object) -> object:
+        computed.append((self.key, first))
+        return compute(self, first, runs, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Job, "compute", counting)
+    few = {name: replace(e, quick=2100, visits=40) for name, e in EXPERIMENTS.items()}
+    reproduce.reproduce(["d"], out=tmp_path, experiments=few)
+    assert len(computed) == 12 - kept
+    assert stored(tmp_path) == 12 and (tmp_path / "report.html").exists()
 
 
 def test_redrawing_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,23 +243,42 @@ def test_redrawing_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_progress_is_of_everything(tmp_path: Path) -> None:
-    seen: list[reproduce.Overall] = []
+    seen: list[Overall] = []
     reproduce.reproduce(["c"], out=tmp_path, experiments=TINY, progress=seen.append)
     shares = [now.share for now in seen]
     assert shares == sorted(shares) and 0.99 < shares[-1] <= 1.0
-    assert {now.experiment for now in seen} == {"B", "B-rl"}
+    assert [*dict.fromkeys(now.work for now in seen)] == ["B", "B-rl", "drawing"]
+    assert shares[0] == 0.0 and seen[0].left > 0.0 and seen[-1].left == 0.0
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("arguments", "message"),
     [
-        ({"names": ["z"]}, "there is no figure 'z': there are intro, a, "),
-        ({"names": ["a"], "precision": "fine"}, "precision = 'fine' is not allowed"),
+        (["z"], "there is no figure 'z': there are intro, a, "),
+        (["a", "--precision", "fine"], "precision = 'fine' is not allowed: it must be one of"),
+        (["a", "--precision", "paper", "--quick"], "give either --quick or --precision paper"),
+        (["a", "--out", "a-file"], "out = 'a-file' is not allowed: it must be a folder"),
+        (["a", "--out", "a-file/below"], "out = 'a-file/below' is not allowed: it must be"),
+        (["a", "--page", "a-file/page.md"], "page = 'a-file' is not allowed: it must be a folder"),
+        (["a", "--seed", "-1"], "seed = -1 is not allowed: it must be a whole number"),
+        (["a", "--seed", "x"], "'--seed'"),
+        (["a", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
+        (["a", "--redraw"], "reproduction/results/A.csv.gz does not exist: run without"),
     ],
 )
-def test_bad_input_is_refused(call: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message):
-        reproduce.reproduce(out=tmp_path, **call)  # type: ignore[arg-type]
+def test_bad_input_is_one_sentence_before_any_work(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduce, "run", None)
+    Path("a-file").write_text("here first")
+    assert main(["reproduce", *arguments]) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert len(said) == 1 and message in said[0]
 
 
 def test_paper_precision_is_a_half_width() -> None:
@@ -313,12 +296,6 @@ def test_a_graph_has_no_lines() -> None:
     assert draw(figure, {}).axes
 
 
-def test_check_evaluates_a_claim() -> None:
-    claim = claims.Claim("x", "Section 0", "a is less than b.", (Less("x", "a", "b"),))
-    found = check(claim, {"x": made_up({"a": 1.0, "b": 2.0}, 0.1, 0.1)})
-    assert found.verdict is CONFIRMED and found.to_dict()["measurements"][0]["threshold"] == 0.0
-
-
 def test_command_lists_and_prints_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,7 +306,7 @@ def test_command_lists_and_prints_json(
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(FIGURES)
     reproduce_command(["gaps"], out=tmp_path, as_json=True)
     assert {row["claim"] for row in json.loads(capsys.readouterr().out)} == {
-        "leave-curves", "conjecture", "conjecture-theta",
+        "leave-curves", "conjecture", "conjecture-theta", "lemma-6", "lemma-6-values",
     }  # fmt: skip
     reproduce_command(["transitions"], out=tmp_path, quick=True)
     assert "report.html" in capsys.readouterr().out
@@ -340,15 +317,57 @@ def test_command_lists_and_prints_json(
 def test_ctrl_c_ends_with_130(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stop = Interrupted(made_up({"a": 1.0}, 0.1).result, tmp_path)
+
     def interrupted(*_: object, **__: object) -> None:
-        raise reproduce_stop
+        raise stop
 
-    result = made_up({"a": 1.0}, 0.1).result
-    from sojourn.simulation import Interrupted
-
-    reproduce_stop = Interrupted(result, tmp_path)
     monkeypatch.setattr(reproduce, "simulate", interrupted)
     with pytest.raises(typer.Exit) as end:
         reproduce_command(["c"], out=tmp_path)
     assert end.value.exit_code == 130
     assert "goes on from here" in capsys.readouterr().err
+
+
+def test_without_a_terminal_progress_is_lines(
+    whole: tuple[Path, reproduce.Report], capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce_command(["transitions"], out=whole[0].parent / "lines")
+    note, *said = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: the first run on a machine also compiles")
+    assert said and said[0].startswith("  0%  drawing") and said[0].endswith(" left")
+
+
+def test_the_page_has_every_verdict_reading_and_main_figure(
+    whole: tuple[Path, reproduce.Report], tmp_path: Path
+) -> None:
+    folder, report = whole
+    page = tmp_path / "docs" / "reproduction.md"
+    write_page(report, page, folder / "figures")
+    text = page.read_text()
+    assert report.summary in text
+    assert "sojourn reproduce --quick --page docs/reproduction.md" in text
+    for row in verdict_rows(report.checked, "<br>"):
+        assert markdown_table([""] * 5, [row]).splitlines()[-1] in text
+    for name in MAIN:
+        assert f"(figures/{name}.svg)" in text
+        drawn = (page.parent / "figures" / f"{name}.svg").read_bytes()
+        assert drawn == (folder / "figures" / f"{name}.svg").read_bytes()
+    for name in EXPERIMENTS:
+        assert f"| {name} | {EXPERIMENTS[name].problem} |" in text
+    assert "“order-wise lower”" in text
+    assert "with θ = 0.3: *not confirmed*" in text
+    small = tmp_path / "small" / "page.md"
+    again = reproduce.reproduce(["d"], out=folder, redraw=True, page=small, experiments=TINY)
+    assert small.read_text() == to_page(again)
+    assert [path.name for path in (small.parent / "figures").iterdir()] == ["d.svg"]
+
+
+def test_rows_say_what_other_choices_give(whole: tuple[Path, reproduce.Report]) -> None:
+    rows = dict(zip((c.name for c in CLAIMS), verdict_rows(whole[1].checked, "; "), strict=True))
+    assert rows["conjecture"][-1] == "hinges on it: θ = 0.3: not confirmed"
+    assert rows["conjecture-theta"][-1] == "this row: θ = 0.3"
+    for choice in ("ties to the first arm", "c = 4"):
+        assert choice in rows["A-ulcb"][-1]
+    for choice in ("p = 0.5", "Q by step", "bonus c = 0.01"):
+        assert choice in rows["B-q-ucb"][-1]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,13 @@ from rich.progress import Progress as Bar
 
 from ..simulation import Interrupted
 from .figures import FIGURES
-from .reproduce import QUICK, Overall, reproduce
+from .progress import Overall
+from .reproduce import QUICK, reproduce
 
 EPILOG = "Example: sojourn reproduce a b --quick --out reproduction"
+FIRST_TIME = "note: the first run on a machine also compiles, which takes some minutes once"
+PAUSE = 10.0
+"""Seconds between lines of progress where there is no terminal, unless something new begins."""
 
 
 def reproduce_command(
@@ -40,6 +45,14 @@ def reproduce_command(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw and check saved results; run nothing.")
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the documentation's page too, its figures beside it.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     workers: Annotated[
         int | None, typer.Option(help="Threads; default: one a processor.", show_default=False)
@@ -56,14 +69,17 @@ def reproduce_command(
         return
     if quick and precision not in (None, QUICK):
         raise ValueError("give either --quick or --precision paper, not both")
+    if not redraw:
+        print(FIRST_TIME, file=sys.stderr)
     try:
-        with _progress_bar() as progress:
+        with _progress() as progress:
             report = reproduce(
                 names or (),
                 precision=precision or QUICK,
                 seed=seed,
                 out=out,
                 redraw=redraw,
+                page=page,
                 workers=workers,
                 progress=progress,
             )
@@ -92,10 +108,10 @@ def _print_names(as_json: bool) -> None:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[Callable[[Overall], None] | None]:
-    """Share done and time left of everything, on standard error if that is a terminal."""
+def _progress() -> Iterator[Callable[[Overall], None]]:
+    """Share done and time left of everything, on standard error: a bar, or lines if in a file."""
     if not sys.stderr.isatty():
-        yield None
+        yield _lines()
         return
     columns = (
         TextColumn("{task.description:<12}"),
@@ -107,7 +123,23 @@ def _progress_bar() -> Iterator[Callable[[Overall], None] | None]:
         task = bar.add_task("", total=1.0, left="")
 
         def show(now: Overall) -> None:
-            left = "" if now.left is None else f"{now.left // 60:.0f}:{now.left % 60:02.0f} left"
-            bar.update(task, completed=now.share, description=now.experiment, left=left)
+            bar.update(task, completed=now.share, description=now.work, left=_left(now))
 
         yield show
+
+
+def _lines() -> Callable[[Overall], None]:
+    """Print a line for each new piece of work, and for a long one now and then."""
+    work, printed = "", 0.0
+
+    def show(now: Overall) -> None:
+        nonlocal work, printed
+        if now.work != work or time.monotonic() - printed > PAUSE:
+            work, printed = now.work, time.monotonic()
+            print(f"{now.share:4.0%}  {work:<12}{_left(now)}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _left(now: Overall) -> str:
+    return f"{now.left // 60:.0f}:{now.left % 60:02.0f} left"

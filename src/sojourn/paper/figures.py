@@ -113,8 +113,8 @@ TWO_STATE = (
     "Policies on the same users; bands are 95 % intervals, too narrow to see where a line is thin."
 )
 BOUND_LINES = (
-    "Dotted: upper bounds, slope times log K without lower-order terms; dash-dotted grey: lower "
-    "bound. Only slopes matter."
+    "Dotted: upper bounds (UB), slope times log K without lower-order terms; dash-dotted grey: "
+    "lower bound (LB). Only slopes matter."
 )
 PER_LOG = (
     "Regret / log K. Dotted: the slope of the upper bound; dash-dotted grey: of the lower bound, "
@@ -153,13 +153,13 @@ def _general(setting: str, section: str, what: str) -> dict[str, Figure]:
     return {
         setting: Figure(
             f"General state, {what}",
-            section,
+            f"{section} (a)",
             Curves((setting,), bounds=disc, lower=True),
             BOUND_LINES,
         ),
         f"{setting}-bounds": Figure(
             f"General state, bounds, {what}",
-            section,
+            f"{section} (b)",
             Curves((setting,), bounds=disc, lower=True, per_log=True, since=10),
             "Regret / log K. Dotted: the slope of DISC's upper bound; dash-dotted grey: of the "
             "lower bound.",
@@ -174,43 +174,51 @@ FIGURES: dict[str, Figure] = {
         "Total regret over K visits",
         "Section 1, Figure 1 (b)",
         Curves(("A",), log_visits=False),
-        "The setting is not stated; taken to be that of Figure (a). " + TWO_STATE,
+        "The setting is not stated; taken to be that of Figure 2 (a). " + TWO_STATE,
     ),
     **_two_state(
         "A",
         ("a", "b"),
-        ("Section 5, Figure (a)", "Section 5, Figure (b)"),
+        ("Section 5, Figure 2 (a)", "Section 5, Figure 2 (b)"),
         "μ = 0.9, 0.8; q00 = 1, others 0",
     ),
     **_two_state(
         "B",
         ("c", "d"),
-        ("Section 5, Figure (c)", "Section 5, Figure (d)"),
+        ("Section 5, Figure 2 (c)", "Section 5, Figure 2 (d)"),
         "μ = 0.9, 0.8; q00 = 0.8, q01 = q10 = 0.2, q11 = 0.1",
     ),
-    **_two_state("C", ("low", "low-bounds"), ("Appendix E", "Appendix E"), "μ = 0.2, 0.1; q00 = 1"),
     **_two_state(
-        "D", ("three", "three-bounds"), ("Appendix E", "Appendix E"), "μ = 0.9, 0.8, 0.5; q00 = 1"
+        "C",
+        ("low", "low-bounds"),
+        ("Appendix E, Figure 8 (a)", "Appendix E, Figure 8 (b)"),
+        "μ = 0.2, 0.1; q00 = 1",
+    ),
+    **_two_state(
+        "D",
+        ("three", "three-bounds"),
+        ("Appendix E, Figure 9 (a)", "Appendix E, Figure 9 (b)"),
+        "μ = 0.9, 0.8, 0.5; q00 = 1",
     ),
     "sweep-c1": Figure(
         "ULCB with c0 = -1 and other c1",
-        "Appendix E, coefficients (a)",
+        "Appendix E, Figure 10 (a)",
         Curves(("sweep-c1",), log_regret=True, since=10),
         "Setting A. The paper does not give its values. With little optimism in state 1 some runs "
         "never leave the wrong arm, and regret grows linearly.",
     ),
     "sweep-c0": Figure(
         "ULCB with c1 = 1 and other c0",
-        "Appendix E, coefficients (b)",
+        "Appendix E, Figure 10 (b)",
         Curves(("sweep-c0",)),
         "Setting A. The paper does not give its values.",
     ),
-    **_general("ema-1000", "Appendix D.5, first figure", "μ = 0.9, 0.8; c6 = 1000"),
-    **_general("ema-100", "Appendix D.5, second figure", "μ = 0.9, 0.8; c6 = 100"),
-    **_general("ema-low", "Appendix D.5, third figure", "μ = 0.2, 0.1; c6 = 1000"),
+    **_general("ema-1000", "Appendix D.5, Figure 5", "μ = 0.9, 0.8; c6 = 1000"),
+    **_general("ema-100", "Appendix D.5, Figure 6", "μ = 0.9, 0.8; c6 = 100"),
+    **_general("ema-low", "Appendix D.5, Figure 7", "μ = 0.2, 0.1; c6 = 1000"),
     "leave-curves": Figure(
         "Probability to leave by state",
-        "Appendix D.3",
+        "Appendix D.3, Figure 4",
         LeaveCurves(C6S, named_at=0.3),
         "q(s) = 1 - log(c6 s + 1) / log(c6 + 1).",
     ),
@@ -223,7 +231,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "transitions": Figure(
         "Transition graph",
-        "Appendix B",
+        "Appendix B, Figure 3",
         Graph("B"),
         "Probabilities when arm a of mean μ is pulled; the numbers are those of the best arm in "
         "setting B.",
@@ -298,3 +306,9 @@ FIGURES: dict[str, Figure] = {
         "comparison: the paper has c = 4.",
     ),
 }
+
+MAIN = (
+    "a", "b", "c", "d", "low-bounds", "three-bounds", "sweep-c1", "sweep-c0",
+    "ema-1000", "ema-1000-bounds", "ema-low", "opposite", "split-a", "c4-a",
+)  # fmt: skip
+"""The figures for the documentation."""

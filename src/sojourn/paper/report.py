@@ -1,19 +1,21 @@
 """The report: every figure with its table of values, and the table of verdicts."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from .claims import Checked
-from .draw import Line, lines
+from .claims import Checked, hinges
 from .figures import Figure, Graph
-from .measures import Interval, Tables, Verdict
+from .intervals import Interval, Verdict
+from .lines import Line, lines
 from .settings import SETTINGS
-from .templates import HTML, MARKDOWN
+from .tables import Tables
+from .templates import HOW, HTML, MARKDOWN
 
 Rows = Sequence[Sequence[str]]
 
@@ -42,6 +44,23 @@ class Report:
         parts = ", ".join(f"{n} {verdict.value}" for verdict, n in self.counts.items())
         return f"{len(self.checked)} claims: {parts}."
 
+    @cached_property
+    def values(self) -> dict[str, tuple[Sequence[str], Rows]]:
+        """By figure, the heads and rows of its table."""
+        return {name: value_table(f, self.tables) for name, f in self.figures.items()}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What every frame says of the report as a whole."""
+        return {
+            "command": self.command,
+            "seed": str(self.seed),
+            "precision": self.precision,
+            "version": self.version,
+            "summary": self.summary,
+            "how": HOW,
+        }
+
 
 def write_report(report: Report, folder: Path, pictures: str = "figures") -> list[Path]:
     """Write report.md and report.html; pictures are in that folder beside them."""
@@ -51,10 +70,10 @@ def write_report(report: Report, folder: Path, pictures: str = "figures") -> lis
     return [html, markdown]
 
 
-VERDICT_HEADS = ("section", "claim", "measurement, 95 % interval", "verdict")
+VERDICT_HEADS = ("section", "claim", "measurement, 95 % interval", "verdict", "open choices")
 
 
-def verdict_rows(checked: Iterable[Checked], line: str) -> list[list[str]]:
+def verdict_rows(checked: Sequence[Checked], line: str) -> list[list[str]]:
     """A row for each claim; measurements and note are parted by `line`."""
     rows = []
     for found in checked:
@@ -62,8 +81,21 @@ def verdict_rows(checked: Iterable[Checked], line: str) -> list[list[str]]:
         shown = [f"{m}" + (f": {m.verdict.value}" if several else "") for m in found.measured]
         claim = found.claim
         text = claim.text if not claim.note else f"{claim.text}{line}({claim.note})"
-        rows.append([claim.section, text, line.join(shown), found.verdict.value])
+        choices = line.join(_choices(found, checked))
+        rows.append([claim.section, text, line.join(shown), found.verdict.value, choices])
     return rows
+
+
+def _choices(found: Checked, checked: Sequence[Checked]) -> list[str]:
+    """How the verdict fares when open choices are made otherwise; or which one this row makes."""
+    claim = found.claim
+    said = [f"this row: {claim.choice}"] if claim.choice else []
+    contrary = hinges(checked).get(claim.name, [])
+    for other in (c for c in checked if c.claim.of == claim.name):
+        how = "the same" if other.verdict is found.verdict else other.verdict.value
+        mark = "hinges on it: " if other in contrary else ""
+        said.append(f"{mark}{other.claim.choice}: {how}")
+    return said
 
 
 def value_table(figure: Figure, tables: Tables) -> tuple[Sequence[str], Rows]:
@@ -103,21 +135,22 @@ def _cell(line: Line, x: float) -> str:
 
 def to_markdown(report: Report, pictures: str) -> str:
     """The report as Markdown that refers to pictures."""
-    sections = []
-    for name, figure in report.figures.items():
-        sections.append(
-            f"### {name}: {figure.title}\n\n{figure.section}. {figure.caption}\n\n"
-            f"![{figure.title}]({pictures}/{name}.svg)\n\n"
-            + markdown_table(*value_table(figure, report.tables))
-        )
+    sections = [
+        markdown_figure(name, figure, pictures) + "\n" + markdown_table(*report.values[name])
+        for name, figure in report.figures.items()
+    ]
     return MARKDOWN.format(
-        command=report.command,
-        seed=report.seed,
-        precision=report.precision,
-        version=report.version,
-        summary=report.summary,
+        **report.facts,
         verdicts=markdown_table(VERDICT_HEADS, verdict_rows(report.checked, "<br>")),
         figures="\n".join(sections),
+    )
+
+
+def markdown_figure(name: str, figure: Figure, pictures: str) -> str:
+    """A figure with title and caption."""
+    return (
+        f"### {name}: {figure.title}\n\n{figure.section}. {figure.caption}\n\n"
+        f"![{figure.title}]({pictures}/{name}.svg)\n"
     )
 
 
@@ -131,15 +164,11 @@ def to_html(report: Report, pictures: Path) -> str:
             f"<p>{escape(figure.section)}. {escape(figure.caption)}</p>"
             f'<div class="pair"><img alt="{escape(figure.title)}" '
             f'src="data:image/svg+xml;base64,{data}">'
-            + html_table(*value_table(figure, report.tables))
+            + html_table(*report.values[name])
             + "</div></section>"
         )
     return HTML.format(
-        command=escape(report.command),
-        seed=report.seed,
-        precision=escape(report.precision),
-        version=escape(report.version),
-        summary=escape(report.summary),
+        **{name: escape(fact) for name, fact in report.facts.items()},
         verdicts=html_table(VERDICT_HEADS, verdict_rows(report.checked, "\n")),
         figures="\n".join(sections),
     )
@@ -154,8 +183,12 @@ def markdown_table(heads: Sequence[str], rows: Rows) -> str:
     | 1 | x\|y |
     """
     made = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    made += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    made += ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
     return "\n".join(made) + "\n"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("*", "\\*")
 
 
 def html_table(heads: Sequence[str], rows: Rows) -> str:

@@ -6,34 +6,28 @@ for each experiment, from which everything else is made; `figures/`, `report.htm
 """
 
 import json
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import checks
 from ..simulation import PrecisionWarning, Progress, Result, StoreWarning, simulate
 from ..theory import AssumptionWarning
 from ..version import __version__
 from .claims import CLAIMS, check, claims_about
 from .draw import draw, write
-from .experiments import EXPERIMENTS, Experiment
+from .experiments import DRAW_SECONDS, EXPERIMENTS, Experiment
 from .figures import FIGURES, Figure
-from .measures import Table
+from .page import write_page
+from .progress import DRAWING, Meter, Overall
 from .report import Report, write_report
 from .settings import SETTINGS
+from .tables import Table
 
 QUICK, PAPER = "quick", "paper"
 STORE, RESULTS, PICTURES, CLAIMS_FILE = "chunks.db", "results", "figures", "claims.json"
-
-
-class Overall(NamedTuple):
-    """How far a reproduction is: the experiment at work, the share done, seconds left."""
-
-    experiment: str
-    share: float
-    left: float | None
 
 
 def run(
@@ -74,6 +68,7 @@ def reproduce(
     seed: int = 0,
     out: str | Path = "reproduction",
     redraw: bool = False,
+    page: str | Path | None = None,
     workers: int | None = None,
     progress: Callable[[Overall], None] | None = None,
     figures: Mapping[str, Figure] = FIGURES,
@@ -81,38 +76,85 @@ def reproduce(
 ) -> Report:
     """Run what the named figures need (all unless named), draw them, check the claims, report.
 
-    With `redraw` nothing is run: saved results are drawn and checked again.
+    With `redraw` nothing is run: saved results are drawn and checked again. With a `page` the
+    documentation's page is written there too, its figures in the folder `figures` beside it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     report = reproduce(["transitions"], out=folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['claims.json', 'figures', 'report.html', 'report.md', 'results']
     """
     if find_spec("matplotlib") is None:
         raise ValueError("the figures need matplotlib: pip install 'sojourn[plot]'")
-    if precision not in (QUICK, PAPER):
-        raise ValueError(f"precision = {precision!r} is not allowed: it must be quick or paper")
+    checks.one_of("precision", precision, (QUICK, PAPER))
+    checks.whole("seed", seed, 0, 2**63 - 1)
+    if workers is not None:
+        checks.whole("workers", workers, 1)
     names = list(names)
     chosen = _choose(names, figures)
     needed = _needed(chosen, whole=not names)
-    folder = Path(out)
-    for part in (folder, folder / RESULTS, folder / PICTURES):
-        part.mkdir(parents=True, exist_ok=True)
-    if not redraw:
-        _run_all(needed, experiments, precision, seed, folder, workers, progress)
+    folder = _folder("out", Path(out), RESULTS, PICTURES)
+    if page is not None:
+        _folder("page", Path(page).parent)
+    weights = {} if redraw else {n: experiments[n].effort(precision == QUICK) for n in needed}
+    meter = Meter({**weights, DRAWING: DRAW_SECONDS * len(chosen)}, progress)
+    for name in weights:
+        meter.show(name, 0.0)
+        result = run(
+            experiments[name],
+            precision=precision,
+            seed=seed,
+            store=folder / STORE,
+            workers=workers,
+            progress=meter.within(name),
+        )
+        result.save(_path(folder, name))
     tables = {name: _load(name, experiments[name], folder) for name in needed}
-    for name, figure in chosen.items():
+    for number, (name, figure) in enumerate(chosen.items()):
+        meter.show(DRAWING, number / len(chosen))
         write(draw(figure, tables), folder / PICTURES, name)
-    checked = [check(claim, tables) for claim in claims_about(needed, chosen)]
-    seeds = {table.result.seed for table in tables.values()} or {seed}
-    report = Report(
-        chosen,
-        tables,
-        checked,
-        _command(names, precision, seed),
-        min(seeds),
-        precision,
-        __version__,
-    )
+    meter.show(DRAWING, 1.0)
+    report = _report(names, chosen, tables, precision, seed)
     write_report(report, folder, PICTURES)
-    claims = json.dumps([found.to_dict() for found in checked], indent=2, ensure_ascii=False)
-    (folder / CLAIMS_FILE).write_text(claims + "\n", encoding="utf-8")
+    claims = [found.to_dict() for found in report.checked]
+    text = json.dumps(claims, indent=2, ensure_ascii=False)
+    (folder / CLAIMS_FILE).write_text(text + "\n", encoding="utf-8")
+    if page is not None:
+        write_page(report, Path(page), folder / PICTURES)
     return report
+
+
+def _report(
+    names: list[str],
+    chosen: Mapping[str, Figure],
+    tables: Mapping[str, Table],
+    precision: str,
+    seed: int,
+) -> Report:
+    """Check the claims. What results were made with is in them: redrawn ones may be others."""
+    results = [table.result for table in tables.values()]
+    if results:
+        seed = min(result.seed for result in results)
+        precision = QUICK if any(result.precision is None for result in results) else PAPER
+    how = "--quick" if precision == QUICK else f"--precision {precision}"
+    command = ["sojourn reproduce", *names, how, *([f"--seed {seed}"] if seed else [])]
+    checked = [check(claim, tables) for claim in claims_about(tables, chosen)]
+    return Report(chosen, tables, checked, " ".join(command), seed, precision, __version__)
+
+
+def _folder(name: str, path: Path, *parts: str) -> Path:
+    """The folder, with these in it; made if it does not exist."""
+    try:
+        for part in (path, *(path / part for part in parts)):
+            part.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ValueError(
+            f"{name} = {str(path)!r} is not allowed: it must be a folder that can be made and "
+            f"written ({reason})"
+        ) from None
+    return path
 
 
 def _choose(names: list[str], figures: Mapping[str, Figure]) -> dict[str, Figure]:
@@ -130,38 +172,6 @@ def _needed(chosen: Mapping[str, Figure], whole: bool) -> list[str]:
     return [name for name in EXPERIMENTS if name in wanted]
 
 
-def _run_all(
-    needed: list[str],
-    experiments: Mapping[str, Experiment],
-    precision: str,
-    seed: int,
-    folder: Path,
-    workers: int | None,
-    progress: Callable[[Overall], None] | None,
-) -> None:
-    weights = {name: experiments[name].effort(precision == QUICK) for name in needed}
-    total, done, start = sum(weights.values()) or 1.0, 0.0, time.monotonic()
-    for name in needed:
-
-        def show(now: Progress, name: str = name, done: float = done) -> None:
-            part = now.done / now.total if now.total > 0.0 else 0.0
-            share = (done + weights[name] * part) / total
-            spent = time.monotonic() - start
-            if progress is not None:
-                progress(Overall(name, share, spent * (1.0 - share) / share if share else None))
-
-        result = run(
-            experiments[name],
-            precision=precision,
-            seed=seed,
-            store=folder / STORE,
-            workers=workers,
-            progress=show,
-        )
-        result.save(_path(folder, name))
-        done += weights[name]
-
-
 def _path(folder: Path, name: str) -> Path:
     return folder / RESULTS / f"{name}.csv.gz"
 
@@ -173,8 +183,3 @@ def _load(name: str, experiment: Experiment, folder: Path) -> Table:
     problem = SETTINGS[experiment.problem]
     result = Result.load(path, problem=problem, policies=experiment.build(problem))
     return Table(result, experiment.labels)
-
-
-def _command(names: list[str], precision: str, seed: int) -> str:
-    how = "--quick" if precision == QUICK else f"--precision {precision}"
-    return " ".join(["sojourn reproduce", *names, how, *([f"--seed {seed}"] if seed else [])])

@@ -12,9 +12,10 @@ def two_bad_in_a_row() -> User:
     return TwoState(q00=1, q01=0, q10=0, q11=0)
 
 
-def moving_average(c6: float) -> User:
-    """The user of the general-state appendix."""
-    return Ema(theta=0.5, leave=LogLeave(c6=c6))
+@cache
+def moving_average_problem(mean: float, other: float, theta: float, c6: float) -> Problem:
+    """Two arms and the user of the general-state appendix."""
+    return Problem([mean, other], Ema(theta=theta, leave=LogLeave(c6=c6)))
 
 
 TABLE: dict[str, Callable[[], Problem]] = {
@@ -22,9 +23,9 @@ TABLE: dict[str, Callable[[], Problem]] = {
     "B": lambda: Problem([0.9, 0.8], TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)),
     "C": lambda: Problem([0.2, 0.1], two_bad_in_a_row()),
     "D": lambda: Problem([0.9, 0.8, 0.5], two_bad_in_a_row()),
-    "ema-1000": lambda: Problem([0.9, 0.8], moving_average(1000)),
-    "ema-100": lambda: Problem([0.9, 0.8], moving_average(100)),
-    "ema-low": lambda: Problem([0.2, 0.1], moving_average(1000)),
+    "ema-1000": lambda: moving_average_problem(0.9, 0.8, 0.5, 1000),
+    "ema-100": lambda: moving_average_problem(0.9, 0.8, 0.5, 100),
+    "ema-low": lambda: moving_average_problem(0.2, 0.1, 0.5, 1000),
     "opposite": lambda: Problem([0.6, 0.5], TwoState(q00=0.5, q01=0.4, q10=0.45, q11=0.02)),
 }
 

@@ -5,17 +5,46 @@ from typing import NamedTuple
 COLUMN = (3.5, 2.6)
 """Inches; the width of a column of a paper."""
 DPI = 200
+POINTS = 72
+"""In an inch."""
 TEXT = 7.0
 """Points; all text."""
-LINE, THIN, BOUND = 1.2, 0.6, 0.9
+LINE, THIN, BOUND = 1.2, 0.6, 1.0
 """Points: curves, axes, bounds."""
 BAND = 0.2
 GREY = "#777777"
 LOWER_DASHES = (8, 2, 1, 2)
 NAME_GAP, NAME_OFFSET = 1.2, 3
 """Between names at the ends of curves, in lines of text; and from the axes, in points."""
+LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.04, 0.36, 0.36
+"""Inches around the axes. Fixed margins: to measure text first takes longer than to draw it."""
+LETTER = 0.56
+"""A letter is about so wide, as a share of the size of the text."""
+TITLE_AT = 0.02
+"""From the corner, as a share of the figure."""
+ABOVE_AXES = 1 - (TOP - NAME_OFFSET / POINTS) / COLUMN[1]
+"""Where what the y axis shows is written."""
+TICKS = 5
+"""At most so many on a linear x axis."""
+WHOLE = (0.02, 0.02, 0.96, 0.87)
+"""The figure below its title, for a graph."""
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """Behind names that are written on their lines."""
+SETTINGS = {
+    "font.size": TEXT,
+    "font.family": "DejaVu Sans",
+    "axes.linewidth": THIN,
+    "svg.hashsalt": "sojourn",
+}
+"""For Matplotlib."""
+
+
+def frame(letters: int = 0) -> tuple[float, float, float, float]:
+    """Where the axes are, as shares of the figure, with room for so many letters on the right."""
+    width, height = COLUMN
+    names = (letters * LETTER * TEXT + NAME_OFFSET) / POINTS if letters else 0.0
+    across, up = width - LEFT - RIGHT - names, height - TOP - BOTTOM
+    return LEFT / width, BOTTOM / height, across / width, up / height
 
 
 class Look(NamedTuple):

@@ -1,0 +1,58 @@
+"""How far a reproduction is as a whole, and how long it will take."""
+
+import time
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from typing import NamedTuple
+
+from ..simulation import Progress
+
+DRAWING = "drawing"
+TRUST = 0.1
+"""The declared times weigh as much as what was seen when this share of everything is done."""
+
+
+class Overall(NamedTuple):
+    """What is at work, the share of everything that is done, and the seconds left, about."""
+
+    work: str
+    share: float
+    left: float
+
+
+class Meter:
+    """Turns the progress of one piece of work into that of everything.
+
+    `weights` are the seconds that each piece takes, about, in their order. The time left goes by
+    them at first and more and more by the time that was really spent.
+
+    >>> seen = []
+    >>> meter = Meter({"A": 3.0, "drawing": 1.0}, seen.append)
+    >>> meter.show("A", 0.5); meter.show("drawing", 1.0)
+    >>> [(now.work, now.share) for now in seen]
+    [('A', 0.375), ('drawing', 1.0)]
+    """
+
+    def __init__(
+        self, weights: Mapping[str, float], progress: Callable[[Overall], None] | None
+    ) -> None:
+        self._weights, self._total = weights, sum(weights.values()) or 1.0
+        self._ends = dict(zip(weights, accumulate(weights.values()), strict=True))
+        self._progress = progress
+        self._start = time.monotonic()
+
+    def show(self, work: str, part: float) -> None:
+        """Report that this part of that work is done, and all that comes before it."""
+        done = self._ends[work] - self._weights[work] * (1.0 - part)
+        trust = TRUST * self._total
+        pace = (time.monotonic() - self._start + trust) / (done + trust)
+        if self._progress is not None:
+            self._progress(Overall(work, done / self._total, pace * (self._total - done)))
+
+    def within(self, work: str) -> Callable[[Progress], None]:
+        """Takes the progress of a simulation for that of this work."""
+
+        def show(now: Progress) -> None:
+            self.show(work, now.done / now.total if now.total > 0.0 else 0.0)
+
+        return show
