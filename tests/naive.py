@@ -12,6 +12,7 @@ from math import log, sqrt
 g = "g"
 Decision = tuple[float, int, int, bool]
 Index = Callable[[float, float, int, int], float]
+Scores = Callable[[float, dict[int, Fraction], dict[int, int], int], list[float]]
 ArgMax = Callable[[list[float]], int]
 
 # --- random numbers ----------------------------------------------------------------------------
@@ -113,6 +114,15 @@ class AtRandom:
 
 def run(index: Index, environment: Environment, K: int, arg_max: ArgMax) -> list[Decision]:
     """Play K episodes; the decisions (S, A, R, abandoned) in order."""
+
+    def mu_tilde(S: float, mu_bar: dict[int, Fraction], N: dict[int, int], t: int) -> list[float]:
+        return [index(S, float(mu_bar[a]), N[a], t) for a in N]
+
+    return run_scores(mu_tilde, environment, K, arg_max)
+
+
+def run_scores(scores: Scores, environment: Environment, K: int, arg_max: ArgMax) -> list[Decision]:
+    """The same for a rule that looks at all arms at once."""
     A = range(len(environment.mu))
     N = dict.fromkeys(A, 0)
     mu_bar = {a: Fraction(0) for a in A}
@@ -123,11 +133,7 @@ def run(index: Index, environment: Environment, K: int, arg_max: ArgMax) -> list
         S = environment.initial_state(k)
         while S is not g:
             unplayed = [a for a in A if N[a] == 0]
-            if unplayed:
-                A_t = unplayed[0]
-            else:
-                mu_tilde = [index(S, float(mu_bar[a]), N[a], t) for a in A]
-                A_t = arg_max(mu_tilde)
+            A_t = unplayed[0] if unplayed else arg_max(scores(S, mu_bar, N, t))
             R, abandonment = environment.play(S, A_t)
             S_next = g if abandonment else environment.user.moves(S, R)
             decisions.append((S, A_t, R, abandonment))
@@ -202,6 +208,18 @@ def disc(n: int, algorithm: Index) -> Index:
     """DISC: any state in [(n - 1) / n, 1] is viewed as state 1, any other as state 0."""
     top = (n - 1) / n
     return lambda S, mu_bar, N, t: algorithm(int(top <= S <= 1), mu_bar, N, t)
+
+
+def imed(explores: Callable[[float], bool]) -> Scores:
+    """IMED's least index, as a greatest score, where it explores; KL lower bounds elsewhere."""
+
+    def scores(S: float, mu_bar: dict[int, Fraction], N: dict[int, int], t: int) -> list[float]:
+        if not explores(S):
+            return [min_p(float(mu_bar[a]), N[a], log(t)) for a in N]
+        best = float(max(mu_bar.values()))
+        return [-(N[a] * kl(float(mu_bar[a]), best) + log(N[a])) for a in N]
+
+    return scores
 
 
 # --- KL bounds, by bisection on their definition -----------------------------------------------

@@ -34,6 +34,8 @@ def index_policies(draw: st.DrawFn) -> Policy:
         parameters |= {"c0": draw(optimisms), "c1": draw(optimisms)}
     if issubclass(cls, sj.policies.optimism.TopBin):
         parameters["n"] = draw(st.integers(2, 6))
+    if issubclass(cls, sj.policies.learned.Learned):
+        parameters |= {"bins": draw(st.integers(2, 9)), "growth": draw(st.sampled_from([0, 0.1]))}
     return cls(**parameters)
 
 

@@ -13,7 +13,7 @@ from numba import njit
 
 import sojourn as sj
 from sojourn.paper import SETTINGS
-from sojourn.policies import Counts, Policy
+from sojourn.policies import Counts, Policy, gated
 from sojourn.rng import policy_stream, uniform
 
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
@@ -33,6 +33,12 @@ each = pytest.mark.parametrize("policy", [cls.for_problem(TWO_STATE) for cls in 
 
 def memory_of(pulls: list[float], successes: list[float]) -> Counts:
     return Counts(np.array(pulls, float), np.array(successes, float), np.array([float(sum(pulls))]))
+
+
+def filled(policy: Policy, pulls: list[float], successes: list[float]) -> Any:
+    memory = policy.memory(len(pulls))
+    memory.pulls[:], memory.successes[:], memory.clock[0] = pulls, successes, sum(pulls)
+    return memory
 
 
 def same_memory(one: Any, other: Any) -> bool:
@@ -140,7 +146,7 @@ def test_memory_is_fresh(policy: Policy) -> None:
     assert same_memory(one, other)
     assert not any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True))
     assert all(a.dtype == np.float64 for a in one)
-    assert [a.shape[-1] for a in larger] == [5, 5, 1]
+    assert [a.shape[-1] for a in larger[:2]] == [5, 5]
     policy.update(one, 1.0, 2, 1.0, False, 1.0)
     assert not same_memory(one, other)
     assert same_memory(other, policy.memory(3))
@@ -308,7 +314,7 @@ def test_optimism(policy: Any, table: dict[float, float]) -> None:
         assert turned.opposite() == policy and type(turned) is type(policy)
 
 
-@pytest.mark.parametrize("make", [sj.ULCB, sj.KLULCB, sj.DiscULCB, sj.ContKLULCB])
+@pytest.mark.parametrize("make", [sj.ULCB, sj.KLULCB, sj.DiscULCB, sj.ContKLULCB, sj.SafeIMED])
 def test_explores_in_good_states_and_plays_safe_in_bad_ones(make: Callable[..., Any]) -> None:
     memory, coins = memory_of([100, 4], [70, 2]), policy_stream(0, 0)
     assert [make().choose(memory, s, coins) for s in (0.0, 1.0)] == [0, 1]
@@ -319,6 +325,7 @@ def test_explores_in_good_states_and_plays_safe_in_bad_ones(make: Callable[..., 
 # --- first pulls and ties ----------------------------------------------------------------------
 
 INDEX = [cls() for cls in sj.ALL if hasattr(cls, "index")]
+SURE = [p for p in INDEX if not isinstance(p, gated.ThompsonExplorer)]
 
 
 @pytest.mark.parametrize("policy", INDEX, ids=lambda p: p.name)
@@ -345,9 +352,9 @@ def test_introduce_only_at_positive_optimism() -> None:
     assert {policy.choose(tied, 0.0, coins) for _ in range(50)} == {1, 2}
 
 
-@pytest.mark.parametrize("policy", INDEX, ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", SURE, ids=lambda p: p.name)
 def test_ties_are_broken_uniformly(policy: Any) -> None:
-    memory, coins = memory_of([10, 10, 10, 10], [7, 5, 7, 7]), policy_stream(9, 0)
+    memory, coins = filled(policy, [10, 10, 10, 10], [7, 5, 7, 7]), policy_stream(9, 0)
     size = 4000
     chosen = [policy.choose(memory, 1.0, coins) for _ in range(size)]
     for arm, share in enumerate([1 / 3, 0, 1 / 3, 1 / 3]):
@@ -355,14 +362,14 @@ def test_ties_are_broken_uniformly(policy: Any) -> None:
         assert abs(chosen.count(arm) / size - share) <= 4.5 * error
 
 
-@pytest.mark.parametrize("policy", INDEX, ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", SURE, ids=lambda p: p.name)
 def test_coins_are_tossed_only_for_the_lead(policy: Any) -> None:
     coins = policy_stream(9, 0)
     before = int(coins[0])
-    behind = memory_of([10, 10, 10], [5, 5, 9])
+    behind = filled(policy, [10, 10, 10], [5, 5, 9])
     assert [policy.choose(behind, s, coins) for s in (0.0, 1.0)] == [2, 2]
     assert int(coins[0]) == before
-    ahead = memory_of([10, 10, 10], [5, 9, 9])
+    ahead = filled(policy, [10, 10, 10], [5, 9, 9])
     first = type(policy)(random_ties=False)
     assert {first.choose(ahead, 1.0, coins) for _ in range(20)} == {1}
     assert int(coins[0]) == before

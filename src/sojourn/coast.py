@@ -102,16 +102,21 @@ def level_of(experience: float, levels: int) -> int:
 
 
 @jitable
+def outcome(user: Any, mean: float, state: float, u: float) -> tuple[float, bool]:
+    """What a draw u decides: the reward of an arm of this mean, and whether the user leaves."""
+    reward = 1.0 if u < mean else 0.0
+    leave = user.leave_probability(state, reward)
+    return reward, u < (mean * leave if reward > 0.0 else mean + (1.0 - mean) * leave)
+
+
+@jitable
 def step(
     user: Any, world: World, tally: Tally, arm: int, state: float
 ) -> tuple[float, float, bool]:
     """Play `arm` once: the state it leads to, the reward, and whether the user left."""
     mean = world.means[arm]
     tally.pulled[arm] += 1
-    u = draw(world.keys[arm], tally.pulled[arm])
-    reward = 1.0 if u < mean else 0.0
-    leave = user.leave_probability(state, reward)
-    left = u < (mean * leave if reward > 0.0 else mean + (1.0 - mean) * leave)
+    reward, left = outcome(user, mean, state, draw(world.keys[arm], tally.pulled[arm]))
     level = level_of(user.experience(state), tally.lost.size)
     tally.won[arm] += int(reward)
     tally.pulls[level, arm] += 1.0

@@ -40,6 +40,8 @@ from .lend import lend_value, lent_type
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
+PLAIN = {"__main__", "arguments", "cli", "console", "files", "paper", "theory", "version"}
+"""Modules of the package that hold nothing to compile: an edit there compiles nothing anew."""
 
 
 def jitable(function: F) -> F:
@@ -78,9 +80,17 @@ def kernel(function: F, *types_of: "Compiled") -> F:
 
 @cache
 def package_digest() -> str:
-    """Changes with any source file of this package."""
-    sources = sorted(PACKAGE.rglob("*.py"))
-    return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
+    """Changes with any source file of this package that compiled code may come from."""
+    return hashlib.sha256(b"".join(s.read_bytes() for s in compiled_sources())).hexdigest()
+
+
+def compiled_sources() -> list[Path]:
+    """The files of this package that are not `PLAIN`, in a fixed order."""
+
+    def top(path: Path) -> str:
+        return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+    return sorted(path for path in PACKAGE.rglob("*.py") if top(path) not in PLAIN)
 
 
 class Compiled:

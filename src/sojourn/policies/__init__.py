@@ -1,6 +1,7 @@
 """Policies: what to show next. `ALL` names each of them once."""
 
 from .base import Counts, Policy
+from .gated import IMED, SafeIMED, SafeThompson, Thompson
 from .index import (
     KLUCB,
     KLULCB,
@@ -13,11 +14,14 @@ from .index import (
     Greedy,
     Index,
 )
+from .learned import LearnedIMED, LearnedKLUCB, LearnedThompson, LearnedUCB
+from .mixture import EpsilonMixture, Rule
 from .plain import FixedArm, Uniform
 from .qlearning import QLearning, UCBQLearning
 
 __all__ = [
     "ALL",
+    "IMED",
     "KLUCB",
     "KLULCB",
     "UCB",
@@ -27,11 +31,20 @@ __all__ = [
     "Counts",
     "DiscKLULCB",
     "DiscULCB",
+    "EpsilonMixture",
     "FixedArm",
     "Greedy",
     "Index",
+    "LearnedIMED",
+    "LearnedKLUCB",
+    "LearnedThompson",
+    "LearnedUCB",
     "Policy",
     "QLearning",
+    "Rule",
+    "SafeIMED",
+    "SafeThompson",
+    "Thompson",
     "UCBQLearning",
     "Uniform",
 ]
@@ -45,10 +58,19 @@ ALL: tuple[type[Policy], ...] = (
     DiscKLULCB,
     ContULCB,
     ContKLULCB,
+    IMED,
+    SafeIMED,
+    Thompson,
+    SafeThompson,
+    LearnedUCB,
+    LearnedKLUCB,
+    LearnedIMED,
+    LearnedThompson,
     QLearning,
     UCBQLearning,
     Uniform,
     Greedy,
+    EpsilonMixture,
     FixedArm,
 )
 """Every policy of the package; tests, command line, benchmarks and docs go through this list."""

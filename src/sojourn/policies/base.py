@@ -1,6 +1,7 @@
 """What every policy offers: a memory, a choice, an update."""
 
 from dataclasses import dataclass, fields
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -22,11 +23,26 @@ class Counts(NamedTuple):
 
 
 @jitable
-def count(memory: Counts, arm: int, pulls: int, successes: float) -> None:
+def count(memory: Any, arm: int, pulls: int, successes: float) -> None:
     """Add pulls of one arm."""
     memory.pulls[arm] += pulls
     memory.successes[arm] += successes
     memory.clock[0] += pulls
+
+
+@jitable
+def certain(arms: int, arm: int) -> Array:
+    """The probabilities of a choice that is sure."""
+    chances = np.zeros(arms)
+    chances[arm] = 1.0
+    return chances
+
+
+@jitable
+def equally(scores: Array) -> Array:
+    """The probabilities of a choice among the arms of greatest score, ties broken at random."""
+    tied = scores == scores.max()
+    return tied / tied.sum()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,10 @@ class Policy(Compiled):
         """Learn from one step."""
         count(memory, arm, 1, reward)
 
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """The chance of every arm to be what `choose` chooses now; empty: this one cannot say."""
+        return np.zeros(0)
+
     def board(self, arms: int) -> Any:
         """Scratch space for `lease` and `decide`; what it holds never changes a decision."""
         return np.zeros(1)
@@ -69,6 +89,19 @@ class Policy(Compiled):
 
     def absorb(self, memory: Any, board: Any, arm: int, pulls: int, successes: int) -> None:
         """Learn from the steps of a lease."""
+
+    def watches(self) -> bool:
+        """Whether it is to be told of every step of a lease (`watch`), which takes longer."""
+        return False
+
+    def patience(self, memory: Any) -> float:
+        """How many steps a lease may have at most."""
+        return inf
+
+    def watch(
+        self, memory: Any, state: float, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
 
     def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
         """What `choose` would choose, perhaps sooner."""

@@ -183,7 +183,7 @@ def decide(policy: Any, memory: Any, board: Board, state: float, rng: Any) -> in
     log_t = log(t)
     if not is_ready(policy, memory, board, t, log_t):
         return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
-    optimism, extra = policy.optimism(state), extra_of(policy.c, log_t)
+    optimism, extra = policy.optimism_now(memory, state), extra_of(policy.c, log_t)
     leader = int(board.notes[LEADER])
     pulls = memory.pulls[leader]
     mean = memory.successes[leader] / pulls

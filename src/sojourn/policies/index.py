@@ -12,15 +12,57 @@ The paper's theorems take c = 4, its simulations c = 0, which is the default.
 
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import checks
+from ..jit import jitable
 from ..kl import bernoulli_kl, kl_lower, kl_upper
 from ..rng import Stream, uniform
-from .base import Counts, Policy, count
-from .board import SAFE, Board, decide, extra_of, make_board, note_pull, when
+from .base import Array, Counts, Policy, certain, count, equally
+from .board import SAFE, decide, extra_of, make_board, note_pull, when
 from .lease import lease
 from .optimism import Always, Linear, Never, TopBin, TwoLevel
+
+
+@jitable
+def greatest_score(policy: Any, memory: Any, optimism: float, rng: Stream) -> int:
+    """The arm of greatest score among those played before."""
+    log_t = log(memory.clock[0] + 1.0)
+    extra, target = extra_of(policy.c, log_t), policy.target(memory, optimism)
+    best, top, ties = 0, -inf, 0
+    for arm in range(memory.pulls.size):
+        if memory.pulls[arm] > 0.0:
+            value = policy.score(memory, arm, log_t, extra, optimism, target)
+            if value > top:
+                best, top, ties = arm, value, 1
+            elif value == top:
+                ties += 1
+    if ties == 1 or not policy.random_ties:
+        return best
+    # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
+    skip = int(uniform(rng) * ties)
+    for arm in range(best, memory.pulls.size):
+        if memory.pulls[arm] > 0.0:
+            value = policy.score(memory, arm, log_t, extra, optimism, target)
+            if value == top:
+                if skip == 0:
+                    return arm
+                skip -= 1
+    return best
+
+
+@jitable
+def all_scores(policy: Any, memory: Any, optimism: float) -> Array:
+    """The score of every arm; that of an arm never played is less than any."""
+    log_t = log(memory.clock[0] + 1.0)
+    extra, target = extra_of(policy.c, log_t), policy.target(memory, optimism)
+    scores = np.full(memory.pulls.size, -inf)
+    for arm in range(scores.size):
+        if memory.pulls[arm] > 0.0:
+            scores[arm] = policy.score(memory, arm, log_t, extra, optimism, target)
+    return scores
 
 
 @dataclass(frozen=True)
@@ -53,60 +95,74 @@ class Index(Policy):
         for name in ("random_ties", "introduce_in_any_state"):
             checks.flag(name, getattr(self, name))
 
+    def optimism_now(self, memory: Any, state: float) -> float:
+        """The optimism in a state, which may depend on what was learned."""
+        return self.optimism(state)
+
+    def target(self, memory: Any, optimism: float) -> float:
+        """What all scores of one decision have in common, if anything."""
+        return 0.0
+
+    def score(
+        self,
+        memory: Any,
+        arm: int,
+        log_t: float,
+        extra: float,
+        optimism: float,
+        target: float,
+    ) -> float:
+        """What the arm played now has more of than any other: the index."""
+        pulls = memory.pulls[arm]
+        return self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
+
+    def newcomer(self, memory: Any, optimism: float) -> int:
+        """The first arm never played, if it is to be introduced now, else -1."""
+        if self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0:
+            for arm in range(memory.pulls.size):
+                if memory.pulls[arm] == 0.0:
+                    return arm
+        return -1
+
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         """The arm to play now."""
-        optimism = self.optimism(state)
-        t = memory.clock[0] + 1.0
-        log_t = log(t)
-        extra = extra_of(self.c, log_t)
-        introduce = self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0
-        best, top, ties = 0, -inf, 0
-        for arm in range(memory.pulls.size):
-            pulls = memory.pulls[arm]
-            if pulls > 0.0:
-                value = self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
-            elif introduce:
-                return arm
-            else:
-                value = -inf
-            if value > top:
-                best, top, ties = arm, value, 1
-            elif value == top:
-                ties += 1
-        if ties == 1 or not self.random_ties:
-            return best
-        # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
-        skip = int(uniform(rng) * ties)
-        for arm in range(best, memory.pulls.size):
-            pulls = memory.pulls[arm]
-            if pulls > 0.0:
-                value = self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
-                if value == top:
-                    if skip == 0:
-                        return arm
-                    skip -= 1
-        return best
+        optimism = self.optimism_now(memory, state)
+        arm = self.newcomer(memory, optimism)
+        return arm if arm >= 0 else self.select(memory, optimism, rng)
 
-    def board(self, arms: int) -> Board:
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """1 for the arm of greatest score, or an equal share for each of several."""
+        optimism = self.optimism_now(memory, state)
+        arm = self.newcomer(memory, optimism)
+        if arm >= 0:
+            return certain(memory.pulls.size, arm)
+        scores = all_scores(self, memory, optimism)
+        return equally(scores) if self.random_ties else certain(scores.size, int(scores.argmax()))
+
+    def select(self, memory: Counts, optimism: float, rng: Stream) -> int:
+        """The arm to play when there is no newcomer."""
+        return greatest_score(self, memory, optimism, rng)
+
+    def board(self, arms: int) -> Any:
         """Bounds on indices."""
         return make_board(arms)
 
-    def lease(self, memory: Counts, board: Board) -> tuple[int, int, float]:
+    def lease(self, memory: Any, board: Any) -> tuple[int, int, float]:
         """The leader, if nothing can overtake it for a while."""
         return lease(self, memory, board)
 
-    def absorb(self, memory: Counts, board: Board, arm: int, pulls: int, successes: int) -> None:
+    def absorb(self, memory: Any, board: Any, arm: int, pulls: int, successes: int) -> None:
         """Count; the leader is on no board."""
         count(memory, arm, pulls, successes)
 
-    def decide(self, memory: Counts, board: Board, state: float, rng: Stream) -> int:
+    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
         """What `choose` would choose, looking at few arms."""
         return decide(self, memory, board, state, rng)
 
     def learn(
         self,
-        memory: Counts,
-        board: Board,
+        memory: Any,
+        board: Any,
         state: float,
         arm: int,
         reward: float,

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from .. import checks
 from ..problem import Problem
 from ..rng import Stream, uniform
-from .base import Counts, Policy, count
+from .base import Array, Counts, Policy, certain, count
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,10 @@ class Uniform(Policy):
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         """An arm at random."""
         return int(uniform(rng) * memory.pulls.size)
+
+    def probabilities(self, memory: Counts, state: float) -> Array:
+        """The same for all."""
+        return np.full(memory.pulls.size, 1.0 / memory.pulls.size)
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,10 @@ class FixedArm(Policy):
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         """The one arm."""
         return int(self.arm)
+
+    def probabilities(self, memory: Counts, state: float) -> Array:
+        """All on the one arm."""
+        return certain(memory.pulls.size, int(self.arm))
 
     def lease(self, memory: Counts, board: Any) -> tuple[int, int, float]:
         """For ever."""

@@ -9,15 +9,13 @@ from math import inf, log, sqrt
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import checks
+from ..coast import level_of
 from ..jit import jitable
 from ..problem import Problem
 from ..rng import Stream, uniform
-from .base import Policy
-
-Array = NDArray[np.float64]
+from .base import Array, Policy, equally
 
 
 class QTable(NamedTuple):
@@ -26,12 +24,6 @@ class QTable(NamedTuple):
     q: Array
     visits: Array
     step: Array
-
-
-@jitable
-def bin_of(state: float, bins: int) -> int:
-    """The bin of [0, 1] cut into equal parts that holds the state."""
-    return min(int(state * bins), bins - 1)
 
 
 @jitable
@@ -74,17 +66,23 @@ class QLearning(Policy):
 
     def choose(self, memory: QTable, state: float, rng: Stream) -> int:
         """Any arm with chance epsilon, else the one of greatest Q."""
-        row = memory.q[0, bin_of(state, int(self.bins))]
+        row = memory.q[0, level_of(state, int(self.bins))]
         if uniform(rng) < self.epsilon:
             return int(uniform(rng) * row.size)
         return greatest(row, rng)
+
+    def probabilities(self, memory: QTable, state: float) -> Array:
+        """epsilon spread over all arms, the rest on the greatest Q."""
+        row = memory.q[0, level_of(state, int(self.bins))]
+        spread: Array = self.epsilon / row.size + (1.0 - self.epsilon) * equally(row)
+        return spread
 
     def update(
         self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """One step of Q-learning."""
         bins = int(self.bins)
-        s, onward = bin_of(state, bins), bin_of(next_state, bins)
+        s, onward = level_of(state, bins), level_of(next_state, bins)
         to_come = 0.0 if left else memory.q[0, onward].max()
         memory.visits[0, s, arm] += 1.0
         rate = 1.0 / memory.visits[0, s, arm]
@@ -139,14 +137,18 @@ class UCBQLearning(Policy):
 
     def choose(self, memory: QTable, state: float, rng: Stream) -> int:
         """The arm of greatest Q."""
-        return greatest(memory.q[self.stage(memory, 0), bin_of(state, int(self.bins))], rng)
+        return greatest(memory.q[self.stage(memory, 0), level_of(state, int(self.bins))], rng)
+
+    def probabilities(self, memory: QTable, state: float) -> Array:
+        """All on the greatest Q."""
+        return equally(memory.q[self.stage(memory, 0), level_of(state, int(self.bins))])
 
     def update(
         self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """One step of UCB-Hoeffding."""
         bins, h = int(self.bins), self.stage(memory, 0)
-        s, onward = bin_of(state, bins), bin_of(next_state, bins)
+        s, onward = level_of(state, bins), level_of(next_state, bins)
         to_come = 0.0 if left else min(self.H, memory.q[self.stage(memory, 1), onward].max())
         memory.visits[h, s, arm] += 1.0
         n = memory.visits[h, s, arm]

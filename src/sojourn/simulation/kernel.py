@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coast import Tally, begin, make_tally, make_world, step
+from ..coast import Tally, World, begin, make_tally, make_world, step
 from ..jit import jitable, kernel, package_digest
 from ..lend import keep, lend
 from ..policies import Policy
@@ -44,6 +44,33 @@ def write_row(tally: Tally, row: NDArray[np.float64]) -> None:
         row[BY_LEVEL + level] = tally.lost[level]
         for arm in range(arms):
             row[BY_LEVEL + levels + level * arms + arm] = tally.pulls[level, arm]
+
+
+@jitable
+def coast_watched(
+    policy: Any,
+    memory: Any,
+    user: Any,
+    world: World,
+    tally: Tally,
+    arm: int,
+    least: float,
+    state: float,
+    visit: int,
+    steps: int,
+    visits: int,
+) -> tuple[float, int, int]:
+    """`coast_steps` for a policy that watches."""
+    done = ended = 0
+    while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
+        before = user.experience(state)
+        state, reward, left = step(user, world, tally, arm, state)
+        policy.watch(memory, before, reward, left, user.experience(state))
+        done += 1
+        if left:
+            ended += 1
+            state = begin(user, world, visit + ended)
+    return state, done, ended
 
 
 @jitable
@@ -81,9 +108,17 @@ def play(
                 arm, steps, least = policy.lease(memory, board)
                 if steps > 0:
                     won = tally.won[arm]
-                    state, pulls, ended = user.coast(
-                        world, tally, arm, least, state, visit, steps, last + 1 - visit
-                    )
+                    steps = int(min(float(steps), policy.patience(memory)))
+                    visits = last + 1 - visit
+                    if policy.watches():
+                        state, pulls, ended = coast_watched(
+                            policy, memory, user, world, tally,
+                            arm, least, state, visit, steps, visits,
+                        )  # fmt: skip
+                    else:
+                        state, pulls, ended = user.coast(
+                            world, tally, arm, least, state, visit, steps, visits
+                        )
                     visit += ended
                     policy.absorb(memory, board, arm, pulls, tally.won[arm] - won)
                     if pulls > 0:

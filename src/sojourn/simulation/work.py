@@ -17,17 +17,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import PACKAGE, feed, fingerprint
+from ..jit import PACKAGE, compiled_sources, feed, fingerprint
 from ..policies import Policy
 from ..problem import Problem
 from .chunks import NEVER, chunk
 from .kernel import REGRET, columns
 from .moments import Moments, Part
 
-APART = {"__main__", "arguments", "cli", "console", "files", "paper", "theory", "version"}
+APART = {"gym"}
 ENGINE = {"chunks", "kernel", "moments"}
-"""Modules of the package that chunks are not computed with, and those of this folder that they
-are computed with. What is in neither set counts as needed, so a new module is on the safe side."""
+"""Of the modules that are compiled: those that chunks are not computed with, and the only ones of
+this folder that they are computed with. Any other counts as needed: a new one is on the safe side.
+"""
 
 
 def sources() -> list[Path]:
@@ -37,7 +38,7 @@ def sources() -> list[Path]:
         top, *rest = path.relative_to(PACKAGE).with_suffix("").parts
         return rest[0] in ENGINE if top == "simulation" else top not in APART
 
-    return sorted(path for path in PACKAGE.rglob("*.py") if needed(path))
+    return [path for path in compiled_sources() if needed(path)]
 
 
 @cache

@@ -1,0 +1,41 @@
+"""Gymnasium environments of the user models, and adapters that play policies in them.
+
+Importing this module registers `sojourn/TwoState-v0`, `sojourn/Ema-v0` and `sojourn/Visit-v0`;
+so does making one by the name of its module, ``gymnasium.make("sojourn.gym:sojourn/Ema-v0")``.
+
+>>> import gymnasium
+>>> env = gymnasium.make("sojourn/TwoState-v0", means=[0.7, 0.4])
+>>> env.reset(seed=1)
+(np.int64(1), {})
+>>> state, reward, left, cut, info = env.step(1)
+>>> round(info["gap"], 6)  # what it cost not to show the better arm
+1.0
+"""
+
+try:
+    import gymnasium  # noqa: F401 - only to say what is missing
+except ImportError:
+    raise ImportError("sojourn.gym needs gymnasium: pip install 'sojourn[gym]'") from None
+
+from .agents import Agent, MabwiserAgent, PolicyAgent, RiverAgent, agent_for
+from .makers import make, make_vec, register
+from .play import Played, play, play_many
+from .visit import Visit
+from .visits import Visits
+
+__all__ = [
+    "Agent",
+    "MabwiserAgent",
+    "Played",
+    "PolicyAgent",
+    "RiverAgent",
+    "Visit",
+    "Visits",
+    "agent_for",
+    "make",
+    "make_vec",
+    "play",
+    "play_many",
+]
+
+register()

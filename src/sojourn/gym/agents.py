@@ -1,0 +1,167 @@
+"""Agents: policies of this package, of river and of mabwiser behind one pair of methods."""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from .. import checks
+from ..policies import Policy
+from ..rng import policy_stream
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Who plays: `act` chooses an arm, `observe` learns from the step that it led to."""
+
+    def act(self, observation: Any) -> int:
+        """The arm to show now."""
+
+    def observe(
+        self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
+    ) -> None:
+        """Learn from one step."""
+
+
+def state_of(observation: Any) -> float:
+    """The state in [0, 1] that an observation shows.
+
+    >>> state_of(np.int64(1)), state_of(np.array([0.75]))
+    (1.0, 0.75)
+    """
+    return float(np.asarray(observation).item())
+
+
+class PolicyAgent:
+    """A policy of this package, with its memory and its stream of coin flips.
+
+    A visit that was cut short looks to the policy like one that goes on: nobody left.
+
+    >>> import sojourn as sj
+    >>> agent = PolicyAgent(sj.KLULCB(), arms=2)
+    >>> agent.act(np.int64(1))
+    0
+    >>> agent.observe(np.int64(1), 0, 1.0, False, np.int64(1))
+    >>> agent.act(np.int64(1))
+    1
+    """
+
+    def __init__(self, policy: Policy, arms: int, seed: int = 0) -> None:
+        policy.check_arms(arms)
+        self.policy, self.memory = policy, policy.memory(arms)
+        self.rng = policy_stream(seed, 0)
+
+    def act(self, observation: Any) -> int:
+        """`Policy.choose`."""
+        return int(self.policy.choose(self.memory, state_of(observation), self.rng))
+
+    def observe(
+        self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
+    ) -> None:
+        """`Policy.update`."""
+        before, after = state_of(observation), state_of(next_observation)
+        self.policy.update(self.memory, before, arm, reward, left, after)
+
+
+class RiverAgent:
+    """A policy of river, or anything that has its `pull(arms)` and `update(arm, reward)`.
+
+    A contextual one gets ``{"bias": 1, "state": s}`` as its context.
+
+    >>> from river import bandit
+    >>> RiverAgent(bandit.UCB(delta=0.5, seed=1), arms=2).act(np.int64(1))
+    0
+    """
+
+    def __init__(self, policy: Any, arms: int) -> None:
+        self.policy, self.arms = policy, list(range(arms))
+        self.contextual = "context" in signature(policy.pull).parameters
+
+    def context(self, observation: Any) -> tuple[dict[str, float], ...]:
+        """What river wants to know besides arms and rewards."""
+        return ({"bias": 1.0, "state": state_of(observation)},) if self.contextual else ()
+
+    def act(self, observation: Any) -> int:
+        """`pull`."""
+        return int(self.policy.pull(self.arms, *self.context(observation)))
+
+    def observe(
+        self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
+    ) -> None:
+        """`update`."""
+        self.policy.update(arm, *self.context(observation), reward)
+
+
+class MabwiserAgent:
+    """A `MAB` of mabwiser, or anything that has its `arms`, `predict` and `partial_fit`.
+
+    Every arm is shown once before the first prediction: mabwiser cannot predict without data,
+    and scores an arm that it has not seen 0. Its arms may have any names; they are taken in order.
+    A contextual one gets ``[1, s]`` as its context.
+
+    >>> from mabwiser.mab import MAB, LearningPolicy
+    >>> MabwiserAgent(MAB(["news", "sport"], LearningPolicy.UCB1(alpha=0.5)), arms=2).act(1)
+    0
+    """
+
+    def __init__(self, policy: Any, arms: int) -> None:
+        self.policy, self.names = policy, list(policy.arms)
+        if len(self.names) != arms:
+            raise ValueError(f"policy has {len(self.names)} arms, but the environment has {arms}")
+        self.contextual = getattr(policy, "is_contextual", False)
+        self.unseen = list(range(arms))
+
+    def context(self, observation: Any) -> tuple[list[list[float]], ...]:
+        """What mabwiser wants to know besides arms and rewards."""
+        return ([[1.0, state_of(observation)]],) if self.contextual else ()
+
+    def act(self, observation: Any) -> int:
+        """`predict`, once every arm was shown."""
+        if self.unseen:
+            return self.unseen[0]
+        return self.names.index(self.policy.predict(*self.context(observation)))
+
+    def observe(
+        self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
+    ) -> None:
+        """`partial_fit`."""
+        self.policy.partial_fit([self.names[arm]], [reward], *self.context(observation))
+        if arm in self.unseen:
+            self.unseen.remove(arm)
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda policy: all(callable(getattr(policy, name, None)) for name in names)
+
+
+ADAPTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Agent]], ...] = (
+    (_has("pull", "update"), RiverAgent),
+    (_has("predict", "partial_fit"), MabwiserAgent),
+)
+"""How the policies of other packages are recognised, and who plays them."""
+
+
+def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
+    """An agent that plays this policy, of whichever package; an agent is returned as it is.
+
+    `seed` is for the coin flips of a policy of this package; those of others have their own.
+
+    >>> import sojourn as sj
+    >>> type(agent_for(sj.UCB(), arms=2)).__name__
+    'PolicyAgent'
+    >>> agent_for("UCB", arms=2)
+    Traceback (most recent call last):
+    ValueError: policy = 'UCB' is not allowed: it must be a policy of sojourn, river or mabwiser
+    """
+    arms, seed = checks.whole("arms", arms, 2), checks.whole("seed", seed, 0, 2**63 - 1)
+    if isinstance(policy, Policy):
+        return PolicyAgent(policy, arms, seed)
+    if isinstance(policy, Agent):
+        return policy
+    for recognises, adapter in ADAPTERS:
+        if not isinstance(policy, type) and recognises(policy):
+            return adapter(policy, arms)
+    raise ValueError(
+        f"policy = {policy!r} is not allowed: it must be a policy of sojourn, river or mabwiser"
+    )

@@ -1,0 +1,172 @@
+"""Many visits side by side as a Gymnasium vector environment, stepped by compiled code."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from .. import checks
+from ..jit import kernel, package_digest
+from ..problem import Problem
+from ..users import User
+from .visit import (
+    Scene,
+    checked_problem,
+    observation_space,
+    observed,
+    refuse_options,
+    shown,
+    step_limit,
+)
+
+BLOCK = 64
+"""Draws taken from each generator at a time."""
+
+Batch = NDArray[Any]
+
+_loops: dict[Any, Any] = {}
+
+
+def _loop_for(user: User) -> Any:
+    """The compiled step of many visits, for a type of user."""
+    struct = user._numba_type_
+    if struct not in _loops:
+        _loops[struct] = kernel(_build(package_digest()), user)
+    return _loops[struct]
+
+
+def _build(digest: str) -> Any:
+    def step_all(
+        user: Any, value: Any, means: Batch, begins: Batch, states: Batch, arms: Batch, draws: Batch
+    ) -> tuple[Batch, Batch, Batch, Batch, Batch]:
+        _ = digest
+        scene = Scene(means, means.max(), means.min(), value)
+        count = states.size
+        onward, seen, rewards = np.empty(count), np.empty(count), np.zeros(count)
+        left, lost = np.zeros(count, np.bool_), np.zeros(count)
+        for i in range(count):
+            if begins[i]:
+                onward[i] = user.begin(draws[i])
+            else:
+                onward[i], rewards[i], left[i], lost[i] = shown(
+                    user, scene, states[i], arms[i], draws[i]
+                )
+            seen[i] = user.experience(onward[i])
+        return onward, seen, rewards, left, lost
+
+    return step_all
+
+
+class Visits(VectorEnv[Any, Any, Any]):
+    """`num_envs` visits side by side, stepped by compiled code.
+
+    The same as `gymnasium.vector.SyncVectorEnv` over as many `Visit`, draw for draw: with an int
+    as seed the visits have the seeds seed, seed + 1, ..., and a list gives each its own. After
+    the end of a visit the next step begins another one, whatever its action, with reward 0
+    (`AutoresetMode.NEXT_STEP`); such a step has no gap, and `info["_gap"]` is False for it.
+
+    >>> from sojourn.paper import SETTINGS
+    >>> envs = Visits(SETTINGS["A"], num_envs=3)
+    >>> envs.reset(seed=1)
+    (array([1, 1, 1]), {})
+    >>> envs.step(np.array([0, 1, 1]))[-1]["gap"].round(6)
+    array([0., 1., 1.])
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self, problem: Problem, num_envs: int = 1, max_episode_steps: int | None = None
+    ) -> None:
+        self.problem = checked_problem(problem)
+        self.num_envs = checks.whole("num_envs", num_envs, 1)
+        self.max_episode_steps = step_limit(max_episode_steps)
+        self.single_action_space = spaces.Discrete(problem.arms)
+        self.single_observation_space = observation_space(problem.user)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._means = np.array(problem.means)
+        self._random: list[tuple[np.random.Generator, int]] = []
+        self._begins: Batch | None = None
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin all visits."""
+        refuse_options(options)
+        if seed is not None or not self._random:
+            self._random = [seeding.np_random(s) for s in self._seeds(seed)]
+            self._draws, self._drawn = np.empty((BLOCK, self.num_envs)), BLOCK
+        self._states, self._steps = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
+        self._begins = np.ones(self.num_envs, np.bool_)
+        seen, *_ = self._advance(np.zeros(self.num_envs, np.int64))
+        self._begins = np.zeros(self.num_envs, np.bool_)
+        return observed(self.observation_space, seen), {}
+
+    def step(self, actions: Any) -> tuple[Any, Batch, Batch, Batch, dict[str, Any]]:
+        """Show every user an arm; `Visit.step` in batches."""
+        if self._begins is None:
+            raise ResetNeeded("no visit is going on: call reset() before step()")
+        seen, rewards, left, lost = self._advance(self._arms(actions))
+        self._steps = np.where(self._begins, 0, self._steps + 1)
+        cut = self._steps >= self.max_episode_steps
+        info = {"gap": lost, "_gap": ~self._begins}
+        self._begins = left | cut
+        return observed(self.observation_space, seen), rewards, left, cut, info
+
+    def _arms(self, actions: Any) -> Batch:
+        arms, last = np.asarray(actions), self.problem.arms - 1
+        whole = arms.dtype.kind in "iu" and arms.shape == (self.num_envs,)
+        if not whole or arms.min() < 0 or arms.max() > last:
+            raise ValueError(
+                f"actions = {actions!r} is not allowed: "
+                f"give {self.num_envs} whole numbers from 0 to {last}"
+            )
+        return arms.astype(np.int64)
+
+    def _advance(self, arms: Batch) -> tuple[Batch, Batch, Batch, Batch]:
+        user, value = self.problem.user, self.problem.values.value_function
+        self._states, *rest = _loop_for(user)(
+            user, value, self._means, self._begins, self._states, arms, self._draw()
+        )
+        return tuple(rest)
+
+    def _draw(self) -> Batch:
+        """The next draw of every generator; a block of them is the same as one by one."""
+        if self._drawn == BLOCK:
+            self._draws = np.stack([rng.random(BLOCK) for rng in self.np_random], axis=1)
+            self._drawn = 0
+        draws: Batch = self._draws[self._drawn]
+        self._drawn += 1
+        return draws
+
+    def _seeds(self, seed: Any) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if np.ndim(seed) == 0:
+            first = checks.whole("seed", seed, 0)
+            return range(first, first + self.num_envs)
+        if len(seed) != self.num_envs:
+            raise ValueError(
+                f"seed = {seed!r} is not allowed: give one number, or {self.num_envs} of them"
+            )
+        return [checks.whole(f"seed[{i}]", s, 0) for i, s in enumerate(seed)]
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> Any:
+        """The generators, one a visit; they are up to a block ahead of what was used."""
+        return tuple(rng for rng, _ in self._random)
+
+    @property
+    def np_random_seed(self) -> Any:
+        """The seeds, one a visit."""
+        return tuple(seed for _, seed in self._random)

@@ -1,0 +1,142 @@
+"""Policies for logs that others can learn from: every choice has a known chance.
+
+An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
+little of any arm, it does: a log with the chance of each choice (its *propensity*) can be replayed
+under another policy, see `sojourn.logs.replay`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..coast import level_of
+from ..rng import Stream, uniform
+from .base import Array, Counts, Policy
+from .index import KLULCB
+
+
+@dataclass(frozen=True)
+class EpsilonMixture(Policy):
+    """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
+
+    Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
+
+    >>> mixed = EpsilonMixture(KLULCB(), epsilon=0.2)
+    >>> memory = mixed.memory(2)  # nothing known yet: KL-ULCB begins with arm 0
+    >>> mixed.probabilities(memory, 1.0).tolist()
+    [0.9, 0.1]
+    """
+
+    policy: Policy = field(default_factory=KLULCB)
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
+        if not isinstance(self.policy, Policy):
+            raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
+
+    def memory(self, arms: int) -> Any:
+        """What `policy` remembers."""
+        return self.policy.memory(arms)
+
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
+        """Any arm with chance epsilon, else what `policy` chooses."""
+        if uniform(rng) < self.epsilon:
+            return int(uniform(rng) * memory[0].shape[-1])
+        return self.policy.choose(memory, state, rng)
+
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """epsilon / arms, and the rest as `policy`; empty if that one cannot say."""
+        inner = self.policy.probabilities(memory, state)
+        return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """`policy` learns from all steps, whoever chose."""
+        self.policy.update(memory, state, arm, reward, left, next_state)
+
+    def board(self, arms: int) -> Any:
+        """The board of `policy`."""
+        return self.policy.board(arms)
+
+    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        """`choose`, with the board of `policy`."""
+        if uniform(rng) < self.epsilon:
+            return int(uniform(rng) * memory[0].shape[-1])
+        return self.policy.decide(memory, board, state, rng)
+
+    def learn(
+        self,
+        memory: Any,
+        board: Any,
+        state: float,
+        arm: int,
+        reward: float,
+        left: bool,
+        next_state: float,
+    ) -> None:
+        """As `policy`."""
+        self.policy.learn(memory, board, state, arm, reward, left, next_state)
+
+    def check_arms(self, arms: int) -> None:
+        """As `policy`."""
+        self.policy.check_arms(arms)
+
+
+@dataclass(frozen=True)
+class Rule(Policy):
+    """Fixed chances by state: one row per equal part of [0, 1], one column per arm.
+
+    Two rows are for state 0 and state 1, one row for a rule that does not look at the state.
+
+    >>> rule = Rule([[1, 0], [0.5, 0.5]])  # arm 0 in state 0, any arm in state 1
+    >>> rule.probabilities(rule.memory(2), 1.0).tolist()
+    [0.5, 0.5]
+    """
+
+    chances: tuple[tuple[float, ...], ...]
+
+    def __init__(self, chances: Sequence[Sequence[float]]) -> None:
+        try:
+            rows = tuple(tuple(float(p) for p in row) for row in chances)
+            good = len({len(row) for row in rows}) == 1 and len(rows[0]) > 0
+        except (TypeError, ValueError):
+            good = False
+        if not (good and all(min(row) >= 0.0 and abs(sum(row) - 1.0) <= 1e-9 for row in rows)):
+            raise ValueError(
+                f"chances = {chances!r} is not allowed: it must be a table, a row per state and a "
+                "column per arm, of probabilities that add up to 1 in each row"
+            )
+        object.__setattr__(self, "chances", rows)
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        """An arm by its chance; one of chance 1 draws nothing."""
+        row = self.chances[level_of(state, len(self.chances))]
+        last = 0
+        for arm in range(len(row)):
+            if row[arm] > 0.0:
+                last = arm
+        if row[last] == 1.0:
+            return last
+        u = uniform(rng)
+        for arm in range(last):
+            u -= row[arm]
+            if u < 0.0:
+                return arm
+        return last
+
+    def probabilities(self, memory: Counts, state: float) -> Array:
+        """The row of the state."""
+        return np.array(self.chances[level_of(state, len(self.chances))])
+
+    def check_arms(self, arms: int) -> None:
+        """There must be a column for each."""
+        if len(self.chances[0]) != arms:
+            raise ValueError(
+                f"chances is not allowed: it has {len(self.chances[0])} columns for {arms} arms"
+            )
