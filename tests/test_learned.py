@@ -112,6 +112,16 @@ def test_more_than_two_bins_are_graded_by_cost() -> None:
     assert -1 == min(memory.stance) < sorted(memory.stance)[1] < max(memory.stance) == 1
 
 
+def test_optimism_is_never_below_the_floor() -> None:
+    memory = expected_memory(SETTINGS["B"], 1e5)
+    reconsider(memory, 1.5)
+    for floor in (-1.0, -0.3, 0.0):
+        policy = sj.LearnedKLUCB(floor=floor)
+        assert [policy.optimism_now(memory, s) for s in (0.0, 1.0)] == [floor, 1.0]
+    assert sj.LearnedIMED().floor == sj.LearnedThompson().floor == 0.0
+    assert sj.LearnedUCB().floor == sj.LearnedKLUCB().floor == -1.0  # ULCB, or its opposite
+
+
 def test_estimates_are_made_on_a_geometric_schedule() -> None:
     policy = sj.LearnedIMED()
     memory = policy.memory(2)
@@ -146,6 +156,7 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
     ("parameters", "sentence"),
     [
         ({"confidence": -1}, "confidence = -1 is not allowed"),
+        ({"floor": -2}, "floor = -2 is not allowed"),
         ({"bins": 1}, "bins = 1 is not allowed"),
         ({"growth": -0.1}, "growth = -0.1 is not allowed"),
     ],

@@ -36,6 +36,7 @@ def index_policies(draw: st.DrawFn) -> Policy:
         parameters["n"] = draw(st.integers(2, 6))
     if issubclass(cls, sj.policies.learned.Learned):
         parameters |= {"bins": draw(st.integers(2, 9)), "growth": draw(st.sampled_from([0, 0.1]))}
+        parameters["floor"] = draw(st.sampled_from([-1.0, -0.4, 0.0, 0.5]))
     return cls(**parameters)
 
 

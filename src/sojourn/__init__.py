@@ -1,6 +1,7 @@
 """Bandits whose users may leave: model, theory, policies and simulator of the paper MAB-A."""
 
 from . import paper, theory
+from .advice import Recommendation, recommend
 from .policies import (
     ALL,
     IMED,
@@ -54,6 +55,7 @@ __all__ = [
     "LogLeave",
     "Problem",
     "QLearning",
+    "Recommendation",
     "Result",
     "Rule",
     "SafeIMED",
@@ -66,6 +68,7 @@ __all__ = [
     "User",
     "__version__",
     "paper",
+    "recommend",
     "simulate",
     "theory",
 ]

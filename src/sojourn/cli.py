@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from . import theory
+from .advice import recommend
 from .arguments import find_checkpoints, find_policy, find_precision, find_problem
 from .console import (
     complain,
@@ -27,10 +28,12 @@ from .paper import SETTINGS
 from .paper.command import EPILOG, reproduce_command
 from .simulation import Interrupted, Result, simulate
 from .simulation.saved import check_path
+from .study import command as study
 from .version import __version__
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("reproduce", epilog=EPILOG)(reproduce_command)
+app.add_typer(study.app, name="study")
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
@@ -220,6 +223,39 @@ def simulate_command(
     if plot is not None:
         result.plot(plot)
     _show(result, as_json)
+
+
+@app.command("recommend", epilog="Example: sojourn recommend --means 0.9,0.8 --q 0.8,0.2,0.2,0.1")
+def recommend_command(
+    problem: ProblemName = None,
+    means: Means = None,
+    q: Q = None,
+    theta: Theta = None,
+    c6: C6 = None,
+    start: Start = None,
+    stays_first: StaysFirst = False,
+    visits: Annotated[int, typer.Option(help="Visits that the policy will serve.")] = 20_000,
+    certain: Annotated[
+        bool, typer.Option("--certain", help="The problem is known exactly: take its best policy.")
+    ] = False,
+    precision: Annotated[
+        str, typer.Option(metavar="5%", help="The 95 % half-width of regrets to simulate to.")
+    ] = "5%",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """The policy to run on a problem, why, and its expected gain over KL-UCB."""
+    chosen = find_problem(problem, means, q, theta, c6, start, stays_first)
+    with progress_bar() as progress:
+        advice = recommend(
+            chosen,
+            visits=visits,
+            certain=certain,
+            precision=find_precision(precision) or "5%",
+            seed=seed,
+            progress=progress,
+        )
+    print_json(advice.to_dict()) if as_json else print(advice)
 
 
 def _show(result: Result, as_json: bool) -> None:

@@ -40,7 +40,9 @@ from .lend import lend_value, lent_type
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
-PLAIN = {"__main__", "arguments", "cli", "console", "files", "paper", "theory", "version"}
+PLAIN = {
+    "__main__", "advice", "arguments", "cli", "console", "files", "paper", "theory", "version",
+}  # fmt: skip
 """Modules of the package that hold nothing to compile: an edit there compiles nothing anew."""
 
 

@@ -2,8 +2,11 @@
 
 The policy counts, for each bin of the state and each reward, how often the user left and where
 the state went. From time to time it solves the estimated model for the cost of a mistake in each
-bin, and is then optimistic where mistakes are cheap and pessimistic where they are dear: +1 at the
-least cost, -1 at the greatest, in proportion between. For two states that is ULCB or its opposite.
+bin, and is then optimistic where mistakes are cheap and cautious where they are dear: +1 at the
+least cost, -1 at the greatest, in proportion between, but never below a `floor`. For two states
+and a floor of -1 that is ULCB or its opposite. A floor of 0, empirical means in place of lower
+bounds, is safer where the states for exploring are rare: there a lower bound keeps to a wrong arm
+that is known well for very long (docs/beyond.md).
 
 Until a difference shows it is optimistic everywhere. A bin's cost counts as different from that of
 the commonest bin when the two differ by more than `confidence` standard errors, those that hold
@@ -124,10 +127,12 @@ def reconsider(memory: Watched, confidence: float) -> None:
 class Learned(Compiled):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
-    It is estimated anew whenever the number of steps has grown by a share `growth`.
+    It is never below `floor`, and estimated anew whenever the number of steps has grown by a
+    share `growth`.
     """
 
     confidence: float = 1.5
+    floor: float = -1.0
     bins: int = 4
     growth: float = 0.1
 
@@ -136,6 +141,7 @@ class Learned(Compiled):
         for name in ("confidence", "growth"):
             number = checks.number(name, getattr(self, name), 0, inf)
             object.__setattr__(self, name, number)
+        object.__setattr__(self, "floor", checks.number("floor", self.floor, -1, 1))
         object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2))
 
     def memory(self, arms: int) -> Watched:
@@ -152,16 +158,16 @@ class Learned(Compiled):
         )
 
     def optimism_now(self, memory: Watched, state: float) -> float:
-        """That of the bin of the state."""
-        return float(memory.stance[level_of(state, int(self.bins))])
+        """That of the bin of the state, but not below the floor."""
+        return max(float(memory.stance[level_of(state, int(self.bins))]), self.floor)
 
     def highest(self) -> float:
         """1."""
         return 1.0
 
     def lowest(self) -> float:
-        """-1, some day."""
-        return -1.0
+        """The floor."""
+        return self.floor
 
     def is_graded(self) -> bool:
         """Yes, but for two bins."""
@@ -226,9 +232,10 @@ class LearnedKLUCB(Learned, KL):
 
 @dataclass(frozen=True)
 class LearnedIMED(Learned, ImedExplorer):
-    """IMED where learned optimism is positive, the KL lower bound elsewhere.
+    """IMED where learned optimism is positive, the greatest empirical mean elsewhere.
 
-    The policy to start with when nothing is known of the users.
+    The policy to start with when nothing is known of the users (docs/beyond.md). With ``floor=-1``
+    it plays the KL lower bound in the state where mistakes are dearest.
 
     >>> from sojourn import Problem, TwoState, simulate
     >>> problem = Problem([0.6, 0.5], TwoState(0.5, 0.4, 0.45, 0.02))  # the opposite case
@@ -237,11 +244,15 @@ class LearnedIMED(Learned, ImedExplorer):
     'LearnedIMED'
     """
 
+    floor: float = 0.0
+
 
 @dataclass(frozen=True)
 class LearnedThompson(Learned, ThompsonExplorer):
-    """Thompson sampling where learned optimism is positive, the KL lower bound elsewhere.
+    """Thompson sampling where learned optimism is positive, the greatest empirical mean elsewhere.
 
     >>> LearnedThompson().lowest()
-    -1.0
+    0.0
     """
+
+    floor: float = 0.0

@@ -25,9 +25,9 @@ from .kernel import REGRET, columns
 from .moments import Moments, Part
 
 APART = {"gym"}
-ENGINE = {"chunks", "kernel", "moments"}
+ENGINE = {"simulation": {"chunks", "kernel", "moments"}, "study": {"crowds", "tastes"}}
 """Of the modules that are compiled: those that chunks are not computed with, and the only ones of
-this folder that they are computed with. Any other counts as needed: a new one is on the safe side.
+two folders that they are computed with. Any other counts as needed: a new one is on the safe side.
 """
 
 
@@ -36,7 +36,7 @@ def sources() -> list[Path]:
 
     def needed(path: Path) -> bool:
         top, *rest = path.relative_to(PACKAGE).with_suffix("").parts
-        return rest[0] in ENGINE if top == "simulation" else top not in APART
+        return rest[0] in ENGINE[top] if top in ENGINE else top not in APART
 
     return [path for path in compiled_sources() if needed(path)]
 

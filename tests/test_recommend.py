@@ -1,0 +1,134 @@
+"""Recommendations: the rule, the words, the command."""
+
+import json
+import warnings
+
+import pytest
+
+from sojourn import Ema, LearnedIMED, LogLeave, Problem, Recommendation, TwoState, cli, recommend
+from sojourn import advice as module
+from sojourn.advice import _choose, candidates, recommend_among
+from sojourn.paper import SETTINGS
+from sojourn.paper.intervals import Interval
+from sojourn.theory import AssumptionWarning
+
+ASSISTMENTS_2015 = Problem([0.9, 0.7, 0.5], TwoState(0.133, 0.0169, 0.1064, 0.4361))
+NAMES = ["KL-UCB", "IMED", "Learned IMED", "Safe IMED"]
+ROUGH = {"visits": 100, "precision": "50%"}
+
+
+def beside(regrets: tuple[float, ...], half_width: float) -> dict[str, list[Interval]]:
+    """Differences from the two policies that need no knowledge."""
+    return {
+        name: [
+            Interval.around(r - regrets[NAMES.index(name)], half_width if n != name else 0.0)
+            for n, r in zip(NAMES, regrets, strict=True)
+        ]
+        for name in ("Learned IMED", "IMED")
+    }
+
+
+@pytest.mark.parametrize(
+    ("regrets", "half_width", "certain", "chosen", "words"),
+    [
+        ((90, 80, 50, 45), 7.0, True, "Learned IMED", "no candidate is significantly better"),
+        ((90, 80, 50, 45), 1.0, True, "Safe IMED", "better than Learned IMED by 5.0 ± 1.0"),
+        ((90, 80, 50, 45), 1.0, False, "Learned IMED", "would be better by 5.0 ± 1.0"),
+        ((90, 40, 50, 45), 1.0, False, "IMED", "is better here than Learned IMED, and no"),
+        ((90, 45, 50, 40), 1.0, True, "Safe IMED", "better than IMED by 5.0 ± 1.0"),
+    ],
+)
+def test_the_rule(
+    regrets: tuple[float, ...], half_width: float, certain: bool, chosen: str, words: str
+) -> None:
+    name, why = _choose(NAMES, beside(regrets, half_width), certain)
+    assert name == chosen and words in why
+
+
+def test_candidates_are_of_the_right_case() -> None:
+    normal, opposite = candidates(SETTINGS["A"]), candidates(SETTINGS["opposite"])
+    assert normal["KL-ULCB"].parameters["c0"] == -1.0
+    assert opposite["Safe IMED, opposite"].parameters["c0"] == 1.0
+    assert "CONT-KL-ULCB" in candidates(SETTINGS["ema-100"])
+    assert list(candidates(ASSISTMENTS_2015)) == ["KL-UCB", "IMED", "Learned IMED"]
+    neutral = Problem([0.6, 0.5], TwoState(0.2, 0.2, 0.2, 0.2))
+    assert list(candidates(neutral)) == ["KL-UCB", "IMED", "Learned IMED"]
+
+
+def test_a_recommendation() -> None:
+    advice = recommend(SETTINGS["B"], **ROUGH)  # type: ignore[arg-type]
+    assert isinstance(advice, Recommendation)
+    assert advice.policy == LearnedIMED() and advice.case == "normal"
+    assert advice.reason.startswith("A mistake costs 2.19 times as much in the worst state")
+    assert advice.gain.low < advice.gain.value < advice.gain.high
+    lost = advice.regrets["KL-UCB"].value - advice.regrets[advice.name].value
+    assert advice.gain.value == pytest.approx(lost)
+    paired = advice.gain.high - advice.gain.low
+    assert paired < advice.regrets["KL-UCB"].high - advice.regrets["KL-UCB"].low + paired / 2
+    text = str(advice)
+    assert text.startswith("Run LearnedIMED(") and "* Learned IMED" in text
+    assert json.loads(json.dumps(advice.to_dict()))["policy"]["name"] == "LearnedIMED"
+    assert recommend(SETTINGS["B"], **ROUGH) == advice  # type: ignore[arg-type]
+
+
+def test_gain_grows_significant_with_visits() -> None:
+    advice = recommend(SETTINGS["B"], visits=3_000, precision="10%", certain=True)
+    assert advice.gain.low > 0.0
+    assert advice.regrets[advice.name].value == min(r.value for r in advice.regrets.values())
+
+
+def test_moving_averages() -> None:
+    problem = Problem([0.6, 0.4], Ema(theta=0.5, leave=LogLeave(c6=100)))
+    advice = recommend(problem, visits=30, precision="50%")
+    assert "DISC-KL-ULCB" in advice.regrets and advice.policy == LearnedIMED()
+
+
+def test_improper_problems_are_warned_about() -> None:
+    with pytest.warns(AssumptionWarning, match="the best arm is not the one to play"):
+        advice = recommend(ASSISTMENTS_2015, **ROUGH)  # type: ignore[arg-type]
+    assert advice.case == "improper" and advice.reason.startswith("Beware: in some state")
+
+
+def test_draws() -> None:
+    around = [Problem([0.9, 0.8], TwoState(0.8 + d, 0.2, 0.2, 0.1)) for d in (-0.1, 0.0, 0.1)]
+    advice = recommend_among(around, visits=50, runs=8)
+    assert advice.reason.startswith("The case is normal in 100% of the draws.")
+    assert advice.runs == 24
+    with pytest.raises(ValueError, match="draws must be at least two problems"):
+        recommend_among(around[:1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
+        ({"certain": "yes"}, "certain = 'yes' is not allowed: it must be True or False"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        recommend(SETTINGS["B"], **arguments)  # type: ignore[arg-type]
+    assert str(refusal.value) == sentence
+
+
+def test_not_a_problem() -> None:
+    with pytest.raises(ValueError) as refusal:
+        recommend("B")  # type: ignore[arg-type]
+    assert str(refusal.value) == "problem = 'B' is not allowed: it must be a Problem"
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--visits", "100", "--precision", "50%"]
+    assert cli.main(["recommend", "B", *few]) == 0
+    assert "Expected gain over KL-UCB in 100 visits" in capsys.readouterr().out
+    assert cli.main(["recommend", "B", *few, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["case"] == "normal"
+    assert cli.main(["recommend", "nowhere"]) == 2
+    assert "problem 'nowhere' is not known" in capsys.readouterr().err
+
+
+def test_the_paper_s_warnings_are_not_repeated() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recommend(SETTINGS["opposite"], **ROUGH)  # type: ignore[arg-type]
+    assert module.SAFE == "Learned IMED"
