@@ -16,17 +16,22 @@ from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy, gated
 from sojourn.rng import policy_stream, uniform
 
-TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
+TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))
 EMA = sj.Problem([0.6, 0.8, 0.5], sj.Ema(theta=0.4, leave=sj.LogLeave(c6=20)))
 SHY = sj.Problem([0.6, 0.8], sj.StaysFirst(SETTINGS["B"].user))
+ANY_START = sj.Problem([0.6, 0.8], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
 CURVE = sj.Problem([0.6, 0.8], sj.Ema(theta=0.5, leave=lambda s: 0.4 - 0.3 * s))
 
 BY_STEP = sj.UCBQLearning(H=6, by_step=True)
 CONTRACT = [
     *((problem, cls.for_problem(problem)) for problem in (TWO_STATE, EMA) for cls in sj.ALL),
-    *((p, policy) for p in (SHY, CURVE) for policy in (sj.KLULCB(), BY_STEP, sj.Uniform())),
+    *(
+        (p, policy)
+        for p in (SHY, CURVE, ANY_START)
+        for policy in (sj.KLULCB(), BY_STEP, sj.Uniform())
+    ),
 ]
-"""All policies with the paper's two users; three that differ most with two more."""
+"""All policies with the paper's two users; three that differ most with three more."""
 
 each = pytest.mark.parametrize("policy", [cls.for_problem(TWO_STATE) for cls in sj.ALL], ids=repr)
 

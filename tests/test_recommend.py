@@ -7,7 +7,7 @@ import pytest
 
 from sojourn import Ema, LearnedIMED, LogLeave, Problem, Recommendation, TwoState, cli, recommend
 from sojourn import advice as module
-from sojourn.advice import _choose, candidates, recommend_among
+from sojourn.advice import SURE, candidates, choose, recommend_among
 from sojourn.paper import SETTINGS
 from sojourn.paper.intervals import Interval
 from sojourn.theory import AssumptionWarning
@@ -41,7 +41,7 @@ def beside(regrets: tuple[float, ...], half_width: float) -> dict[str, list[Inte
 def test_the_rule(
     regrets: tuple[float, ...], half_width: float, certain: bool, chosen: str, words: str
 ) -> None:
-    name, why = _choose(NAMES, beside(regrets, half_width), certain)
+    name, why = choose(NAMES, beside(regrets, half_width), SURE if certain else None)
     assert name == chosen and words in why
 
 

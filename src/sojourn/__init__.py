@@ -1,7 +1,8 @@
 """Bandits whose users may leave: model, theory, policies and simulator of the paper MAB-A."""
 
-from . import paper, theory
+from . import logs, paper, theory
 from .advice import Recommendation, recommend
+from .logs import Fit, fit
 from .policies import (
     ALL,
     IMED,
@@ -46,6 +47,7 @@ __all__ = [
     "DiscULCB",
     "Ema",
     "EpsilonMixture",
+    "Fit",
     "FixedArm",
     "Greedy",
     "LearnedIMED",
@@ -67,6 +69,8 @@ __all__ = [
     "Uniform",
     "User",
     "__version__",
+    "fit",
+    "logs",
     "paper",
     "recommend",
     "simulate",

@@ -1,7 +1,7 @@
 """Which policy to run on a problem, in words why, and what to expect of it."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,10 @@ from .simulation import PrecisionWarning, Progress, Result, simulate
 
 BASELINE, SAFE, PLAIN = "KL-UCB", "Learned IMED", "IMED"
 """What gains are measured against, and the two that need not be told anything of the problem."""
+
+SURE = "you are certain of the problem"
+AGREED = "97.5 % of the draws agree"
+"""Grounds to recommend a policy that has to know the problem."""
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
@@ -142,7 +146,7 @@ def recommend(
         )  # fmt: skip
     names = list(tried)
     less = {name: _differences(result, names.index(name)) for name in (SAFE, PLAIN)}
-    chosen, why = _choose(names, less, certain)
+    chosen, why = choose(names, less, SURE if certain else None)
     regrets = dict(zip(names, _intervals(result), strict=True))
     return Recommendation(
         policy=tried[chosen],
@@ -156,10 +160,13 @@ def recommend(
     )
 
 
-def _choose(
-    names: Sequence[str], less: Mapping[str, Sequence[Interval]], certain: bool
+def choose(
+    names: Sequence[str], less: Mapping[str, Sequence[Interval]], ground: str | None
 ) -> tuple[str, str]:
-    """The policy, and why; `less[x]` is the regret of each less that of x."""
+    """The policy, and why; `less[x]` is the regret of each less that of x.
+
+    With no `ground` to trust the problem, what needs to know it is only mentioned.
+    """
     safe = PLAIN if less[SAFE][names.index(PLAIN)].high < 0.0 else SAFE
     best = min(range(len(names)), key=lambda p: less[safe][p].value)
     gain = _positive(less[safe][best])
@@ -169,10 +176,9 @@ def _choose(
     }[safe]
     if gain.low <= 0.0:
         return safe, f"{because}, and no candidate is significantly better."
-    if certain:
+    if ground is not None:
         return names[best], (
-            f"{names[best]} is better than {safe} by {gain} rewards, and you are certain of the "
-            "problem."
+            f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
         )
     return safe, (
         f"{because}. {names[best]} would be better by {gain} rewards if the problem is just as "
@@ -238,23 +244,18 @@ def recommend_among(
     cases = [theory.case(draw) for draw in draws]
     tried = {name: policy for draw in draws for name, policy in candidates(draw).items()}
     names = list(tried)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", theory.AssumptionWarning)
-        regrets = np.array(
-            [
-                simulate(
-                    draw, list(tried.values()), visits=visits, runs=runs, seed=seed,
-                    checkpoints=[visits],
-                ).regret.mean[:, -1]
-                for draw in draws
-            ]
-        )  # fmt: skip
+    regrets = np.array(
+        [
+            result.regret.mean[:, -1]
+            for result in played(draws, list(tried.values()), visits=visits, runs=runs, seed=seed)
+        ]
+    )
     usual = max(set(cases), key=cases.count)
     less = {
         name: [_over_draws(of_one - regrets[:, names.index(name)]) for of_one in regrets.T]
         for name in (SAFE, PLAIN)
     }
-    chosen, why = _choose(names, less, certain=True)
+    chosen, why = choose(names, less, AGREED)
     share = cases.count(usual) / len(cases)
     return Recommendation(
         policy=tried[chosen],
@@ -266,6 +267,28 @@ def recommend_among(
         regrets={name: _over_draws(regrets[:, p]) for p, name in enumerate(names)},
         runs=runs * len(draws),
     )
+
+
+def played(
+    draws: Sequence[Problem],
+    policies: Sequence[Policy],
+    *,
+    visits: int,
+    runs: int,
+    seed: int,
+    stride: int = 0,
+) -> Iterator[Result]:
+    """The policies on each draw; the runs of draw i are numbered from i times `stride`.
+
+    With a stride of `runs`, every draw has runs of its own, and the chance in them averages out.
+    """
+    for number, draw in enumerate(draws):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", theory.AssumptionWarning)
+            yield simulate(
+                draw, policies, visits=visits, runs=runs, seed=seed, first_run=number * stride,
+                checkpoints=[visits],
+            )  # fmt: skip
 
 
 def _over_draws(values: Any) -> Interval:

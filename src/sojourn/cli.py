@@ -24,6 +24,7 @@ from .console import (
     progress_bar,
     result_dict,
 )
+from .logs import command as logs_command
 from .paper import SETTINGS
 from .paper.command import EPILOG, reproduce_command
 from .simulation import Interrupted, Result, simulate
@@ -34,6 +35,7 @@ from .version import __version__
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("reproduce", epilog=EPILOG)(reproduce_command)
 app.add_typer(study.app, name="study")
+app.command("fit", epilog=logs_command.EPILOG)(logs_command.fit_command)
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")

@@ -53,8 +53,8 @@ def to_dict(problem: Problem) -> dict[str, Any]:
     {'model': 'ema', 'theta': 0.5, 'c6': 100.0, 'start': 1.0, 'stays_first': False}
     """
     user = problem.user
-    stays_first = isinstance(user, StaysFirst)
-    model = user.user if isinstance(user, StaysFirst) else user
+    stays_first = type(user) is StaysFirst
+    model = user.user if isinstance(user, StaysFirst) and stays_first else user
     described = {
         **_describe(model),
         "start": _describe_start(model.start),

@@ -69,7 +69,8 @@ class Problem:
     @cached_property
     def values(self) -> Values:
         """The solution of the decision problem."""
-        return solve(self.user, self.means)
+        values: Values = solve(self.user, self.means)
+        return values
 
     def value(self, state: float | None = None) -> float:
         """V*(state), or its mean over the start states if no state is given."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from .coast import onward
 from .jit import Compiled
@@ -186,6 +187,8 @@ class NeverEnds(ValueError):
     """Someone can stay for ever."""
 
 
+# With several threads the last bits of a solution depend on how busy the machine is.
+@threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def solve(user: User, means: tuple[float, ...]) -> Values:
     """V* and all that follows from it; raises `NeverEnds` if some rule keeps users for ever.
 

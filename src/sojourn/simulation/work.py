@@ -24,7 +24,7 @@ from .chunks import NEVER, chunk
 from .kernel import REGRET, columns
 from .moments import Moments, Part
 
-APART = {"gym"}
+APART = {"gym", "logs"}
 ENGINE = {"simulation": {"chunks", "kernel", "moments"}, "study": {"crowds", "tastes"}}
 """Of the modules that are compiled: those that chunks are not computed with, and the only ones of
 two folders that they are computed with. Any other counts as needed: a new one is on the safe side.

@@ -1,0 +1,83 @@
+"""Ratios of totals, with intervals for steps that come in clusters: those of one user.
+
+A ratio q = K / N of sums over users has the linearised error (k_u - q n_u) / N of each user u, so
+that its variance, and the covariance of any two ratios, follows from the sums over users of the
+products of k_u and n_u. Nothing is assumed about the steps of one user.
+"""
+
+from math import inf
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+
+
+def z(level: float = LEVEL) -> float:
+    """The half-width of an interval in standard errors.
+
+    >>> round(z(), 4)
+    1.96
+    """
+    return NormalDist().inv_cdf(0.5 + level / 2.0)
+
+
+def ratio_covariance(
+    products: Array, over: list[int], under: list[int], users: int
+) -> tuple[Array, Array]:
+    """Ratios of sums over users, and their covariance.
+
+    `products` are the sums over users of all products of two quantities, of which the last is 1
+    for every user (so that its row holds the plain sums); ratio i is that of quantity `over[i]`
+    to `under[i]`.
+
+    >>> x = np.array([[1.0, 2.0, 1.0], [0.0, 2.0, 1.0], [2.0, 2.0, 1.0]])  # k, n, 1
+    >>> q, covariance = ratio_covariance(x.T @ x, [0], [1], users=3)
+    >>> q.tolist(), covariance.round(6).tolist()
+    ([0.5], [[0.083333]])
+    """
+    sums = products[-1]
+    q = np.divide(sums[over], sums[under], out=np.zeros(len(over)), where=sums[under] > 0)
+    weights = np.zeros((len(over), len(products)))
+    for i, (above, below) in enumerate(zip(over, under, strict=True)):
+        if sums[below] > 0:
+            weights[i, above] += 1.0 / sums[below]
+            weights[i, below] -= q[i] / sums[below]
+    spread = weights @ products @ weights.T
+    correction = users / (users - 1.0) if users > 1 else inf
+    return q, spread * correction
+
+
+def one_ratio_variance(over: Array, under: Array, squares: Array, users: int) -> Array:
+    """Variances of over / under, one by one, from sums of under^2, under x over and over^2."""
+    q = over / under
+    spread = squares[:, 2] - 2.0 * q * squares[:, 1] + q**2 * squares[:, 0]
+    correction = users / (users - 1.0) if users > 1 else inf
+    return np.maximum(spread, 0.0) / under**2 * correction
+
+
+def share_interval(
+    count: float, total: float, variance: float, level: float = LEVEL
+) -> tuple[float, float]:
+    """An interval for a probability, from its estimate count / total and its variance.
+
+    Symmetric on the scale of log odds, which keeps it inside (0, 1). Where all or none of the
+    steps count, the exact bound for independent steps.
+
+    >>> [round(x, 4) for x in share_interval(20, 100, 0.0016)]
+    [0.1328, 0.2898]
+    >>> [round(x, 4) for x in share_interval(0, 100, 0.0)]
+    [0.0, 0.0362]
+    """
+    if total <= 0:
+        return 0.0, 1.0
+    if count <= 0 or count >= total:
+        tail = float(((1.0 - level) / 2.0) ** (1.0 / total))
+        return (0.0, 1.0 - tail) if count <= 0 else (tail, 1.0)
+    q = count / total
+    center, half = np.log(q / (1.0 - q)), z(level) * np.sqrt(variance) / (q * (1.0 - q))
+    low, high = (1.0 / (1.0 + np.exp(-np.clip(center + s * half, -700, 700))) for s in (-1, 1))
+    return float(low), float(high)

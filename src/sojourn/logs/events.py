@@ -1,0 +1,257 @@
+"""Rows as they come become events: typed, their outcomes 0, 1 or unknown, bad rows counted.
+
+A bad row that still has a place in its visit keeps it, with its outcome unknown: to drop it would
+make the row before it look like a departure. A row without a place is left out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ibis
+import ibis.expr.operations as ops
+import pyarrow as pa
+
+from .options import NEVER, UNITS, Options, moment
+from .source import ROW, Opened
+
+YES = ("1", "1.0", "true", "t", "yes", "y")
+NO = ("0", "0.0", "false", "f", "no", "n")
+
+MILLISECONDS_FROM = 1e11
+"""Numbers this large are not seconds: as such they would be dates after the year 5000."""
+
+KINDS = {
+    "no reward": "with no reward",
+    "unknown outcome": "with an outcome that is neither 0 nor 1",
+    "no arm": "with no arm",
+    "no place": "with no user, visit or time",
+    "negative time": "with a negative time",
+}
+
+
+@dataclass(frozen=True)
+class Events:
+    """A clean table of events, and what was found on the way to it."""
+
+    table: Any
+    rows: int
+    bad: dict[str, int]
+    unit: float
+    notes: tuple[str, ...] = field(default=())
+
+
+def clean(source: Opened, options: Options) -> Events:
+    """The events of a log; ValueError if there are bad rows and they are not to be skipped."""
+    raw = source.table
+    notes: list[str] = []
+    unit = _unit(raw, options, notes)
+    typed = raw.select(**_typed(raw, source.embedded, options, unit))
+    if options.arms is not None:
+        typed = _mapped(typed, options.arms)
+    marked = typed.mutate(
+        no_place=_any_null(typed, options),
+        negative=_when(typed, "time", lambda t: t < 0.0),
+    )
+    counts = _count(marked)
+    if counts["rows"] == 0:
+        raise ValueError(f"{source.name} has no rows")
+    bad = {kind: counts[kind] for kind in KINDS if counts[kind]}
+    if counts["rows"] == counts["no reward"] + counts["unknown outcome"]:
+        raise ValueError(_no_outcome(source.name, options, counts))
+    blank = _blank_visits(marked) if bad else ""
+    if bad and options.bad == "refuse":
+        raise ValueError(_refusal(source.name, options, counts, bad, blank))
+    notes += [blank] if blank else []
+    kept = marked.filter(~marked.no_place & ~marked.negative)
+    outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
+    table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
+    return Events(table, counts["rows"], bad, unit, tuple(notes))
+
+
+def horizon(events: Events, options: Options) -> float | None:
+    """Until when the log was kept, in seconds; None if nobody knows.
+
+    That is as given or, where visits are cut by a gap, the last moment of the log.
+    """
+    if options.horizon == NEVER or (options.horizon is None and options.gap is None):
+        return None
+    if options.horizon is not None:
+        return moment("horizon", options.horizon, events.unit)
+    return float(_scalar(events.table.end.max()))
+
+
+def _typed(raw: Any, ordered: bool, options: Options, unit: float) -> dict[str, Any]:
+    """The columns of the clean table, as expressions over the raw one."""
+    roles = options.roles
+    outcome, missing = _outcome(raw[roles["reward"]], options)
+    made = {"arm": raw[roles["arm"]].cast("string"), "outcome": outcome, "missing": missing}
+    for role in ("visit", "user", "step"):
+        if role in roles:
+            made[role] = raw[roles[role]]
+    for role in ("left", "censored"):
+        if role in roles:
+            made[role] = _truth(raw[roles[role]])
+    if options.time is not None:
+        made["time"] = _seconds(raw[options.time], unit)
+        made["end"] = _end(raw, options, made["time"], unit)
+    if ordered:
+        made["row"] = raw[ROW]
+    return made
+
+
+def _mapped(typed: Any, arms: Mapping[Any, str]) -> Any:
+    """Items replaced by their arms; an item that is not in the map has none."""
+    pairs = pa.table({"item": [str(i) for i in arms], "mapped": [str(a) for a in arms.values()]})
+    names = ibis.memtable(pairs)
+    joined = typed.left_join(names, typed.arm == names.item)
+    return joined.drop("item", "arm").rename(arm="mapped")
+
+
+def _outcome(column: Any, options: Options) -> tuple[Any, Any]:
+    """0, 1 or null for each row, and whether there was nothing to read."""
+    missing = column.isnull()
+    if column.type().is_floating():
+        missing = missing | column.isnan()
+    if options.threshold is None and not options.unknown:
+        return _truth(column).cast("int8"), missing
+    value = _try_cast(_truth(column) if column.type().is_boolean() else column, "float64")
+    known = ~missing & value.notnull()
+    if options.unknown:
+        known = known & ~value.isin(list(options.unknown))
+    if options.threshold is None:
+        read = ibis.cases((value == 1.0, 1), (value == 0.0, 0))
+    else:
+        read = ibis.ifelse(value >= options.threshold, 1, 0)
+    return ibis.ifelse(known, read, ibis.null("int64")).cast("int8"), missing
+
+
+def _truth(column: Any) -> Any:
+    """1 or 0 as an integer, null for anything else."""
+    kind = column.type()
+    if kind.is_boolean():
+        return column.ifelse(1, 0)
+    if kind.is_numeric():
+        return ibis.cases((column == 1, 1), (column == 0, 0))
+    word = column.cast("string").strip().lower()
+    return ibis.cases((word.isin(YES), 1), (word.isin(NO), 0))
+
+
+def _try_cast(column: Any, kind: str) -> Any:
+    """The column as another type, null where its text does not fit, if the engine can do that."""
+    able = column._find_backend(use_default=True).has_operation(ops.TryCast)
+    return column.try_cast(kind) if column.type().is_string() and able else column.cast(kind)
+
+
+def _seconds(column: Any, unit: float) -> Any:
+    kind = column.type()
+    if kind.is_timestamp() or kind.is_date():
+        return column.cast("timestamp").epoch_seconds().cast("float64") + _fraction(column)
+    if kind.is_string():
+        return _seconds(_try_cast(column, "timestamp"), unit)
+    return column.cast("float64") * unit
+
+
+def _fraction(column: Any) -> Any:
+    """The part of a time below a second, which `epoch_seconds` leaves out."""
+    if not column.type().is_timestamp():
+        return ibis.literal(0.0)
+    return column.microsecond().cast("float64") * 1e-6
+
+
+def _end(raw: Any, options: Options, start: Any, unit: float) -> Any:
+    """When an event was over: idle time counts from here."""
+    if options.duration is not None:
+        lasted = ibis.coalesce(raw[options.duration].cast("float64"), 0.0)
+        return start + ibis.greatest(lasted, 0.0)
+    if options.end is not None:
+        return ibis.coalesce(ibis.greatest(_seconds(raw[options.end], unit), start), start)
+    return start
+
+
+def _unit(raw: Any, options: Options, notes: list[str]) -> float:
+    """Seconds in one unit of a numeric time column."""
+    if options.time_unit is not None:
+        return UNITS[options.time_unit]
+    if options.time is None or not raw[options.time].type().is_numeric():
+        return 1.0
+    largest = _scalar(raw[options.time].max())
+    if largest is None or largest < MILLISECONDS_FROM:
+        return 1.0
+    notes.append(f"{options.time} taken for milliseconds (its largest value is {largest:g})")
+    return UNITS["ms"]
+
+
+def _any_null(typed: Any, options: Options) -> Any:
+    """Whether a row cannot be placed: something that orders or groups it is missing."""
+    needed = [c for c in ("visit", "user") if c in typed.columns]
+    if options.time is not None and (options.step is None or options.gap is not None):
+        needed.append("time")
+    if options.step is not None and options.gap is None:
+        needed.append("step")
+    found = ibis.literal(False)
+    for name in needed:
+        found = found | typed[name].isnull()
+    return found
+
+
+def _when(typed: Any, name: str, test: Any) -> Any:
+    if name not in typed.columns:
+        return ibis.literal(False)
+    return ibis.coalesce(test(typed[name]), ibis.literal(False))
+
+
+def _count(marked: Any) -> dict[str, int]:
+    placed = ~marked.no_place & ~marked.negative
+    unread = marked.outcome.isnull() & placed
+    found = marked.aggregate(
+        rows=marked.count(),
+        no_reward=(unread & marked.missing).sum(),
+        unknown_outcome=(unread & ~marked.missing).sum(),
+        no_arm=(marked.arm.isnull() & marked.outcome.notnull() & placed).sum(),
+        no_place=marked.no_place.sum(),
+        negative_time=(marked.negative & ~marked.no_place).sum(),
+    ).to_pyarrow()
+    (row,) = found.to_pylist()
+    return {name.replace("_", " "): int(value or 0) for name, value in row.items()}
+
+
+def _no_outcome(name: str, options: Options, counts: dict[str, int]) -> str:
+    column = options.reward
+    if counts["unknown outcome"] == 0:
+        return f"{name} has no known reward: all {counts['rows']:,} rows of {column!r} are empty"
+    return (
+        f"{name} has no known reward: no row of {column!r} is 0 or 1; "
+        "if it is graded, give threshold"
+    )
+
+
+def _blank_visits(marked: Any) -> str:
+    """How many visits have no known reward at all, in words, or nothing."""
+    if "visit" not in marked.columns:
+        return ""
+    keys = [c for c in ("user", "visit") if c in marked.columns]
+    known = marked.group_by(keys).aggregate(known=marked.outcome.count())
+    blank = int(_scalar(known.filter(known.known == 0).count()))
+    return f"{_plural(blank, 'visit has', 'visits have')} no known reward at all" if blank else ""
+
+
+def _plural(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def _refusal(
+    name: str, options: Options, counts: dict[str, int], bad: dict[str, int], blank: str
+) -> str:
+    listed = ", ".join(f"{count:,} {KINDS[kind]}" for kind, count in bad.items())
+    graded = bad.get("unknown outcome", 0) > 0.2 * counts["rows"]
+    hint = "; if the reward is graded, give threshold" if graded and not options.threshold else ""
+    return (
+        f"{name} has {_plural(sum(bad.values()), 'bad row', 'bad rows')} of {counts['rows']:,} "
+        f"({listed}){f', and {blank}' if blank else ''}: "
+        f"mend them, or give bad='skip' to leave them out of the counts{hint}"
+    )
+
+
+def _scalar(expression: Any) -> Any:
+    return expression.to_pyarrow().as_py()

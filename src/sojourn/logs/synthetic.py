@@ -1,0 +1,168 @@
+"""Logs of visits that never happened, with the chance of every choice: to check estimates by.
+
+The visits are those of the simulator: with users who are all alike, the log of (seed, run) is
+step by step what `simulate` plays in that run.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..jit import jitable, kernel, package_digest
+from ..policies import Policy
+from ..problem import Problem
+from ..rng import FIRST_ARM, STARTS, draw, policy_stream, stream_key
+from ..users import User
+
+Log = dict[str, NDArray[Any]]
+
+NO_HORIZON = 2**62
+VISIT, STEP, ARM, REWARD, LEFT, CUT = range(6)
+
+
+def synthetic_log(
+    problem: Problem,
+    policy: Policy,
+    *,
+    visits: int,
+    seed: int = 0,
+    run: int = 0,
+    horizon: int | None = None,
+    users: int | None = None,
+    spread: float = 0.0,
+) -> Log:
+    """The log of `policy` learning from `visits` visits: a row per step, as arrays by column.
+
+    Columns: user, visit (from 0), step (from 1 in each visit), arm, reward, left (the user left
+    after this step), censored (the log stops here, but the user did not leave), propensity (the
+    chance that this arm had when it was chosen) and state (what the policy saw).
+
+    After `horizon` steps the log stops looking at a visit: nobody knows whether the user left
+    then, and to the policy the visit is over. The visits are those of `users` users in turn (of as
+    many as there are visits, unless said otherwise). Users differ by `spread`: the logit of all
+    means is shifted by a normal deviate of that size, one for each user.
+
+    >>> import sojourn as sj
+    >>> mixed = sj.EpsilonMixture(sj.KLULCB(), epsilon=0.2)
+    >>> log = synthetic_log(sj.paper.SETTINGS["C"], mixed, visits=2, seed=2)
+    >>> log["visit"].tolist(), log["left"].tolist()
+    ([0, 0, 1, 1, 1], [0, 1, 0, 0, 1])
+    >>> log["arm"].tolist(), log["propensity"].tolist()
+    ([0, 1, 0, 0, 0], [0.9, 0.9, 0.5, 0.9, 0.9])
+    """
+    visits = checks.whole("visits", visits, 1)
+    users = visits if users is None else checks.whole("users", users, 1)
+    horizon = NO_HORIZON if horizon is None else checks.whole("horizon", horizon, 1)
+    spread = checks.number("spread", spread, 0, float("inf"))
+    seed, run = checks.whole("seed", seed, 0, 2**63 - 1), checks.whole("run", run, 0, 2**62)
+    policy.check_arms(problem.arms)
+    if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
+        raise ValueError(f"policy = {policy!r} is not allowed: it must know its probabilities")
+    means = _means_of_users(problem, users, spread, seed, run)
+    numbers, chances = kernel_for(policy, problem.user)(
+        policy, problem.user, means, seed, run, visits, horizon
+    )
+    return {
+        "user": numbers[:, VISIT] % users,
+        "visit": numbers[:, VISIT].copy(),
+        "step": numbers[:, STEP].copy(),
+        "arm": numbers[:, ARM].copy(),
+        "reward": numbers[:, REWARD].astype(np.int8),
+        "left": numbers[:, LEFT].astype(np.int8),
+        "censored": numbers[:, CUT].astype(np.int8),
+        "propensity": chances[:, 0].copy(),
+        "state": chances[:, 1].copy(),
+    }
+
+
+def _means_of_users(
+    problem: Problem, users: int, spread: float, seed: int, run: int
+) -> NDArray[np.float64]:
+    """A row of means for each user, or one row for all."""
+    means = np.array([problem.means])
+    if spread == 0.0:
+        return means
+    shift = spread * np.random.default_rng([seed, run]).standard_normal(users)
+    odds = np.exp(shift)[:, None] * means
+    return odds / (1.0 - means + odds)  # type: ignore[no-any-return]
+
+
+@jitable
+def longer(rows: NDArray[Any]) -> NDArray[Any]:
+    """The same rows with room for as many more."""
+    more = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
+    more[: rows.shape[0]] = rows
+    return more
+
+
+@jitable
+def write_log(
+    policy: Any,
+    user: Any,
+    means: NDArray[np.float64],
+    seed: int,
+    run: int,
+    visits: int,
+    horizon: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """One run: whole numbers and, apart, propensities and states."""
+    people, arms = means.shape
+    memory, rng = policy.memory(arms), policy_stream(seed, run)
+    starts, pulled = stream_key(seed, run, STARTS), np.zeros(arms, np.int64)
+    numbers, chances = np.empty((1024, 6), np.int64), np.empty((1024, 2), np.float64)
+    row = 0
+    for visit in range(visits):
+        state = user.begin(draw(starts, visit + 1))
+        step, over = 0, False
+        while not over:
+            if row == numbers.shape[0]:
+                numbers, chances = longer(numbers), longer(chances)
+            before = user.experience(state)
+            chance = policy.probabilities(memory, before)
+            arm = policy.choose(memory, before, rng)
+            pulled[arm] += 1
+            u = draw(stream_key(seed, run, FIRST_ARM + np.uint64(arm)), pulled[arm])
+            mean = means[visit % people, arm]
+            reward = 1.0 if u < mean else 0.0
+            leave = user.leave_probability(state, reward)
+            left = u < (mean * leave if reward > 0.0 else mean + (1.0 - mean) * leave)
+            state = user.next_state(state, reward)
+            step += 1
+            cut = step == horizon
+            over = left or cut
+            policy.update(memory, before, arm, reward, over, user.experience(state))
+            numbers[row, VISIT], numbers[row, STEP], numbers[row, ARM] = visit, step, arm
+            numbers[row, REWARD], numbers[row, LEFT] = int(reward), int(left and not cut)
+            numbers[row, CUT] = int(cut)
+            chances[row, 0], chances[row, 1] = chance[arm], before
+            row += 1
+    return numbers[:row], chances[:row]
+
+
+_kernels: dict[Any, Any] = {}
+
+
+def kernel_for(policy: Policy, user: User) -> Any:
+    """`write_log`, compiled for a type of policy and of user."""
+    types = policy._numba_type_, user._numba_type_
+    if types not in _kernels:
+        _kernels[types] = kernel(_build(package_digest()), policy, user)
+    return _kernels[types]
+
+
+def _build(digest: str) -> Any:
+    def synthetic(
+        policy: Any,
+        user: Any,
+        means: NDArray[np.float64],
+        seed: int,
+        run: int,
+        visits: int,
+        horizon: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        _ = digest
+        return write_log(policy, user, means, seed, run, visits, horizon)
+
+    return synthetic

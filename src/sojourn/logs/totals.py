@@ -1,0 +1,114 @@
+"""All that a fit needs of a log: totals whose size does not depend on that of the log."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+LONGEST = 200
+"""Steps are told apart up to this number; later ones are counted with it."""
+
+FIRST, UNKNOWN = 2, 3
+"""Values of `previous` besides 0 and 1: the first step, and a step after an unknown reward."""
+
+CELLS = ("first 0", "first 1", "00", "01", "10", "11")
+"""The six leave probabilities: by reward at the first step, then by (previous reward, reward)."""
+
+USER_SUMS = (
+    *(f"n {c}" for c in CELLS),
+    *(f"k {c}" for c in CELLS),
+    "best pulls",
+    "best successes",
+    "pulls",
+    "successes",
+    "expected",
+    "spread",
+    "one",
+)
+"""What is added up for each user; `one` is 1. `expected` and `spread` are the mean and the variance
+that the user's successes would have if every pull of an arm were the same coin."""
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The arms with enough pulls, and what is known of the others together.
+
+    `squares` has, for each arm, the sums over users of pulls^2, pulls x successes and successes^2;
+    `pairs` how often reward r followed reward s with the same arm, at 2 s + r.
+    """
+
+    names: tuple[str, ...]
+    pulls: Array
+    successes: Array
+    squares: Array
+    pairs: Array
+    others: int = 0
+    other_pulls: int = 0
+    other_successes: int = 0
+    min_pulls: int = 1
+
+    @property
+    def means(self) -> Array:
+        """Successes over pulls."""
+        return self.successes / self.pulls
+
+    @property
+    def best(self) -> int:
+        """The arm of highest mean."""
+        return int(np.argmax(self.means))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What leaves the engine.
+
+    * `steps[held, step - 1, previous, reward, end]`: how many, with step capped at `LONGEST`,
+      previous 0, 1, `FIRST` or `UNKNOWN`, reward 0, 1 or 2 (not known), end on, left, censored;
+    * `products`: sums over users of the products of any two of `USER_SUMS`.
+    """
+
+    steps: Whole
+    users: int
+    arms: Arms
+    products: Array
+
+    @property
+    def n(self) -> Array:
+        """Steps not censored, by `CELLS`."""
+        return _cells(self.steps[..., :2].sum(axis=(0, 1, 4)))
+
+    @property
+    def k(self) -> Array:
+        """Departures, by `CELLS`."""
+        return _cells(self.steps[..., 1].sum(axis=(0, 1)))
+
+    @property
+    def hazard(self) -> tuple[Array, Array]:
+        """Steps not censored and departures, by step number."""
+        seen = self.steps[..., :2].sum(axis=(0, 2, 3))
+        return seen.sum(axis=1).astype(float), seen[:, 1].astype(float)
+
+    @property
+    def lengths(self) -> Whole:
+        """Visits by their length (capped) and their end: left, censored."""
+        found: Whole = self.steps[..., 1:].sum(axis=(0, 2, 3))
+        return found
+
+    @property
+    def visits(self) -> int:
+        """All visits."""
+        return int(self.lengths.sum())
+
+    @property
+    def censored(self) -> int:
+        """Visits whose end was not seen."""
+        return int(self.lengths[:, 1].sum())
+
+
+def _cells(by_previous: Whole) -> Array:
+    """First-step row, then previous 0, then previous 1; rewards known only."""
+    rows = by_previous[[FIRST, 0, 1], :2]
+    return rows.astype(float).ravel()
