@@ -53,12 +53,6 @@ class Steps:
         return np.arange(self.arm.size) - np.repeat(self.first, self.length)
 
     @cached_property
-    def is_last(self) -> Flags:
-        """Whether the log has no more of the visit."""
-        last: Flags = self.step == np.repeat(self.length, self.length) - 1
-        return last
-
-    @cached_property
     def next_state(self) -> Floats:
         """The state that the row leads to."""
         return (1.0 - self.theta) * self.state + self.theta * self.reward
