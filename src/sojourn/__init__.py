@@ -1,8 +1,9 @@
 """Bandits whose users may leave: model, theory, policies and simulator of the paper MAB-A."""
 
-from . import logs, paper, theory
+from . import logs, online, paper, theory
 from .advice import Recommendation, recommend
 from .logs import Fit, fit
+from .online import Bandit
 from .policies import (
     ALL,
     IMED,
@@ -41,6 +42,7 @@ __all__ = [
     "KLULCB",
     "UCB",
     "ULCB",
+    "Bandit",
     "ContKLULCB",
     "ContULCB",
     "DiscKLULCB",
@@ -71,6 +73,7 @@ __all__ = [
     "__version__",
     "fit",
     "logs",
+    "online",
     "paper",
     "recommend",
     "simulate",

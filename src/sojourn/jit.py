@@ -41,7 +41,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
 PLAIN = {
-    "__main__", "advice", "arguments", "cli", "console", "files", "paper", "theory", "version",
+    "__main__", "advice", "arguments", "cli", "commands", "console", "files", "online", "paper",
+    "service", "theory", "version",
 }  # fmt: skip
 """Modules of the package that hold nothing to compile: an edit there compiles nothing anew."""
 

@@ -1,0 +1,1 @@
+"""Commands of the live half: `sojourn serve`, `drive`, `keys`, `verify`, `export` and others."""

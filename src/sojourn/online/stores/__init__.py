@@ -1,0 +1,29 @@
+"""Where live visits are kept: in memory, in a SQLite file, or in PostgreSQL."""
+
+from .base import Store
+from .memory import MemoryStore
+from .postgres import PostgresStore
+from .sqlite import SqliteStore
+
+__all__ = ["MemoryStore", "PostgresStore", "SqliteStore", "Store", "open_store"]
+
+
+def open_store(url: str) -> Store:
+    """The store at an address: memory://, sqlite:///file or postgresql://...
+
+    >>> open_store("mysql://host")
+    Traceback (most recent call last):
+    ValueError: store = 'mysql://host' is not allowed: it must be memory://, sqlite:///file or \
+postgresql://user@host/database
+    """
+    scheme, found, rest = str(url).partition("://")
+    if scheme == "memory" and found:
+        return MemoryStore()
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return SqliteStore(rest[1:])
+    if scheme in ("postgresql", "postgres"):
+        return PostgresStore(url)
+    raise ValueError(
+        f"store = {url!r} is not allowed: it must be memory://, sqlite:///file or "
+        "postgresql://user@host/database"
+    )

@@ -1,0 +1,213 @@
+"""What the SQL stores have in common: tables, migrations and queries.
+
+The text is the same for SQLite and PostgreSQL, but for the placeholder and how many rows are
+inserted at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ..records import Arm, Change, Counts, Event, Key, Row
+from .base import answers, chains, merged
+
+TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
+
+VISIT = {
+    "experiment": TEXT, "id": TEXT, "base": WHOLE, "version": WHOLE, "user": TEXT, "status": TEXT,
+    "step": WHOLE, "arm": WHOLE, "pending": WHOLE, "before": REAL, "state": REAL, "reward": REAL,
+    "cause": TEXT, "request": TEXT, "propensity": REAL, "touched": REAL, "deadline": REAL,
+}  # fmt: skip
+EVENT = {
+    "experiment": TEXT, "visit": TEXT, "step": WHOLE, "kind": TEXT, "arm": WHOLE, "state": REAL,
+    "reward": REAL, "after": REAL, "cause": TEXT, "request": TEXT, "propensity": REAL,
+    "user": TEXT, "writer": TEXT, "at": REAL,
+}  # fmt: skip
+COUNTER = {
+    "experiment": TEXT, "writer": TEXT, "what": TEXT, "i": WHOLE, "j": WHOLE, "k": WHOLE, "n": REAL,
+}  # fmt: skip
+ARM = {
+    "experiment": TEXT, "position": WHOLE, "name": TEXT, "retired": WHOLE, "pulls": REAL,
+    "successes": REAL,
+}  # fmt: skip
+TABLES = {
+    "sojourn_visit": VISIT,
+    "sojourn_event": EVENT,
+    "sojourn_counter": COUNTER,
+    "sojourn_arm": ARM,
+}
+
+
+def names(columns: dict[str, str], prefix: str = "") -> str:
+    """The columns as a list for SQL."""
+    return ", ".join(f'{prefix}"{column}"' for column in columns)
+
+
+COUNTER_KEY = names({column: kind for column, kind in COUNTER.items() if column != "n"})
+
+
+def _table(name: str, *extra: str) -> str:
+    columns = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
+    return f"CREATE TABLE {name} ({', '.join([*extra[1:], *columns, extra[0]])})"
+
+
+MIGRATIONS: list[tuple[str, ...]] = [
+    (
+        'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
+        _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
+        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
+        'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
+        "WHERE status = 'open'",
+        _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
+        _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
+    ),
+]
+"""The statements that lead from each version of the tables to the next."""
+
+KEEP_VISIT = (
+    'ON CONFLICT ("experiment", "id") DO UPDATE SET '
+    + ", ".join(f'"{c}" = excluded."{c}"' for c in VISIT if c not in ("experiment", "id"))
+    + " WHERE sojourn_visit.version = excluded.base"
+)
+KEEP_COUNTER = f"ON CONFLICT ({COUNTER_KEY}) DO UPDATE SET n = sojourn_counter.n + excluded.n"
+KEEP_ARM = (
+    'ON CONFLICT ("experiment", "name") DO UPDATE SET '
+    "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
+)
+
+Run = Callable[..., list[Any]]
+"""run(sql, parameters) -> rows."""
+
+
+class SqlStore(ABC):
+    """A store in a database; a subclass has connections, transactions and a clock."""
+
+    writer: str
+    shared: bool
+    serial: str
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Run]:
+        """A transaction on the connection that writes."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Run]:
+        """A connection to read with."""
+
+    @abstractmethod
+    def _now(self, run: Run) -> float:
+        """The time, the same for all who use this database."""
+
+    @abstractmethod
+    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
+        """Insert rows; say which of them went in, or changed what was there."""
+
+    @abstractmethod
+    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+        """The sum of all counters, and all events of that same moment."""
+
+    def _migrate(self, run: Run, version: int) -> int:
+        """Bring the tables up to date; the version they have then."""
+        if version > len(MIGRATIONS):
+            raise ValueError(
+                f"the tables are of version {version}, and this version of sojourn knows those up "
+                f"to {len(MIGRATIONS)}: use a newer one"
+            )
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                run(statement.replace("{serial}", f'"seq" {self.serial}'))
+        return len(MIGRATIONS)
+
+    def experiments(self) -> list[str]:
+        """The names of all experiments."""
+        with self._reading() as run:
+            return [name for (name,) in run("SELECT name FROM sojourn_experiment ORDER BY name")]
+
+    def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
+        """The settings and the arms of an experiment."""
+        with self._reading() as run:
+            found = run("SELECT settings FROM sojourn_experiment WHERE name = ?", (experiment,))
+            return (found[0][0], self._arms(run, experiment)) if found else None
+
+    def _arms(self, run: Run, experiment: str) -> list[Arm]:
+        query = "SELECT position, name, retired, pulls, successes FROM sojourn_arm "
+        query += "WHERE experiment = ? ORDER BY position"
+        return [Arm(*row) for row in run(query, (experiment,))]
+
+    def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
+        """Make or change an experiment; its row is locked, so that positions are given out once."""
+        with self._writing() as run:
+            run(
+                "INSERT INTO sojourn_experiment VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET settings = excluded.settings",
+                (experiment, settings),
+            )
+            wanted = {arm.name for arm in arms}
+            after = merged(self._arms(run, experiment), arms)
+            rows = [(experiment, *arm) for arm in after if arm.name in wanted]
+            self._insert(run, "sojourn_arm", rows, KEEP_ARM)
+
+    def append(self, changes: Sequence[Change]) -> list[bool]:
+        """Apply changes: visits first; then the events and counts of those that went in."""
+        with self._writing() as run:
+            joined, found = chains(changes, self._now(run))
+            joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
+            done = self._insert(run, "sojourn_visit", [c.row for c in joined], KEEP_VISIT)
+            kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
+            events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
+            self._insert(run, "sojourn_event", events)
+            total: Counter[tuple[str, Key]] = Counter()
+            for chain in kept:
+                for key, amount in chain.counts:
+                    total[chain.row.experiment, key] += amount  # type: ignore[assignment]
+            rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
+            self._insert(run, "sojourn_counter", rows, KEEP_COUNTER)
+        return answers(found, {chain.row[:2] for chain in kept})
+
+    def visit(self, experiment: str, visit: str) -> Row | None:
+        """A visit, or None."""
+        query = f"SELECT {names(VISIT)} FROM sojourn_visit WHERE experiment = ? AND id = ?"
+        with self._reading() as run:
+            found = run(query, (experiment, visit))
+        return Row(*found[0]) if found else None
+
+    def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
+        """Open visits past their deadline."""
+        query = f"SELECT {names(VISIT)} FROM sojourn_visit WHERE experiment = ? "
+        query += "AND status = 'open' AND deadline <= ? ORDER BY deadline LIMIT ?"
+        with self._reading() as run:
+            now = self._now(run)
+            rows = [Row(*row) for row in run(query, (experiment, now, limit))]
+        return [(row, row.touched + idle <= now) for row in rows]
+
+    def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
+        """One event, or None."""
+        query = f"SELECT {names(EVENT)} FROM sojourn_event "
+        query += "WHERE experiment = ? AND visit = ? AND step = ? AND kind = ?"
+        with self._reading() as run:
+            found = run(query, (experiment, visit, step, kind))
+        return Event(*found[0]) if found else None
+
+    def counts(self, experiment: str) -> tuple[Counts, Counts]:
+        """The counters of this writer, and the sum of those of all others."""
+        with self._reading() as run:
+            return self._counts(run, experiment)
+
+    def _counts(self, run: Run, experiment: str) -> tuple[Counts, Counts]:
+        query = "SELECT writer = ?, what, i, j, k, SUM(n) FROM sojourn_counter "
+        query += "WHERE experiment = ? GROUP BY 1, what, i, j, k"
+        own: Counts = {}
+        others: Counts = {}
+        for mine, what, i, j, k, n in run(query, (self.writer, experiment)):
+            (own if mine else others)[what, i, j, k] = n
+        return own, others
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """The sum of two tables of counters."""
+    total = Counter(one)
+    for key, n in other.items():
+        total[key] += n  # type: ignore[assignment]
+    return dict(total)

@@ -1,0 +1,154 @@
+"""A store in one SQLite file, for one process."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import Unavailable
+from ..records import Counts, Event
+from .clock import Steady
+from .sql import EVENT, TABLES, Run, SqlStore, added, names
+
+APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
+
+
+class SqliteStore(SqlStore):
+    """Write-ahead log, full synchronisation; one connection writes, another one reads.
+
+    A second process is refused: with several writers on one file, calls wait for seconds.
+    """
+
+    writer = "sqlite"
+    shared = False
+    serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+    def __init__(self, path: str | Path, clock: Callable[[], float] | None = None) -> None:
+        self.path = Path(path)
+        self._locks = threading.Lock(), threading.Lock()
+        self._file = _alone(self.path)
+        try:
+            with self._clearly():
+                self._writer = self._connect()
+                self._prepare()
+                self._reader = self._connect()
+                self._reader.execute("PRAGMA query_only = ON")
+                latest = self._reader.execute('SELECT MAX("touched") FROM sojourn_visit')
+                self._clock = clock or Steady(latest.fetchone()[0] or 0.0)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+
+    def _prepare(self) -> None:
+        db = self._writer
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != APPLICATION:
+            db.close()
+            raise ValueError(f"{self.path} is a database of something else, not of live visits")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        with self._writing() as run:
+            version = self._migrate(run, version)
+            run(f"PRAGMA application_id = {APPLICATION}")
+            run(f"PRAGMA user_version = {version}")
+
+    def _run(self, db: sqlite3.Connection) -> Run:
+        return lambda sql, parameters=(): db.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Run]:
+        with self._locks[0], self._clearly():
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._run(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[Run]:
+        with self._locks[1], self._clearly():
+            yield self._run(self._reader)
+
+    def _now(self, run: Run) -> float:
+        return self._clock()
+
+    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
+        columns = TABLES[table]
+        marks = ", ".join("?" * len(columns))
+        sql = f"INSERT INTO {table} ({names(columns)}) VALUES ({marks}) {tail}"
+        if table != "sojourn_visit":
+            self._writer.executemany(sql, rows)
+            return []
+        return [self._writer.execute(sql, row).rowcount == 1 for row in rows]
+
+    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+        """Both from one snapshot."""
+        with self._clearly():
+            db = self._connect()
+            db.execute("BEGIN")
+            counts = added(*self._counts(self._run(db), experiment))
+            query = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
+            rows = db.execute(query, (experiment,))
+
+        def read() -> Iterator[Event]:
+            try:
+                for row in rows:
+                    yield Event(*row)
+            finally:
+                db.close()
+
+        return counts, read()
+
+    def close(self) -> None:
+        """Close the file; another process may have it."""
+        for db in (self._reader, self._writer):
+            db.close()
+        self._file.close()
+
+    @contextmanager
+    def _clearly(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the file."""
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+            raise Unavailable(f"{self.path} cannot be used ({error})") from error
+        except sqlite3.DatabaseError as error:
+            raise Unavailable(f"{self.path} is not a store, or it is damaged ({error})") from error
+
+
+def _alone(path: Path) -> IO[str]:
+    """A lock that lasts as long as the file returned is open, whatever happens to the process."""
+    lock = path.with_name(path.name + ".lock")
+    try:
+        file = lock.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be opened ({error.strerror})") from None
+    if not _locked(file):
+        file.close()
+        raise ValueError(
+            f"{path} is in use by another process: a SQLite file serves one process at a time, "
+            "and PostgreSQL serves several"
+        )
+    return file
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows keeps others out by itself while the file is open for writing
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""One change of one visit: what happens, in order, and what the policy learns from it."""
+
+import secrets
+from collections import Counter
+
+from .learner import Learner
+from .records import (
+    DECIDE,
+    END,
+    LATE,
+    LEAVE,
+    NEXT,
+    OPEN,
+    RESOLVE,
+    REWARD,
+    TIMEOUT,
+    Change,
+    Event,
+    Key,
+    Row,
+    Step,
+    tally,
+)
+from .settings import Settings
+
+ENDED = {END: "left", TIMEOUT: "timed out"}
+
+
+def opened(experiment: str, visit: str, user: str | None, state: float) -> Row:
+    """A visit that nobody has decided anything for."""
+    return Row(
+        experiment, visit, 0, 0, user, "open", 0, None, 0, state, state, None, None, None, None,
+        0.0, 0.0,
+    )  # fmt: skip
+
+
+class Turn:
+    """Collects the events of one change; the learner hears of them at once."""
+
+    def __init__(self, row: Row, settings: Settings, learner: Learner) -> None:
+        self.row, self.base = row, row.version
+        self.settings, self.learner = settings, learner
+        self.events: list[Event] = []
+        self.counts: Counter[Key] = Counter()
+        self.touch = True
+
+    def _add(self, event: Event, previous: Step | None = None) -> None:
+        self.events.append(event)
+        for key, amount in tally(event, previous, self.settings.bins):
+            self.counts[key] += amount  # type: ignore[assignment]
+
+    def _event(self, kind: str, **values: object) -> Event:
+        return Event(self.row.experiment, self.row.id, self.row.step, kind, **values)  # type: ignore[arg-type]
+
+    def open(self) -> None:
+        """The visit begins."""
+        state = self.settings.user.experience(self.row.state)
+        self._add(self._event(OPEN, state=state, user=self.row.user))
+
+    def resolve(self, reward: float | None, cause: str) -> None:
+        """The pending step has its reward, or the default one."""
+        row, user = self.row, self.settings.user
+        value = self.settings.default_reward if reward is None else reward
+        cause = REWARD if reward is not None else cause
+        state = user.next_state(row.before, value)
+        self._add(
+            self._event(
+                RESOLVE, arm=row.arm, state=user.experience(row.before), reward=value,
+                after=user.experience(state), cause=cause,
+            )
+        )  # fmt: skip
+        self.row = row._replace(state=state, reward=value, cause=cause, pending=0)
+        self.learner.count(row.arm, value)
+
+    def _previous(self, *, left: bool) -> Step | None:
+        """The step before, if there was one; the learner is told what the user did after it."""
+        row, user = self.row, self.settings.user
+        if row.step == 0:
+            return None
+        assert row.arm is not None
+        assert row.reward is not None
+        seen, after = user.experience(row.before), user.experience(row.state)
+        step = Step(row.step, seen, row.arm, row.reward, after)
+        self.learner.follow(step, left=left)
+        return step
+
+    def decide(self, reward: float | None, request: str | None) -> None:
+        """The user is still there: resolve what is pending, and choose."""
+        if self.row.pending:
+            self.resolve(reward, NEXT)
+        previous = self._previous(left=False)
+        step, state = self.row.step + 1, self.row.state
+        seen = self.settings.user.experience(state)
+        arm, propensity = self.learner.choose(seen, step)
+        self.learner.issue(arm)
+        self.row = self.row._replace(
+            step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
+            request=request, propensity=propensity,
+        )  # fmt: skip
+        event = self._event(DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
+        self._add(event, previous)
+
+    def leave(self, reward: float | None, cause: str) -> None:
+        """The user is gone."""
+        if self.row.pending:
+            self.resolve(reward, cause)
+        previous = self._previous(left=True)
+        self._add(self._event(LEAVE, cause=cause), previous)
+        self.row = self.row._replace(status=ENDED[cause])
+
+    def late(self, step: int, reward: float) -> None:
+        """A reward comes when its step was resolved without it: kept, not learned."""
+        event = self._event(LATE, arm=None, reward=reward)
+        self._add(event._replace(step=step))
+
+    def change(self) -> Change:
+        """What is to be kept."""
+        row = self.row._replace(base=self.base, version=secrets.randbits(62) + 1)
+        settings = self.settings
+        wait = settings.wait if row.pending else settings.idle_timeout
+        return Change(row, tuple(self.events), dict(self.counts), self.touch, wait)

@@ -1,0 +1,104 @@
+"""A visit in the hands of the caller."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import checks
+from .journal import arun, run
+from .records import Row
+
+if TYPE_CHECKING:
+    from .bandit import Bandit
+
+LEARNED, SAME, TOO_LATE = "learned", "same", "late"
+
+
+class Decision(NamedTuple):
+    """An arm for one step of a visit."""
+
+    visit: str
+    step: int
+    arm: str
+    state: float
+    propensity: float | None
+
+    @property
+    def id(self) -> str:
+        """Names the decision among all of its experiment: the visit and the step."""
+        return f"{self.visit}:{self.step}"
+
+
+class Visit:
+    """One stay of one user. A call returns when what it did is durable.
+
+    `decide`, `reward` and `end` have twins for asyncio: `adecide`, `areward`, `aend`.
+    """
+
+    def __init__(self, bandit: "Bandit", id: str) -> None:
+        self.bandit, self.id = bandit, id
+
+    def __repr__(self) -> str:
+        return f"Visit({self.bandit.name!r}, {self.id!r})"
+
+    def choose(self) -> str:
+        """The arm to show next; a pending one that got no reward has the default reward now."""
+        return self.decide().arm
+
+    def step(self, reward: float) -> str:
+        """The reward of the pending arm, and the arm to show next, in one write."""
+        return self.decide(reward).arm
+
+    def decide(self, reward: float | None = None, *, request: str | None = None) -> Decision:
+        """`step` or, without a reward, `choose`.
+
+        The same `request` as that of the visit's last decision gets the same answer and changes
+        nothing, so that a call whose answer was lost can be repeated.
+        """
+        decision: Decision = run(self.bandit.engine.deciding(self.id, _maybe(reward), request))
+        return decision
+
+    async def adecide(self, reward: float | None = None, *, request: str | None = None) -> Decision:
+        """`decide` for asyncio."""
+        decision: Decision = await arun(
+            self.bandit.engine.deciding(self.id, _maybe(reward), request)
+        )
+        return decision
+
+    def reward(self, value: float, *, step: int | None = None) -> str:
+        """The reward of a step, the last one unless said otherwise.
+
+        Returns "learned"; or "same" if this reward is known; or "late" if the step was resolved
+        without it: then it is kept in the log, but not learned. Another value than the one known
+        raises `Conflict`.
+        """
+        answer: str = run(self.bandit.engine.rewarding(self.id, reward_of(value), step))
+        return answer
+
+    async def areward(self, value: float, *, step: int | None = None) -> str:
+        """`reward` for asyncio."""
+        answer: str = await arun(self.bandit.engine.rewarding(self.id, reward_of(value), step))
+        return answer
+
+    def end(self, reward: float | None = None) -> bool:
+        """The user has left, perhaps after a last reward. False if that was known."""
+        ended: bool = run(self.bandit.engine.ending(self.id, _maybe(reward)))
+        return ended
+
+    async def aend(self, reward: float | None = None) -> bool:
+        """`end` for asyncio."""
+        ended: bool = await arun(self.bandit.engine.ending(self.id, _maybe(reward)))
+        return ended
+
+    @property
+    def row(self) -> Row:
+        """The visit as the store has it: status, step, state, pending arm."""
+        row: Row = run(self.bandit.engine.fetching(self.id))
+        return row
+
+
+def reward_of(value: Any) -> float:
+    """A reward as a number from 0 to 1; True and False will do."""
+    return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
+
+
+def _maybe(value: Any) -> float | None:
+    return None if value is None else reward_of(value)

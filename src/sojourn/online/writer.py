@@ -1,0 +1,172 @@
+"""Group commit: one thread drains a bounded queue into one transaction per batch.
+
+A call is answered after the commit of its batch. When a batch fails, so does all that is queued
+behind it, because it may build on what was lost; the `generation` changes, and whoever holds
+something in memory reads it again.
+"""
+
+import asyncio
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .errors import Busy, LiveError, Unavailable
+from .records import Change
+
+Append = Callable[[Sequence[Change]], Sequence[bool]]
+
+
+class Ticket:
+    """A change on its way to the store; without a change, a marker that all before it is done."""
+
+    __slots__ = ("applied", "change", "done", "error", "future", "writer")
+
+    def __init__(self, writer: "Writer", change: Change | None) -> None:
+        self.writer, self.change = writer, change
+        self.done, self.applied = False, False
+        self.error: LiveError | None = None
+        self.future: asyncio.Future[bool] | None = None
+
+    def outcome(self) -> bool:
+        """Whether the change was applied (else another one came first)."""
+        if self.error is not None:
+            raise Unavailable(str(self.error)) from self.error
+        return self.applied
+
+    def wait(self) -> bool:
+        """Wait for the commit."""
+        with self.writer.lock:
+            while not self.done:
+                self.writer.settled.wait()
+        return self.outcome()
+
+    async def arrive(self) -> bool:
+        """Wait for the commit without blocking the event loop; a cancelled wait cancels nothing."""
+        with self.writer.lock:
+            if not self.done:
+                self.future = asyncio.get_running_loop().create_future()
+        if self.future is not None:
+            await self.future
+        return self.outcome()
+
+
+class Writer:
+    """The one thread that writes."""
+
+    def __init__(self, append: Append, *, queue: int, batch: int) -> None:
+        self._append, self._limit, self._batch = append, queue, batch
+        self.lock = threading.Lock()
+        self.settled = threading.Condition(self.lock)
+        self._filled = threading.Condition(self.lock)
+        self._queue: deque[Ticket] = deque()
+        self._held = 0
+        self._closing = False
+        self.generation = 0
+        self._thread = threading.Thread(target=self._run, name="sojourn-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for their commit."""
+        return self._held
+
+    def reserve(self) -> None:
+        """Take a place in the queue, before anything is done."""
+        with self.lock:
+            if self._closing:
+                raise Unavailable("the store is closed")
+            if self._held >= self._limit:
+                raise Busy(f"{self._held} calls wait for the store already: try again in a moment")
+            self._held += 1
+
+    def release(self) -> None:
+        """Give a place back."""
+        with self.lock:
+            self._held -= 1
+
+    def submit(self, change: Change | None, generation: int) -> Ticket:
+        """Queue a change in a reserved place."""
+        ticket = Ticket(self, change)
+        with self.lock:
+            if generation != self.generation or self._closing:
+                self._held -= 1
+                raise Unavailable("the store has failed meanwhile: the call was not kept")
+            self._queue.append(ticket)
+            self._filled.notify()
+        return ticket
+
+    def barrier(self) -> Ticket:
+        """A marker: when it is done, all that was queued before it is."""
+        ticket = Ticket(self, None)
+        with self.lock:
+            if self._closing:
+                raise Unavailable("the store is closed")
+            self._held += 1
+            self._queue.append(ticket)
+            self._filled.notify()
+        return ticket
+
+    def close(self) -> None:
+        """Write what is queued, then stop."""
+        with self.lock:
+            self._closing = True
+            self._filled.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self.lock:
+                while not self._queue and not self._closing:
+                    self._filled.wait()
+                if not self._queue:
+                    return
+                size = min(self._batch, len(self._queue))
+                batch = [self._queue.popleft() for _ in range(size)]
+            self._write(batch)
+
+    def _write(self, batch: list[Ticket]) -> None:
+        try:
+            changes = [t.change for t in batch if t.change is not None]
+            applied = iter(self._append(changes))
+        except Exception as error:
+            self._fail(batch, error)
+            return
+        with self.lock:
+            for ticket in batch:
+                ticket.applied = next(applied) if ticket.change is not None else True
+            self._settle(batch)
+
+    def _fail(self, batch: list[Ticket], error: Exception) -> None:
+        reason = error if isinstance(error, LiveError) else Unavailable(_sentence(error))
+        with self.lock:
+            self.generation += 1
+            batch.extend(self._queue)
+            self._queue.clear()
+            for ticket in batch:
+                ticket.error = reason
+            self._settle(batch)
+
+    def _settle(self, batch: list[Ticket]) -> None:
+        """Answer all of a batch: one call into each event loop, one wake-up for the threads."""
+        loops: dict[Any, list[asyncio.Future[bool]]] = defaultdict(list)
+        for ticket in batch:
+            ticket.done = True
+            if ticket.future is not None:
+                loops[ticket.future.get_loop()].append(ticket.future)
+        self._held -= len(batch)
+        self.settled.notify_all()
+        for loop, futures in loops.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, futures)
+
+
+def _resolve(futures: list[asyncio.Future[bool]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(True)
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"the store failed ({type(error).__name__}: {text})"

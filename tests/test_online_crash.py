@@ -1,0 +1,236 @@
+"""Nothing acknowledged is lost and nothing counts twice, whoever is killed and whatever is full."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import postgres
+import psycopg
+import pytest
+
+import sojourn as sj
+from sojourn.online import (
+    Bandit,
+    Journal,
+    LiveError,
+    Store,
+    Unavailable,
+    open_store,
+    verify,
+)
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+def killed_in_mid_load(url: str, name: str, lines: int) -> list[list[str]]:
+    """What a process acknowledged before it was killed."""
+    command = [sys.executable, str(HERE / "online_load.py"), url, name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(lines)]
+        process.send_signal(signal.SIGKILL)
+        said += process.stdout.readlines()
+    return [line.decode().split() for line in said if line.endswith(b"\n") and line.strip()]
+
+
+def check(store: Store, said: list[list[str]]) -> None:
+    """Everything said is there, and the counters are the fold of what is there."""
+    _, events = store.history("load")
+    loaded = store.load("load")
+    assert loaded is not None
+    names = [arm.name for arm in loaded[1]]
+    kept = {}
+    for event in events:
+        key = event.kind, event.visit, str(event.step)
+        assert key not in kept
+        kept[key] = event
+    for kind, visit, step, what in said:
+        event = kept[kind, visit, step]
+        if kind == "decide":
+            assert event.arm is not None and names[event.arm] == what
+        if kind == "resolve":
+            assert event.reward == float(what)
+    assert verify(store, "load") == {}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_kill_a_process_in_mid_load(kind: str, tmp_path: Path, server: str) -> None:
+    url = f"sqlite:///{tmp_path / 'live.db'}" if kind == "sqlite" else server
+    said: list[list[str]] = []
+    for name in ("one", "two", "three"):
+        said += killed_in_mid_load(url, name, 150)
+        store = open_store(url)
+        check(store, said)
+        store.close()
+    with Journal(url, upkeep=False) as journal:
+        bandit = Bandit.open("load", journal, compiled=False)
+        memory = bandit.engine.learner.memory
+        assert memory.clock[0] == sum(n for k, n in bandit.counts().items() if k[0] == "pulls")
+        done = {visit for what, visit, *_ in said if what == "leave"}
+        cut = next(visit for _, visit, *_ in said if visit not in done)
+        bandit.get(cut).decide()  # a visit of a killed process goes on
+
+
+def test_two_processes_one_killed(server: str) -> None:
+    """The survivor goes on, and a newcomer takes the place of the dead."""
+    url = server.rsplit("/", 1)[0] + "/pair"
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute("CREATE DATABASE pair")
+    answers: dict[str, list[list[str]]] = {}
+
+    def load(name: str, lines: int) -> None:
+        answers[name] = killed_in_mid_load(url, name, lines)
+
+    threads = [threading.Thread(target=load, args=a) for a in (("one", 80), ("two", 250))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = open_store(url)
+    assert store.writer == "writer 0"
+    check(store, answers["one"] + answers["two"])
+    store.close()
+
+
+def test_kill_the_database_in_mid_load() -> None:
+    """Calls fail while it is away, go on when it is back, and lose nothing they were told."""
+    with postgres.server() as url:
+        with psycopg.connect(url) as db:
+            (folder,) = db.execute("SHOW data_directory").fetchone() or ("",)
+        said: list[list[str]] = []
+        errors: list[str] = []
+        stop = threading.Event()
+        with Journal(url, upkeep=False) as journal:
+            bandit = Bandit("load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+            threads = [
+                threading.Thread(target=persist, args=(bandit, f"v{n}", stop, said, errors))
+                for n in range(3)
+            ]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(said) > 60)
+            restart = kill_server(Path(folder))
+            wait_until(lambda: len(errors) >= 3)
+            restart()
+            before = len(said)
+            wait_until(lambda: len(said) > before + 60)
+            stop.set()
+            for thread in threads:
+                thread.join()
+            check(journal.store, said)
+            decided = [line for line in said if line[0] == "decide"]
+            counts = bandit.counts()
+            assert sum(n for k, n in counts.items() if k[0] == "issued") == len(decided)
+            bandit.engine.reload()
+            memory = bandit.engine.learner.memory
+            assert memory.clock[0] == sum(n for k, n in counts.items() if k[0] == "pulls")
+        assert "the database cannot be used" in "".join(errors)
+
+
+def persist(
+    bandit: Bandit, name: str, stop: threading.Event, said: list[list[str]], errors: list[str]
+) -> None:
+    """A client that repeats what was not acknowledged, with the same request."""
+
+    def insist(call):  # type: ignore[no-untyped-def]
+        while True:
+            try:
+                return call()
+            except LiveError as error:
+                errors.append(str(error))
+                time.sleep(0.05)
+
+    visit = insist(lambda: bandit.visit(id=name))
+    said.append(["open", name, "0", "-"])
+    step = 0
+    while not stop.is_set():
+        reward = None if step == 0 else float(step % 2)
+        request = f"r{step}"
+        decision = insist(lambda r=reward, q=request: visit.decide(r, request=q))
+        if step:
+            said.append(["resolve", name, str(step), str(reward)])
+        step += 1
+        assert decision.step == step
+        said.append(["decide", name, str(step), decision.arm])
+
+
+def wait_until(true) -> None:  # type: ignore[no-untyped-def]
+    for _ in range(1200):
+        if true():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited for a minute")
+
+
+def kill_server(folder: Path):  # type: ignore[no-untyped-def]
+    """Kill -9 the server and all its processes; returns how to start it again."""
+    pid = int((folder / "postmaster.pid").read_text().split()[0])
+    command = shlex.split((folder / "postmaster.opts").read_text())
+    owner = folder.stat().st_uid
+    tasks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for each in (pid, *map(int, tasks)):
+        os.kill(each, signal.SIGKILL)
+
+    def restart() -> None:
+        programs = Path(command[0]).parent
+        options = shlex.join(command[1:])
+        start = [str(programs / "pg_ctl"), "-D", str(folder), "-o", options, "-w", "start"]
+        for _ in range(20):
+            user = owner if os.geteuid() == 0 else None
+            done = subprocess.run(
+                start, user=user, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"}, check=False,
+            )  # fmt: skip
+            if done.returncode == 0:
+                return
+            time.sleep(0.5)
+        raise AssertionError("PostgreSQL did not start again")
+
+    return restart
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """Calls fail with a sentence, nothing half-done is kept, and all goes on when there is room."""
+    command = [sys.executable, str(HERE / "online_disk.py"), str(tmp_path / "live.db")]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    numbers, sentence = out.splitlines()
+    done, failed, kept, after, clock = map(int, numbers.split())
+    assert failed == 3 and kept == done + 1 and after == kept + 1 and clock == kept
+    assert sentence.startswith("{} ") and "live.db cannot be used (" in sentence
+
+
+def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Path) -> None:
+    """Whatever is queued behind a failed batch fails too, and memory is made again."""
+    with Journal(f"sqlite:///{tmp_path / 'live.db'}", upkeep=False) as journal:
+        bandit = Bandit("load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        visit = bandit.visit(id="v")
+        first = visit.decide(request="r1")
+        original, broken = journal.writer._append, True
+
+        def append(changes):  # type: ignore[no-untyped-def]
+            if broken:
+                raise OSError("no more")
+            return original(changes)
+
+        journal.writer._append = append
+        for _ in range(2):
+            with pytest.raises(Unavailable, match=r"the store failed \(OSError: no more\)"):
+                visit.decide(1, request="r2")
+        broken = False
+        assert visit.row.step == 1
+        second = visit.decide(1, request="r2")
+        assert (first.step, second.step) == (1, 2)
+        assert bandit.engine.learner.memory.clock[0] == 1
+        assert verify(journal.store, "load") == {}

@@ -1,0 +1,213 @@
+"""The stores: one conformance suite over all of them, and what each one promises besides."""
+
+import itertools
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+
+import sojourn as sj
+from sojourn.online import (
+    Bandit,
+    Journal,
+    MemoryStore,
+    PostgresStore,
+    SqliteStore,
+    Unavailable,
+    conformance,
+)
+from sojourn.online.records import fold
+from sojourn.online.stores import sql
+from sojourn.online.stores.clock import Steady
+
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(server: str) -> str:
+    """A database of one's own."""
+    import psycopg
+
+    name = f"live{next(numbers)}"
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+    return server.rsplit("/", 1)[0] + f"/{name}"
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+class TestConformance:
+    def test_memory(self, check: Callable[..., None]) -> None:
+        check(MemoryStore, durable=False)
+
+    def test_sqlite(self, check: Callable[..., None], tmp_path: Path) -> None:
+        check(lambda: SqliteStore(tmp_path / "live.db"))
+
+    def test_postgres(self, check: Callable[..., None], database: str) -> None:
+        check(lambda: PostgresStore(database))
+
+
+def test_one_process_per_file(tmp_path: Path) -> None:
+    path = tmp_path / "live.db"
+    store = SqliteStore(path)
+    with pytest.raises(ValueError, match=r"live.db is in use by another process: a SQLite file"):
+        SqliteStore(path)
+    store.close()
+    SqliteStore(path).close()
+
+
+def test_files_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE x (y)")
+    db.close()
+    with pytest.raises(ValueError, match="is a database of something else"):
+        SqliteStore(path)
+    (tmp_path / "text.db").write_text("hello " * 1000)
+    with pytest.raises(Unavailable, match="is not a store, or it is damaged"):
+        SqliteStore(tmp_path / "text.db")
+    with pytest.raises(ValueError, match="cannot be opened"):
+        SqliteStore(tmp_path / "missing" / "live.db")
+
+
+def test_sqlite_is_durable(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "live.db")
+    (mode,) = store._writer.execute("PRAGMA journal_mode").fetchone()
+    (level,) = store._writer.execute("PRAGMA synchronous").fetchone()
+    assert (mode, level) == ("wal", 2)
+    store.close()
+
+
+EXTRA = ("ALTER TABLE sojourn_visit ADD COLUMN extra BIGINT",)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_migration(
+    kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> Any:
+        return SqliteStore(tmp_path / "live.db") if kind == "sqlite" else PostgresStore(database)
+
+    store = opened()
+    store.append([conformance.change(None)])
+    store.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(sql, "MIGRATIONS", [*sql.MIGRATIONS, EXTRA])
+        for _ in range(2):
+            store = opened()
+            assert store.visit("e", "v") is not None
+            with store._reading() as run:
+                assert run("SELECT extra FROM sojourn_visit") == [(None,)]
+            store.close()
+    with pytest.raises(ValueError, match="the tables are of version 2, and this version"):
+        opened()
+
+
+def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A wall clock that is set ahead or back ends no visit early, and none too late."""
+    wall = 5e9
+    monkeypatch.setattr("time.time", lambda: wall)
+    clock = Steady()
+    wall += 1e6
+    assert 5e9 <= clock() < 5e9 + 60
+    store = SqliteStore(tmp_path / "live.db")
+    store.append([conformance.change(None, wait=30.0)])
+    for wall in (6e9, 1e9):  # noqa: B007
+        assert store.overdue("e", 30.0, 10) == []
+    store.close()
+    again = SqliteStore(tmp_path / "live.db")  # the clock was set back: time goes on from there
+    assert again.overdue("e", 30.0, 10) == []
+    again.append([conformance.change(None, "w", wait=-1.0)])
+    assert [row.id for row, _ in again.overdue("e", 30.0, 10)] == ["w"]
+    again.close()
+
+
+def test_processes_learn_from_one_another(database: str) -> None:
+    """Two journals on one database serve the same visits, and count each step once."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        bandits = [
+            Bandit("news", ["a", "b"], sj.LearnedUCB(), store=journal, seed=1, compiled=False)
+            for journal in (one, two)
+        ]
+        bandits[0].add_arm("c")
+        bandits[1].refresh()
+        assert bandits[1].arms == ("a", "b", "c")
+        ids = [bandits[0].visit(id=f"v{n}").id for n in range(4)]
+        for step in range(12):
+            for number, visit in enumerate(ids):
+                bandits[(step + number) % 2].get(visit).decide(float(number % 2) if step else None)
+        for visit in ids:
+            assert bandits[0].get(visit).end(1)
+            assert not bandits[1].get(visit).end(1)
+        for bandit in bandits:
+            bandit.refresh()
+            memory = bandit.engine.learner.memory
+            assert memory.clock[0] == memory.pulls.sum() == 48
+            assert memory.moves.sum() == 48 and memory.gone.sum() == 4
+        counts, events = one.store.history("news")
+        assert counts == fold(events, 4)
+        assert bandits[0].engine.conflicts + bandits[1].engine.conflicts > 0
+
+
+def test_racing_for_a_visit(database: str) -> None:
+    """Threads of two processes' worth of bandits: every request is answered once, and the same."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        bandits = [
+            Bandit("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
+            for journal in (one, two)
+        ]
+        bandits[0].visit(id="v")
+        answers: dict[str, set[Any]] = {}
+
+        def play(bandit: Bandit) -> None:
+            for number in range(15):
+                decision = bandit.get("v").decide(request=f"r{number}")
+                answers.setdefault(f"r{number}", set()).add((decision.step, decision.arm))
+                barrier.wait()
+
+        barrier = threading.Barrier(4)
+        threads = [threading.Thread(target=play, args=(b,)) for b in bandits * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [len(a) for a in answers.values()] == [1] * 15
+        counts, events = one.store.history("news")
+        assert counts == fold(events, 2)
+        assert sum(n for key, n in counts.items() if key[0] == "issued") == 15
+
+
+def test_a_repeated_request_waits_for_the_first(database: str) -> None:
+    """What it would repeat is on its way, and loses against another process: nobody may see it."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first = Bandit("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
+        second = Bandit("news", ["a", "b"], sj.FixedArm(1), store=two, compiled=False)
+        first.visit(id="v")
+        second.get("v").row  # noqa: B018
+        append, go = two.writer._append, threading.Event()
+
+        def slow(changes: Any) -> Any:
+            go.wait()
+            return append(changes)
+
+        two.writer._append = slow
+        with ThreadPoolExecutor(2) as pool:
+            losing = pool.submit(second.get("v").decide, request="r")
+            while "v" not in second.engine.visits:
+                time.sleep(0.001)
+            assert second.engine.visits["v"].row.arm == 1
+            repeated = pool.submit(second.get("v").decide, request="r")
+            assert first.get("v").decide(request="r").arm == "a"
+            go.set()
+            assert {losing.result().arm, repeated.result().arm} == {"a"}
