@@ -1,6 +1,7 @@
 """Bandit and Visit: the simulator's decisions, and what each call does to a visit."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -385,6 +386,26 @@ def test_asyncio(journal: Journal) -> None:
     assert folded(bandit) and bandit.counts()["left by end", 0, 0, 0] == 30
 
 
+def test_all_who_wait_for_one_commit_are_answered(journal: Journal) -> None:
+    """A request that is repeated while the first still waits: both get the answer."""
+    bandit, append, go = bandit_of(journal), journal.writer._append, threading.Event()
+    visit = bandit.visit(id="v")
+
+    def slow(changes: Any) -> Any:
+        go.wait()
+        return append(changes)
+
+    async def ask() -> list[Any]:
+        journal.writer._append = slow
+        asked = [asyncio.ensure_future(visit.adecide(request="r")) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        go.set()
+        return await asyncio.wait_for(asyncio.gather(*asked), 30)
+
+    first, *others = asyncio.run(ask())
+    assert others == [first, first]
+
+
 def test_a_full_queue_is_an_error_before_anything_is_done(clock: Clock) -> None:
     store = MemoryStore(clock)
     with Journal(store, queue=1, upkeep=False) as journal:
@@ -404,9 +425,9 @@ def test_an_experiment_is_opened_by_name(journal: Journal) -> None:
     assert again.settings == first.settings and again.arms == first.arms
     with pytest.raises(NotFound, match="there is no experiment 'other' in the store"):
         Bandit.open("other", journal)
-    with pytest.raises(ValueError, match=r"user = .* is not allowed: experiment 'news' has"):
+    with pytest.raises(Conflict, match=r"user = .* is not allowed: experiment 'news' has"):
         bandit_of(journal, user=LastReward())
-    with pytest.raises(ValueError, match="bins = 3 is not allowed: experiment 'news' has 4"):
+    with pytest.raises(Conflict, match="bins = 3 is not allowed: experiment 'news' has 4"):
         bandit_of(journal, user=MovingAverage(0.5), policy=sj.LearnedUCB(bins=3))
 
 

@@ -13,10 +13,12 @@ import sojourn as sj
 from sojourn.online import (
     Bandit,
     Conflict,
+    Decision,
     Ended,
     Journal,
     MemoryStore,
     NotFound,
+    Opening,
     SqliteStore,
     verify,
 )
@@ -98,12 +100,31 @@ class Visits(RuleBasedStateMachine):
         self.bandit.visit(id=visit, user=f"user of {visit}")
         self.visits.setdefault(visit, Model(self.now))
 
-    @rule(visit=VISITS, reward=st.none() | REWARDS, repeat=st.booleans())
-    def decide(self, visit: str, reward: float | None, repeat: bool) -> None:
+    @rule(visit=VISITS, which=st.integers(0, 4), right=st.booleans())
+    def decide_again(self, visit: str, which: int, right: bool) -> None:
+        """Any earlier step, with its own request or with another one."""
+        handle, model = self.bandit.get(visit), self.visits.get(visit)
+        if model is None or not model.steps:
+            return
+        step = model.steps[which % len(model.steps)]
+        number = step["decision"].step
+        if right:
+            again = handle.decide(1.0, request=step["request"], step=number)
+            assert again == step["decision"]
+            return
+        with pytest.raises(Conflict):
+            handle.decide(1.0, request="of nobody", step=number)
+        with pytest.raises(Conflict):
+            handle.decide(0.0, request="of nobody", step=len(model.steps) + 2)
+
+    @rule(visit=VISITS, reward=st.none() | REWARDS, repeat=st.booleans(), counted=st.booleans())
+    def decide(self, visit: str, reward: float | None, repeat: bool, counted: bool) -> None:
         handle, model = self.bandit.get(visit), self.visits.get(visit)
         if model is None:
             with pytest.raises(NotFound):
                 handle.decide(reward)
+            if reward is None:
+                self.decide_for_the_first_time(visit)
             return
         if repeat and model.request is not None:
             assert handle.decide(reward, request=model.request) == model.steps[-1]["decision"]
@@ -122,9 +143,24 @@ class Visits(RuleBasedStateMachine):
             return
         self.requests += 1
         request = f"r{self.requests}"
-        decision = handle.decide(reward, request=request)
+        step = len(model.steps) + 1 if counted else None
+        decision = handle.decide(reward, request=request, step=step)
         model.resolve(reward, "next")
-        model.steps.append({"decision": decision, "by": None, "reward": None})
+        self.note_step(model, decision, request)
+
+    def decide_for_the_first_time(self, visit: str) -> None:
+        """The visit is opened by its first decision."""
+        self.requests += 1
+        request, opening = f"r{self.requests}", Opening(user=f"user of {visit}", state=1.0)
+        decision = self.bandit.decide(visit, request=request, step=1, opening=opening)
+        again = self.bandit.decide(visit, request=request, step=1, opening=opening)
+        assert again == decision
+        self.visits[visit] = Model(self.now)
+        self.note_step(self.visits[visit], decision, request)
+
+    def note_step(self, model: Model, decision: Decision, request: str) -> None:
+        step = {"decision": decision, "by": None, "reward": None, "request": request}
+        model.steps.append(step)
         assert decision.step == len(model.steps)
         model.request, model.touched = request, self.now
 

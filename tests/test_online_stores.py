@@ -21,6 +21,8 @@ from sojourn.online import (
     SqliteStore,
     Unavailable,
     conformance,
+    open_store,
+    verify,
 )
 from sojourn.online.records import fold
 from sojourn.online.stores import sql
@@ -158,6 +160,64 @@ def test_processes_learn_from_one_another(database: str) -> None:
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
         assert bandits[0].engine.conflicts + bandits[1].engine.conflicts > 0
+
+
+def test_what_was_lost_is_taken_back(database: str) -> None:
+    """The policy forgets a step that another process has decided before: memory is the store's."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        policy = sj.LearnedUCB(bins=2)
+        first, second = (
+            Bandit("news", ["a", "b", "c"], policy, store=journal, compiled=False, seed=2)
+            for journal in (one, two)
+        )
+        for visit in ("v", "w"):
+            first.visit(id=visit)
+            second.get(visit).choose()
+            first.get(visit).step(1)
+            second.get(visit).step(0)
+            first.get(visit).end(1)
+            assert not second.get(visit).end(1)
+        assert first.engine.conflicts > 0 and second.engine.conflicts > 0
+        assert first.engine.loads == second.engine.loads == 1
+        for bandit in (first, second):
+            bandit.refresh()
+            learner = bandit.engine.learner
+            seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
+            waiting = set(learner.waiting)
+            bandit.engine.reload()
+            after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
+            assert repr(seen) == repr(after) and waiting == learner.waiting
+            assert learner.memory.clock[0] == 6
+
+
+def test_settings_reach_other_processes(database: str) -> None:
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first = Bandit("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
+        Bandit("news", ["a", "b"], sj.FixedArm(1), store=two, idle_timeout=60, compiled=False)
+        assert first.visit().choose() == "a"
+        first.refresh()
+        assert first.visit().choose() == "b" and first.settings.idle_timeout == 60
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> None:
+    url = f"sqlite:///{tmp_path}/live.db" if kind == "sqlite" else database
+    if kind == "sqlite":
+        with pytest.raises(ValueError, match="there is no file"):
+            open_store(url, reading=True)
+    else:
+        with pytest.raises(ValueError, match="the tables are of version 0, and this version"):
+            open_store(url, reading=True)
+    with Bandit("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as bandit:
+        bandit.visit(id="v").choose()
+        store = open_store(url, reading=True)
+        assert store.experiments() == ["news"] and store.visit("news", "v") is not None
+        assert verify(store, "news") == {}
+        bandit.get("v").end(1)
+        assert store.counts("news")[1 if kind == "postgres" else 0]["left by end", 0, 0, 0] == 1
+        with pytest.raises(Unavailable):
+            store.save("other", "{}")
+        store.close()
 
 
 def test_racing_for_a_visit(database: str) -> None:

@@ -1,9 +1,10 @@
 """`Bandit`: a policy behind live visits, which loses nothing."""
 
-import json
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import partial
 from math import inf
 from types import TracebackType
 from typing import Any, Self
@@ -11,16 +12,16 @@ from typing import Any, Self
 from .. import checks
 from ..policies import LearnedIMED, Policy
 from ..users import User
+from .core import Steps
 from .engine import Engine
+from .enrolment import check_arms, check_name, enrol
 from .errors import NotFound
 from .journal import Journal, arun, run
 from .learner import Learner
-from .records import Arm, Counts
+from .records import Arm, Bucket, Counts, News
 from .settings import IDLE_TIMEOUT, Settings
 from .stores.sql import added
-from .visit import Visit
-
-LONGEST_NAME = 200
+from .visit import Choice, Decision, Opening, Visit, maybe
 
 
 class Bandit:
@@ -67,7 +68,7 @@ class Bandit:
         compiled: bool = True,
     ) -> None:
         self.name = check_name("name", name)
-        names = _check_arms(arms)
+        names = check_arms(arms)
         settings = Settings(
             policy=LearnedIMED() if policy is None else policy,
             user=user,  # type: ignore[arg-type]
@@ -81,11 +82,9 @@ class Bandit:
         self._own = not isinstance(store, Journal)
         self.journal = store if isinstance(store, Journal) else Journal(store)
         try:
-            self._enter(settings, names)
-            learner = Learner(
-                settings.policy, seed, run=run, compiled=compiled, count_in_flight=count_in_flight
-            )
-            self.engine = Engine(name, settings, self.journal, learner)
+            enrol(self.journal.store, name, settings, names)
+            make = partial(Learner, seed=seed, run=run, compiled=compiled)
+            self.engine = Engine(name, settings, self.journal, make)
             self.engine.reload()
         except BaseException:
             if self._own:
@@ -103,7 +102,9 @@ class Bandit:
             if found is None:
                 raise NotFound(f"there is no experiment {name!r} in the store")
             settings = Settings.from_json(found[0])
-            kept = {k: v for k, v in vars(settings).items() if k not in options}
+            kept = {
+                f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in options
+            }
             bandit = cls(name, **kept, **options, store=journal)
         except BaseException:
             if own:
@@ -111,20 +112,6 @@ class Bandit:
             raise
         bandit._own = own
         return bandit
-
-    def _enter(self, settings: Settings, names: Sequence[str]) -> None:
-        """Make the experiment known to the store, or see that it is the one that is known."""
-        store, text = self.journal.store, settings.to_json()
-        found = store.load(self.name)
-        known = {} if found is None else {arm.name: arm for arm in found[1]}
-        if found is not None:
-            _check_same(self.name, json.loads(found[0]), json.loads(text))
-        new = [Arm(0, arm) for arm in names if arm not in known]
-        if not new and all(arm.retired for arm in known.values()):
-            raise ValueError("arms is not allowed: give at least one arm")
-        settings.policy.check_arms(len(new) + sum(not arm.retired for arm in known.values()))
-        if found is None or new or found[0] != text:
-            store.save(self.name, text, new)
 
     @property
     def settings(self) -> Settings:
@@ -148,26 +135,62 @@ class Bandit:
 
         It starts in `state`, or where the user model says.
         """
-        visit = self._new(user, id, state)
-        run(self.engine.opening(*visit))
-        return Visit(self, visit[0])
+        visit = self._new_id(id)
+        return Visit(self, visit, new=run(self.engine.opening(visit, _opening(user, state))))
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
         """`visit` for asyncio."""
-        visit = self._new(user, id, state)
-        await arun(self.engine.opening(*visit))
-        return Visit(self, visit[0])
+        visit = self._new_id(id)
+        new = await arun(self.engine.opening(visit, _opening(user, state)))
+        return Visit(self, visit, new=new)
 
-    def _new(
-        self, user: str | None, id: str | None, state: float | None
-    ) -> tuple[str, str | None, float | None]:
-        if user is not None:
-            check_name("user", user)
-        if state is not None:
-            state = checks.number("state", state, 0, 1)
-        return str(uuid.uuid4()) if id is None else check_name("id", id), user, state
+    def _new_id(self, id: str | None) -> str:
+        return str(uuid.uuid4()) if id is None else check_name("id", id)
+
+    def decide(
+        self,
+        id: str,
+        reward: float | None = None,
+        *,
+        request: str | None = None,
+        step: int | None = None,
+        opening: Opening | None = None,
+    ) -> Decision:
+        """`Visit.decide` by id; with `opening`, a visit that is not known is opened as well."""
+        decision: Decision = run(self._deciding(id, reward, request, step, opening))
+        return decision
+
+    async def adecide(
+        self,
+        id: str,
+        reward: float | None = None,
+        *,
+        request: str | None = None,
+        step: int | None = None,
+        opening: Opening | None = None,
+    ) -> Decision:
+        """`decide` for asyncio."""
+        decision: Decision = await arun(self._deciding(id, reward, request, step, opening))
+        return decision
+
+    def _deciding(
+        self,
+        id: str,
+        reward: float | None,
+        request: str | None,
+        step: int | None,
+        opening: Opening | None,
+    ) -> Steps:
+        if request is not None:
+            check_name("request", request)
+        if step is not None:
+            step = checks.whole("step", step, 1)
+        if opening is not None:
+            check_name("id", id)
+            opening = _opening(*opening)
+        return self.engine.deciding(id, maybe(reward), request, step, opening)
 
     def get(self, id: str) -> Visit:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""
@@ -212,13 +235,30 @@ class Bandit:
         self.journal.store.save(self.name, self.settings.to_json(), arms)
         self.engine.reload()
 
+    @property
+    def all_arms(self) -> tuple[Arm, ...]:
+        """All arms with their prior counts, retired ones too."""
+        return tuple(self.engine.arms)
+
+    def recent(self) -> list[Choice]:
+        """Decisions of this process with what the policy knew, the latest first."""
+        return list(self.engine.noted)[::-1]
+
+    def now(self) -> float:
+        """The time by the clock of the store, in seconds since 1970."""
+        return self.journal.store.now()
+
+    def timeline(self, since: float, width: float) -> list[Bucket]:
+        """Visits that ended since then, in stretches of `width` seconds."""
+        return self.journal.store.timeline(self.name, since, width)
+
     def sweep(self) -> int:
         """End visits that are overdue, now; a thread does it every second."""
         return self.engine.sweep()
 
-    def refresh(self) -> None:
+    def refresh(self, news: News | None = None) -> None:
         """Add what other processes have counted, now; a thread does it all the time."""
-        self.engine.refresh()
+        self.engine.refresh(news)
 
     def counts(self) -> Counts:
         """The counters of all processes, as the store has them; `records.tally` names them."""
@@ -242,35 +282,7 @@ class Bandit:
         self.close()
 
 
-def check_name(what: str, value: Any) -> str:
-    """A name or an id: text that any store can keep.
-
-    >>> check_name("id", "")
-    Traceback (most recent call last):
-    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters
-    """
-    if isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME and value.isprintable():
-        return value
-    raise ValueError(
-        f"{what} = {value!r} is not allowed: it must be 1 to {LONGEST_NAME} printable characters"
-    )
-
-
-def _check_arms(arms: Any) -> list[str]:
-    if isinstance(arms, str) or not isinstance(arms, Sequence):
-        raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
-    names = [check_name("arms", arm) for arm in arms]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 1000 else []
-    if twice or len(set(names)) < len(names):
-        raise ValueError(f"arms has the name {(twice or ['?'])[0]!r} twice")
-    return names
-
-
-def _check_same(name: str, known: dict[str, Any], given: dict[str, Any]) -> None:
-    """States and their bins are in the counters: they cannot change."""
-    for what in ("user", "bins"):
-        if known[what] != given[what]:
-            raise ValueError(
-                f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
-                f"{known[what]!r}, which cannot change; give another name"
-            )
+def _opening(user: str | None, state: float | None) -> Opening:
+    if user is not None:
+        check_name("user", user)
+    return Opening(user, None if state is None else checks.number("state", state, 0, 1))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
-from .records import DECIDE, LATE, OPEN, RESOLVE, Arm, Change, Event, Row
+from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Row
 from .stores.base import Store
 from .turn import opened
 
@@ -151,6 +151,23 @@ def counters_add_up(open_store: Open, durable: bool = True) -> None:
     store.close()
 
 
+def visits_over_time(open_store: Open, durable: bool = True) -> None:
+    """Visits that ended are summed by stretches of time."""
+    store = open_store()
+    ends = {"v": (3, 2.0), "w": (5, 0.5)}
+    for visit, (step, gained) in ends.items():
+        first = change(None, visit)
+        left = change(first.row, visit, step=step)
+        event = left.events[0]._replace(kind=LEAVE, reward=gained)
+        assert store.append([first, left._replace(events=(event,))]) == [True, True]
+    since = store.now() - 1000.0
+    assert store.timeline("e", since, 5000.0) == [Bucket(since, 2, 8.0, 34.0, 2.5, 4.25)]
+    (bucket,) = store.timeline("e", since - 5000.0, 5000.0)
+    assert (bucket.start, bucket.visits) == (since, 2)
+    assert store.timeline("e", since + 2000.0, 1.0) == store.timeline("d", since, 1.0) == []
+    store.close()
+
+
 def threads(open_store: Open, durable: bool = True) -> None:
     """One thread writes while others read."""
     store = open_store()
@@ -191,6 +208,7 @@ CHECKS = (
     changes_build_on_one_another,
     overdue_visits,
     counters_add_up,
+    visits_over_time,
     threads,
     odd_text,
 )

@@ -1,21 +1,21 @@
 """What a process has in memory of an experiment, and how it stays what the store has.
 
-Memory runs ahead of the store by what is queued. When the store fails, or when another process
-changed a visit first, memory is made again from the store (`reload`), and what was going on is
-tried again from there.
+Memory runs ahead of the store by what is queued. When another process changed a visit first, what
+the policy was told of this one's change is taken back, and the change is made again from the visit
+as it is. When the store fails, memory is made again from the store (`reload`).
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..users import User
-from .errors import Conflict, Ended, LiveError, NotFound
+from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .journal import Journal
 from .learner import Learner
-from .records import Arm, Counts, Row
+from .records import Arm, Counts, News, Row
 from .settings import Settings
 from .turn import Turn
 from .writer import Ticket
@@ -40,13 +40,16 @@ class Known(NamedTuple):
 Act = Callable[[Row], tuple[Any, Turn | None]]
 """Looks at a visit; the answer, and the turn if there is something to change."""
 
+Make = Callable[[Settings], Learner]
+
 
 class Core:
     """One experiment in one process: arms, what the policy has learned, visits seen lately."""
 
-    def __init__(self, name: str, settings: Settings, journal: Journal, learner: Learner) -> None:
+    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
         self.name, self.settings, self.journal = name, settings, journal
-        self.learner = learner
+        self._make, self._text = make, settings.to_json()
+        self.learner = make(settings)
         self.lock = threading.RLock()
         self.arms: list[Arm] = []
         self.visits: OrderedDict[str, Known] = OrderedDict()
@@ -54,6 +57,8 @@ class Core:
         self.writer_name = ""
         self.generation, self.loads = -1, 0
         self.conflicts = 0
+        self._lost: deque[tuple[int, Turn]] = deque()
+        self._muddled = False
 
     @property
     def user(self) -> User:
@@ -62,20 +67,24 @@ class Core:
 
     def stale(self) -> bool:
         """Whether memory may hold what the store does not."""
-        return self.generation != self.journal.writer.generation
+        return self._muddled or self.generation != self.journal.writer.generation
 
     def reload(self) -> None:
         """Make memory again from the store, once all that is queued is written."""
-        store, learner = self.journal.store, self.learner
+        store = self.journal.store
+        made = self._learner_for(self._load()[0])  # which may compile: not while others wait
         with self.lock:
             self.journal.writer.barrier().wait()
             generation = self.journal.writer.generation
-            loaded = store.load(self.name)
-            if loaded is None:
-                raise NotFound(f"there is no experiment {self.name!r}")
+            text, self.arms = self._load()
             own, others = store.counts(self.name)
-            earlier = learner.memory if self.loads else None
-            self.arms = loaded[1]
+            earlier = self.learner.memory if self.loads else None
+            if text != self._text:
+                if made is None or made[0].to_json() != text:
+                    made = self._learner_for(text)
+                assert made is not None
+                (self.settings, self.learner), self._text, earlier = made, text, None
+            learner = self.learner
             learner.forget(self.arms)
             if learner.from_counters:
                 learner.absorb(own)
@@ -85,15 +94,35 @@ class Core:
                 learner.replay(store.history(self.name)[1])
             self.others, self.writer_name = others, store.writer
             self.visits.clear()
+            self._lost.clear()
+            self._muddled = False
             self.generation, self.loads = generation, self.loads + 1
 
-    def refresh(self) -> None:
-        """Add what other processes have counted since the last time, and see new arms."""
+    def _load(self) -> tuple[str, list[Arm]]:
+        found = self.journal.store.load(self.name)
+        if found is None:
+            raise NotFound(f"there is no experiment {self.name!r}")
+        return found
+
+    def _learner_for(self, text: str) -> tuple[Settings, Learner] | None:
+        """What settings ask for, if they are not those in use."""
+        if text == self._text:
+            return None
+        settings = Settings.from_json(text)
+        return settings, self._make(settings)
+
+    def refresh(self, news: News | None = None) -> None:
+        """Add what other processes have counted since the last time, and see what they changed."""
         store, loads = self.journal.store, self.loads
-        loaded, (_, others) = store.load(self.name), store.counts(self.name)
-        if self.stale() or store.writer != self.writer_name or (loaded or ("", []))[1] != self.arms:
+        if store.shared and news is None:
+            news = store.news([self.name]).get(self.name)
+        known = self._text, self.arms, self.writer_name
+        if self.stale() or (store.shared and (news is None or news[:3] != known)):
             self.reload()
             return
+        if news is None:
+            return
+        others = news.others
         with self.lock:
             if loads == self.loads and self.learner.from_counters:
                 more = {k: n - self.others.get(k, 0.0) for k, n in others.items()}
@@ -107,6 +136,21 @@ class Core:
         if len(self.visits) > CACHE:
             self.visits.popitem(last=False)
 
+    def _take_back(self) -> None:
+        """Forget changes that others came before; the writer's thread has put them in a list."""
+        while self._lost:
+            loads, turn = self._lost.popleft()
+            if loads == self.loads:
+                self.conflicts += 1
+                if not self.learner.take_back(turn.told):
+                    self._muddled = True
+                self.visits.pop(turn.row.id, None)
+
+    def _known(self, visit: str) -> Known | None:
+        with self.lock:
+            self._take_back()
+            return self.visits.get(visit)
+
     def _fetch(self, visit: str) -> Row:
         row = self.journal.store.visit(self.name, visit)
         if row is None:
@@ -117,7 +161,7 @@ class Core:
         """The visit as it was when this process saw it last."""
         if self.stale():
             yield self.reload
-        known = self.visits.get(visit)
+        known = self._known(visit)
         if known is None:
             return Known((yield partial(self._fetch, visit)), None)
         return known
@@ -126,16 +170,14 @@ class Core:
         """The visit as the store has it."""
         return (yield partial(self._fetch, visit))
 
-    def _attempt(self, visit: str, act: Act) -> Steps:
+    def _attempt(self, visit: str, act: Act, look: Callable[[str], Steps] | None = None) -> Steps:
         """Let `act` turn the visit, and wait until that is durable; again if others came first."""
         for _ in range(TRIES):
-            known = yield from self.looking(visit)
+            known = yield from (look or self.looking)(visit)
             answer, known, ticket = self._try(known, act)
             if ticket is not None:
                 if (yield ticket):
                     return answer
-                self.conflicts += 1
-                yield self.reload
             elif answer is not STALE and (yield from self._stands(known)):
                 if isinstance(answer, LiveError):
                     raise answer
@@ -147,7 +189,6 @@ class Core:
         if known.ticket is None:
             return True
         if not (yield known.ticket):
-            yield self.reload
             return False
         if not self.journal.store.shared:
             return True
@@ -169,6 +210,7 @@ class Core:
         place = True
         try:
             with self.lock:
+                self._take_back()
                 if self.stale():
                     return STALE, known, None
                 known = self.visits.get(known.row.id, known)
@@ -177,11 +219,17 @@ class Core:
                     return answer, known, None
                 change = turn.change()
                 place = False
-                ticket = writer.submit(change, self.generation)
+                lost = partial(self._lost.append, (self.loads, turn))
+                ticket = writer.submit(change, self.generation, lost)
                 self._remember(change.row, ticket)
                 return answer, known, ticket
-        except (NotFound, Ended) as error:
+        except (Conflict, NotFound, Ended) as error:
             return error, known, None
+        except Unavailable:
+            raise
+        except Exception:
+            self._muddled = True  # the policy may have been told half of it
+            raise
         finally:
             if place:
                 writer.release()

@@ -4,49 +4,64 @@ Operations are generators for `journal.run` or `journal.arun`: they yield what t
 tickets of the writer and functions that read the store.
 """
 
+import time
+from collections import deque
+from functools import partial
 from typing import Any
 
-from .core import TRIES, Core, Known, Steps
+from .core import STALE, TRIES, Core, Known, Make, Steps
 from .errors import Busy, Conflict, Ended, NotFound
-from .records import END, LATE, RESOLVE, REWARD, TIMEOUT, Row
+from .journal import Journal
+from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
+from .settings import Settings
 from .turn import Turn, opened
-from .visit import LEARNED, SAME, TOO_LATE, Decision
+from .visit import LEARNED, SAME, TOO_LATE, Choice, Decision, Opening
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
+NOTED, PAUSE = 50, 0.05
+"""How many decisions are remembered with their reasons, and the least time between two of them."""
 
 AGAIN = object()
-"""An answer within: the visit was resolved meanwhile, look at it again."""
+"""An answer within: the step that a reward is for was resolved before, so tell it first."""
+
+PAST = object()
+"""An answer within: the step wanted was decided before."""
 
 
 class Engine(Core):
     """One experiment in one process: what can be done with it."""
 
-    def opening(self, visit: str, user: str | None, state: float | None) -> Steps:
-        """Open a visit, unless it is there."""
+    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
+        super().__init__(name, settings, journal, make)
+        self.noted: deque[Choice] = deque(maxlen=NOTED)
 
-        def find() -> Row | None:
-            return self.journal.store.visit(self.name, visit)
+    def opening(self, visit: str, opening: Opening) -> Steps:
+        """Open a visit unless it is there; whether it was opened."""
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
-            if row.version:
-                return None, None
-            start = self.user.begin(self.learner.begin()) if state is None else state
-            turn = self._turn(row._replace(before=start, state=start))
-            turn.open()
-            return None, turn
-
-        for _ in range(TRIES):
+        def look(visit: str) -> Steps:
             if self.stale():
                 yield self.reload
-            if visit in self.visits or (yield find) is not None:
-                return
-            new = Known(opened(self.name, visit, user, 0.0), None)
-            _, _, ticket = self._try(new, act)
-            if ticket is not None and (yield ticket):
-                return
+            return self._known(visit) or Known(opened(self.name, visit), None)
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            return (False, None) if row.version else (True, self._opened(row, opening))
+
+        for _ in range(TRIES):
+            answer, known, ticket = self._try((yield from look(visit)), act)
             if ticket is not None:
-                yield self.reload
+                return (yield ticket)
+            if answer is not STALE and (yield known.ticket):
+                return False
+        raise Conflict(f"visit {visit!r} is changed by others all the time")
+
+    def _opened(self, row: Row, opening: Opening) -> Turn:
+        start = opening.state
+        if start is None:
+            start = self.user.begin(self.learner.begin())
+        turn = self._turn(row._replace(user=opening.user, before=start, state=start))
+        turn.open()
+        return turn
 
     def decision(self, row: Row) -> Decision:
         """The last decision of a visit."""
@@ -54,33 +69,74 @@ class Engine(Core):
         state = self.user.experience(row.before)
         return Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
 
-    def deciding(self, visit: str, reward: float | None, request: str | None) -> Steps:
-        """See `Visit.decide`."""
+    def deciding(
+        self,
+        visit: str,
+        reward: float | None,
+        request: str | None,
+        step: int | None,
+        opening: Opening | None,
+    ) -> Steps:
+        """See `Bandit.decide`."""
+        due = reward
+
+        def look(visit: str) -> Steps:
+            try:
+                return (yield from self.looking(visit))
+            except NotFound:
+                if opening is None:
+                    raise
+                return Known(opened(self.name, visit), None)
 
         def act(row: Row) -> tuple[Any, Turn | None]:
-            if _repeats(row, request):
+            if _repeats(row, request, step):
                 return self.decision(row), None
-            if row.status != "open":
-                raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
+            if step is not None and step != row.step + 1:
+                return (PAST if step <= row.step else _ahead(row, step)), None
             if due is not None and not row.pending:
                 return AGAIN, None
-            turn = self._turn(row)
+            if row.status != "open":
+                raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
+            turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
             turn.decide(due, request)
-            return self.decision(turn.row), turn
+            answer = self.decision(turn.row)
+            self._note(answer, turn.row)
+            return answer, turn
 
-        while True:
-            due = yield from self._unless_resolved(visit, reward, request)
-            answer = yield from self._attempt(visit, act)
-            if answer is not AGAIN:
+        if opening is not None and reward is None and self._known(visit) is None:
+            # Most likely it is new: open it without a look at the store, which takes a while.
+            answer, _, ticket = self._try(Known(opened(self.name, visit), None), act)
+            if ticket is not None and (yield ticket):
                 return answer
+        while (answer := (yield from self._attempt(visit, act, look))) is AGAIN:
+            assert reward is not None
+            yield from self.rewarding(visit, reward, None if step is None else step - 1)
+            due = None
+        if answer is PAST:
+            return (yield from self._decided(visit, step, request))
+        return answer
 
-    def _unless_resolved(self, visit: str, reward: float | None, request: str | None) -> Steps:
-        """The reward if the pending step is to have it; None once it is known to be too late."""
-        row = (yield from self.looking(visit)).row
-        if reward is None or row.pending or _repeats(row, request):
-            return reward
-        yield from self.rewarding(visit, reward, None)
-        return None
+    def _decided(self, visit: str, step: int | None, request: str | None) -> Steps:
+        """A decision of the past, asked for again."""
+        assert step is not None
+        yield self.journal.writer.barrier()
+        event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
+        if event is None or request is None or event.request != request:
+            raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
+        return Decision(visit, step, self.arms[event.arm].name, event.state, event.propensity)
+
+    def _note(self, decision: Decision, row: Row) -> None:
+        """Remember a decision and why it was taken, a few times a second."""
+        now = time.time()
+        if self.noted and now - self.noted[-1].at < PAUSE:
+            return
+        assert row.arm is not None
+        view = self.learner.view(row.arm, decision.state)
+        best = None if view.best is None else self.arms[view.best].name
+        self.noted.append(
+            Choice(now, decision.visit, decision.step, decision.arm, decision.state,
+                   view.optimism, view.pulls, view.successes, view.t, view.new, best)
+        )  # fmt: skip
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps:
         """See `Visit.reward`."""
@@ -130,6 +186,7 @@ class Engine(Core):
 
     def ending(self, visit: str, reward: float | None) -> Steps:
         """See `Visit.end`."""
+        due = reward
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if due is not None and not row.pending:
@@ -140,11 +197,11 @@ class Engine(Core):
             turn.leave(due, END)
             return True, turn
 
-        while True:
-            due = yield from self._unless_resolved(visit, reward, None)
-            answer = yield from self._attempt(visit, act)
-            if answer is not AGAIN:
-                return answer
+        while (answer := (yield from self._attempt(visit, act))) is AGAIN:
+            assert reward is not None
+            yield from self.rewarding(visit, reward, None)
+            due = None
+        return answer
 
     def sweep(self) -> int:
         """Resolve steps and end visits that are overdue; how many visits had something done."""
@@ -156,8 +213,6 @@ class Engine(Core):
             tickets = self._expire(found)
             applied = [ticket.wait() for ticket in tickets]
             swept += sum(applied)
-            if not all(applied):
-                self.reload()
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept
 
@@ -187,6 +242,13 @@ class Engine(Core):
         return tickets
 
 
-def _repeats(row: Row, request: str | None) -> bool:
+def _repeats(row: Row, request: str | None, step: int | None) -> bool:
     """Whether a request is that of the last decision."""
-    return row.step > 0 and request is not None and row.request == request
+    known = row.step > 0 and request is not None and row.request == request
+    return known and step in (None, row.step)
+
+
+def _ahead(row: Row, step: int) -> Conflict:
+    return Conflict(
+        f"step = {step} is not allowed: the next step of visit {row.id!r} is {row.step + 1}"
+    )

@@ -24,5 +24,9 @@ class Ended(LiveError):
     """The visit is over: open another one."""
 
 
+class InUse(ValueError):
+    """A file that serves one process at a time is open in another one."""
+
+
 class NotFound(LiveError):
     """There is no such experiment, visit or step."""

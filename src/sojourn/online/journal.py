@@ -3,10 +3,12 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from .errors import LiveError
+from .records import News
 from .stores import Store, open_store
 from .writer import Writer
 
@@ -20,7 +22,9 @@ log = logging.getLogger("sojourn.online")
 class Member(Protocol):
     """What is looked after."""
 
-    def refresh(self) -> None:
+    name: str
+
+    def refresh(self, news: News | None = None) -> None:
         """Add what other processes have counted."""
 
     def sweep(self) -> int:
@@ -53,6 +57,19 @@ class Journal:
         self._thread: threading.Thread | None = None
         self._upkeep = upkeep
 
+    @property
+    def on_commit(self) -> Callable[[int, float], None] | None:
+        """Called in the writer's thread after each commit: how many changes, how many seconds."""
+        return self.writer.on_commit
+
+    @on_commit.setter
+    def on_commit(self, function: Callable[[int, float], None] | None) -> None:
+        self.writer.on_commit = function
+
+    def check(self) -> None:
+        """Raise `Unavailable` if the store cannot be read."""
+        self.store.experiments()
+
     def enter(self, member: Member) -> None:
         """Look after a bandit from now on."""
         self._members = [*self._members, member]
@@ -67,19 +84,28 @@ class Journal:
     def _run(self) -> None:
         swept, pause = time.monotonic(), PULSE
         while not self._stop.wait(pause):
-            began = time.monotonic()
+            began, busy = time.monotonic(), time.thread_time()
             due = began - swept >= SWEEP
-            for member in self._members:
-                self._look_after(member, due)
+            members = self._members
+            news = self._news([member.name for member in members])
+            for member in members:
+                self._look_after(member, news.get(member.name), due)
             now = time.monotonic()
             swept = now if due else swept
-            pause = max(PULSE, 10.0 * (now - began))  # a tenth of the time at most
+            worked = time.thread_time() - busy
+            pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # a tenth of a core, or a second
 
-    def _look_after(self, member: Member, due: bool) -> None:
+    def _news(self, names: list[str]) -> dict[str, News]:
+        """Of all experiments at once: one by one they would wait for each other."""
         try:
-            if self.store.shared:
-                member.refresh()
-            if due:
+            return self.store.news(names) if self.store.shared else {}
+        except LiveError:
+            return {}
+
+    def _look_after(self, member: Member, news: News | None, due: bool) -> None:
+        try:
+            member.refresh(news)
+            if due and (news is None or news.overdue):
                 member.sweep()
         except LiveError as error:
             log.warning("upkeep: %s", error)

@@ -5,31 +5,48 @@ and then follows the events of this process; what other processes count is added
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..policies import Index, Policy
-from ..policies.base import Array
+from ..coast import level_of
+from ..policies import Index
+from ..policies.base import Array, count
 from ..policies.calls import calls_for, pupil_of
 from ..rng import STARTS, Stream, draw, policy_stream, stream_key
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Counts, Event, Step, told
+from .settings import Settings
+
+COUNTED, FOLLOWED, ISSUED = "counted", "followed", "issued"
+Told = tuple[str, tuple[Any, ...]]
+"""What a learner was told, and with which arguments."""
+
+
+class View(NamedTuple):
+    """What a policy knew when it chose an arm.
+
+    Its optimism, the arm's pulls and successes, t, whether it is the arm's first time, and the
+    position of the arm of greatest mean.
+    """
+
+    optimism: float | None
+    pulls: float
+    successes: float
+    t: float
+    new: bool
+    best: int | None
 
 
 class Learner:
     """The memory of one policy, and the stream of its coin flips."""
 
     def __init__(
-        self,
-        policy: Policy,
-        seed: int,
-        *,
-        run: int = 0,
-        compiled: bool = True,
-        count_in_flight: bool = False,
+        self, settings: Settings, *, seed: int, run: int = 0, compiled: bool = True
     ) -> None:
-        self.policy, self.pupil = policy, pupil_of(policy)
-        self.count_in_flight = count_in_flight and isinstance(self.pupil, Index)
+        policy = self.policy = settings.policy
+        self.pupil = pupil_of(policy)
+        self.plays_each_once = isinstance(self.pupil, Index)
+        self.count_in_flight = settings.count_in_flight and self.plays_each_once
         self.calls = calls_for(policy, compiled)
         self.rng: Stream = policy_stream(seed, run)
         self.begun = 0
@@ -84,7 +101,8 @@ class Learner:
             if earlier is not None:
                 self.memory.stance[:] = earlier.stance
                 self.memory.agenda[:] = earlier.agenda
-            self.pupil.tell(self.memory, 0, 0, 0.0)  # type: ignore[attr-defined]
+            assert self.calls.think is not None
+            self.calls.think(self.pupil, self.memory)
 
     def replay(self, events: Iterable[Event]) -> None:
         """Learn from a whole log."""
@@ -95,6 +113,57 @@ class Learner:
                 self.issue(event.arm)
             elif event.kind == RESOLVE:
                 self.count(event.arm, event.reward)
+
+    def take_back(self, told: Iterable[Told]) -> bool:
+        """Forget what was told; False if that cannot be done, and memory must be made again."""
+        for what, arguments in told:
+            if what == ISSUED:
+                self._withdraw(*arguments)
+            elif not self.from_counters:
+                return False
+            elif what == COUNTED:
+                self._uncount(*arguments)
+            elif hasattr(self.memory, "moves"):
+                self._unfollow(*arguments)
+        return True
+
+    def _withdraw(self, position: int) -> None:
+        column = self.column.get(position)
+        if column is not None:
+            self.issued[column] -= 1.0
+            if self.issued[column] == 0.0:
+                self.waiting.discard(column)
+
+    def _uncount(self, position: int, reward: float) -> None:
+        self._add_pulls(position, -1.0, -reward)
+        column = self.column.get(position)
+        if column is not None:
+            self.resolved[column] -= 1.0
+            if self.memory.pulls[column] == 0.0:
+                self.waiting.add(column)
+
+    def _unfollow(self, step: Step, left: bool) -> None:
+        memory, bins = self.memory, self.memory.stance.size
+        b, r = level_of(step.state, bins), int(step.reward > 0.0)
+        memory.moves[b, r, level_of(step.after, bins)] -= 1.0
+        memory.gone[b, r] -= float(left)
+
+    def view(self, position: int, state: float) -> View:
+        """What the policy has in view when it chooses an arm in a state, to explain the choice."""
+        memory, column = self.memory, self.column[position]
+        pupil: Any = self.pupil
+        optimism = pupil.optimism_now(memory, state) if isinstance(pupil, Index) else None
+        if not self.from_counters:
+            t = float(self.resolved.sum()) + 1.0
+            return View(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
+        pulls, successes = memory.pulls, memory.successes
+        best = None
+        if pulls.any():
+            means = np.where(pulls > 0.0, successes / np.maximum(pulls, 1.0), -1.0)
+            best = self.positions[int(np.argmax(means))]
+        new = bool(self.issued[column] == 1.0 and pulls[column] == 0.0)
+        known = float(pulls[column]), float(successes[column]), float(memory.clock[0]) + 1.0
+        return View(optimism, *known, new, best)
 
     def begin(self) -> float:
         """A draw for the state in which the next visit starts."""
@@ -112,7 +181,7 @@ class Learner:
         memory, columns = self.memory, None
         if self.count_in_flight:
             memory = self._with_flights(memory, state)
-        if self.waiting:
+        if self.waiting and self.plays_each_once:
             rest = [c for c in range(len(self.positions)) if c not in self.waiting]
             if not rest:
                 return self.positions[int(np.argmin(self.issued))], 1.0
@@ -156,14 +225,15 @@ class Learner:
         if column is not None:
             self.resolved[column] += 1.0
             self.waiting.discard(column)
-            self.calls.count(self.pupil, self.memory, column, float(reward or 0.0))
+            if self.from_counters:
+                count(self.memory, column, 1, float(reward or 0.0))
         elif self.from_counters:
             self.memory.clock[0] += 1.0
 
     def follow(self, step: Step, *, left: bool) -> None:
         """It is known whether the user left after a resolved step."""
         column = self.column.get(step.arm)
-        if column is None and not self.from_counters:
+        if self.calls.follow is None or (column is None and not self.from_counters):
             return
         if hasattr(self.memory, "step"):
             self.memory.step[0] = step.step - 1.0

@@ -21,7 +21,10 @@ Counts = dict[Key, float]
 
 
 class Event(NamedTuple):
-    """One line of the log. States are what the policy saw of them, from 0 to 1."""
+    """One line of the log. States are what the policy saw of them, from 0 to 1.
+
+    The reward of an event of kind `leave` is the sum over the visit, and its step the last one.
+    """
 
     experiment: str
     visit: str
@@ -42,8 +45,9 @@ class Event(NamedTuple):
 class Row(NamedTuple):
     """A visit: all that is needed to go on with it.
 
-    `before` is the state in which the last step was decided, `state` the one it led to. `version`
-    is a random number that every change replaces, and `base` the version that it replaced.
+    `before` is the state in which the last step was decided, `state` the one it led to, `gained`
+    the sum of the rewards. `version` is a random number that every change replaces, and `base` the
+    version that it replaced.
     """
 
     experiment: str
@@ -58,6 +62,7 @@ class Row(NamedTuple):
     before: float
     state: float
     reward: float | None
+    gained: float
     cause: str | None
     request: str | None
     propensity: float | None
@@ -94,6 +99,20 @@ class Change(NamedTuple):
         return self.row._replace(touched=touched, deadline=touched + self.wait)
 
 
+class Bucket(NamedTuple):
+    """Visits that ended within a stretch of time.
+
+    With the sums of their lengths, of their rewards, and of the squares of both.
+    """
+
+    start: float
+    visits: int
+    steps: float
+    steps2: float
+    reward: float
+    reward2: float
+
+
 class Arm(NamedTuple):
     """An arm: its number, whether it is retired, and counts from elsewhere to begin with."""
 
@@ -102,6 +121,18 @@ class Arm(NamedTuple):
     retired: int = 0
     pulls: float = 0.0
     successes: float = 0.0
+
+
+class News(NamedTuple):
+    """What a process needs of an experiment to keep up with others."""
+
+    settings: str
+    arms: list[Arm]
+    writer: str
+    """The one whose counts are not among those of `others`."""
+    others: Counts
+    overdue: bool = False
+    """Whether there are visits past their deadline."""
 
 
 def tally(event: Event, previous: Step | None, bins: int) -> Iterator[tuple[Key, float]]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -47,7 +48,7 @@ class Settings:
         for name, value in kept.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def bins(self) -> int:
         """Into how many equal parts of the state counters are split: the policy's if it has any."""
         return int(getattr(pupil_of(self.policy), "bins", self.user.levels))

@@ -1,9 +1,10 @@
 """One change of one visit: what happens, in order, and what the policy learns from it."""
 
-import secrets
+import os
+import random
 from collections import Counter
 
-from .learner import Learner
+from .learner import COUNTED, FOLLOWED, ISSUED, Learner, Told
 from .records import (
     DECIDE,
     END,
@@ -23,14 +24,20 @@ from .records import (
 )
 from .settings import Settings
 
+VERSIONS = random.Random()
+"""Not the shared one, which a caller may seed; and not that of the process we were forked from."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=VERSIONS.seed)
+
 ENDED = {END: "left", TIMEOUT: "timed out"}
 
 
-def opened(experiment: str, visit: str, user: str | None, state: float) -> Row:
+def opened(experiment: str, visit: str, user: str | None = None, state: float = 0.0) -> Row:
     """A visit that nobody has decided anything for."""
     return Row(
-        experiment, visit, 0, 0, user, "open", 0, None, 0, state, state, None, None, None, None,
-        0.0, 0.0,
+        experiment, visit, 0, 0, user, "open", 0, None, 0, state, state, None, 0.0, None, None,
+        None, 0.0, 0.0,
     )  # fmt: skip
 
 
@@ -43,6 +50,7 @@ class Turn:
         self.events: list[Event] = []
         self.counts: Counter[Key] = Counter()
         self.touch = True
+        self.told: list[Told] = []
 
     def _add(self, event: Event, previous: Step | None = None) -> None:
         self.events.append(event)
@@ -69,8 +77,10 @@ class Turn:
                 after=user.experience(state), cause=cause,
             )
         )  # fmt: skip
-        self.row = row._replace(state=state, reward=value, cause=cause, pending=0)
+        gained = row.gained + value
+        self.row = row._replace(state=state, reward=value, gained=gained, cause=cause, pending=0)
         self.learner.count(row.arm, value)
+        self.told.append((COUNTED, (row.arm, value)))
 
     def _previous(self, *, left: bool) -> Step | None:
         """The step before, if there was one; the learner is told what the user did after it."""
@@ -82,6 +92,7 @@ class Turn:
         seen, after = user.experience(row.before), user.experience(row.state)
         step = Step(row.step, seen, row.arm, row.reward, after)
         self.learner.follow(step, left=left)
+        self.told.append((FOLLOWED, (step, left)))
         return step
 
     def decide(self, reward: float | None, request: str | None) -> None:
@@ -93,6 +104,7 @@ class Turn:
         seen = self.settings.user.experience(state)
         arm, propensity = self.learner.choose(seen, step)
         self.learner.issue(arm)
+        self.told.append((ISSUED, (arm,)))
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
@@ -105,7 +117,7 @@ class Turn:
         if self.row.pending:
             self.resolve(reward, cause)
         previous = self._previous(left=True)
-        self._add(self._event(LEAVE, cause=cause), previous)
+        self._add(self._event(LEAVE, reward=self.row.gained, cause=cause), previous)
         self.row = self.row._replace(status=ENDED[cause])
 
     def late(self, step: int, reward: float) -> None:
@@ -115,7 +127,7 @@ class Turn:
 
     def change(self) -> Change:
         """What is to be kept."""
-        row = self.row._replace(base=self.base, version=secrets.randbits(62) + 1)
+        row = self.row._replace(base=self.base, version=VERSIONS.getrandbits(62) + 1)
         settings = self.settings
         wait = settings.wait if row.pending else settings.idle_timeout
         return Change(row, tuple(self.events), dict(self.counts), self.touch, wait)

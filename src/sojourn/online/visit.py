@@ -27,14 +27,44 @@ class Decision(NamedTuple):
         return f"{self.visit}:{self.step}"
 
 
+class Opening(NamedTuple):
+    """Of whom a visit is, and in which state it starts, if not where the user model says."""
+
+    user: str | None = None
+    state: float | None = None
+
+
+class Choice(NamedTuple):
+    """A decision with what the policy knew when it took it.
+
+    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
+    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
+    mean.
+    """
+
+    at: float
+    visit: str
+    step: int
+    arm: str
+    state: float
+    optimism: float | None
+    pulls: float
+    successes: float
+    t: float
+    new: bool
+    best: str | None
+
+
 class Visit:
     """One stay of one user. A call returns when what it did is durable.
+
+    `new` says whether the call that returned this visit has opened it.
 
     `decide`, `reward` and `end` have twins for asyncio: `adecide`, `areward`, `aend`.
     """
 
-    def __init__(self, bandit: "Bandit", id: str) -> None:
-        self.bandit, self.id = bandit, id
+    def __init__(self, bandit: "Bandit", id: str, *, new: bool = False) -> None:
+        self.bandit, self.id, self.new = bandit, id, new
 
     def __repr__(self) -> str:
         return f"Visit({self.bandit.name!r}, {self.id!r})"
@@ -47,21 +77,23 @@ class Visit:
         """The reward of the pending arm, and the arm to show next, in one write."""
         return self.decide(reward).arm
 
-    def decide(self, reward: float | None = None, *, request: str | None = None) -> Decision:
+    def decide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
         """`step` or, without a reward, `choose`.
 
         The same `request` as that of the visit's last decision gets the same answer and changes
-        nothing, so that a call whose answer was lost can be repeated.
+        nothing, so that a call whose answer was lost can be repeated. With the number of the `step`
+        wanted that holds for all decisions of the visit, and a number that is neither the next nor
+        one decided for this request raises `Conflict`.
         """
-        decision: Decision = run(self.bandit.engine.deciding(self.id, _maybe(reward), request))
-        return decision
+        return self.bandit.decide(self.id, reward, request=request, step=step)
 
-    async def adecide(self, reward: float | None = None, *, request: str | None = None) -> Decision:
+    async def adecide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
         """`decide` for asyncio."""
-        decision: Decision = await arun(
-            self.bandit.engine.deciding(self.id, _maybe(reward), request)
-        )
-        return decision
+        return await self.bandit.adecide(self.id, reward, request=request, step=step)
 
     def reward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, the last one unless said otherwise.
@@ -80,12 +112,12 @@ class Visit:
 
     def end(self, reward: float | None = None) -> bool:
         """The user has left, perhaps after a last reward. False if that was known."""
-        ended: bool = run(self.bandit.engine.ending(self.id, _maybe(reward)))
+        ended: bool = run(self.bandit.engine.ending(self.id, maybe(reward)))
         return ended
 
     async def aend(self, reward: float | None = None) -> bool:
         """`end` for asyncio."""
-        ended: bool = await arun(self.bandit.engine.ending(self.id, _maybe(reward)))
+        ended: bool = await arun(self.bandit.engine.ending(self.id, maybe(reward)))
         return ended
 
     @property
@@ -100,5 +132,6 @@ def reward_of(value: Any) -> float:
     return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
 
 
-def _maybe(value: Any) -> float | None:
+def maybe(value: Any) -> float | None:
+    """A reward, or None."""
     return None if value is None else reward_of(value)

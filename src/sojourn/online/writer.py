@@ -7,6 +7,7 @@ something in memory reads it again.
 
 import asyncio
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,13 +21,15 @@ Append = Callable[[Sequence[Change]], Sequence[bool]]
 class Ticket:
     """A change on its way to the store; without a change, a marker that all before it is done."""
 
-    __slots__ = ("applied", "change", "done", "error", "future", "writer")
+    __slots__ = ("applied", "change", "done", "error", "futures", "lost", "writer")
 
-    def __init__(self, writer: "Writer", change: Change | None) -> None:
-        self.writer, self.change = writer, change
+    def __init__(
+        self, writer: "Writer", change: Change | None, lost: Callable[[], None] | None = None
+    ) -> None:
+        self.writer, self.change, self.lost = writer, change, lost
         self.done, self.applied = False, False
         self.error: LiveError | None = None
-        self.future: asyncio.Future[bool] | None = None
+        self.futures: list[asyncio.Future[bool]] = []
 
     def outcome(self) -> bool:
         """Whether the change was applied (else another one came first)."""
@@ -43,11 +46,13 @@ class Ticket:
 
     async def arrive(self) -> bool:
         """Wait for the commit without blocking the event loop; a cancelled wait cancels nothing."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         with self.writer.lock:
-            if not self.done:
-                self.future = asyncio.get_running_loop().create_future()
-        if self.future is not None:
-            await self.future
+            waits = not self.done
+            if waits:
+                self.futures.append(future)
+        if waits:
+            await future
         return self.outcome()
 
 
@@ -63,6 +68,7 @@ class Writer:
         self._held = 0
         self._closing = False
         self.generation = 0
+        self.on_commit: Callable[[int, float], None] | None = None
         self._thread = threading.Thread(target=self._run, name="sojourn-writer", daemon=True)
         self._thread.start()
 
@@ -85,9 +91,9 @@ class Writer:
         with self.lock:
             self._held -= 1
 
-    def submit(self, change: Change | None, generation: int) -> Ticket:
-        """Queue a change in a reserved place."""
-        ticket = Ticket(self, change)
+    def submit(self, change: Change, generation: int, lost: Callable[[], None]) -> Ticket:
+        """Queue a change in a reserved place; `lost` is called if another change came first."""
+        ticket = Ticket(self, change, lost)
         with self.lock:
             if generation != self.generation or self._closing:
                 self._held -= 1
@@ -126,15 +132,20 @@ class Writer:
             self._write(batch)
 
     def _write(self, batch: list[Ticket]) -> None:
+        changes = [t.change for t in batch if t.change is not None]
+        began = time.perf_counter()
         try:
-            changes = [t.change for t in batch if t.change is not None]
             applied = iter(self._append(changes))
         except Exception as error:
             self._fail(batch, error)
             return
+        if self.on_commit is not None and changes:
+            self.on_commit(len(changes), time.perf_counter() - began)
+        for ticket in batch:
+            ticket.applied = ticket.change is None or next(applied)
+            if not ticket.applied and ticket.lost is not None:
+                ticket.lost()
         with self.lock:
-            for ticket in batch:
-                ticket.applied = next(applied) if ticket.change is not None else True
             self._settle(batch)
 
     def _fail(self, batch: list[Ticket], error: Exception) -> None:
@@ -151,9 +162,9 @@ class Writer:
         """Answer all of a batch: one call into each event loop, one wake-up for the threads."""
         loops: dict[Any, list[asyncio.Future[bool]]] = defaultdict(list)
         for ticket in batch:
-            ticket.done = True
-            if ticket.future is not None:
-                loops[ticket.future.get_loop()].append(ticket.future)
+            ticket.done, ticket.change, ticket.lost = True, None, None  # visits are kept for long
+            for future in ticket.futures:
+                loops[future.get_loop()].append(future)
         self._held -= len(batch)
         self.settled.notify_all()
         for loop, futures in loops.items():

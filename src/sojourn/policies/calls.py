@@ -2,16 +2,20 @@
 
 In the simulator a step is told to a policy at once: arm, reward, and whether the user left. Live,
 the reward comes first, and only the next request or a timeout shows whether the user stayed. So a
-step is told in two parts, each exactly once: `count` when it is resolved, `follow` when it is known
-what the user did next. Where nothing happens in between, the two together are `Policy.update`.
+step is told in two parts, each exactly once: it is counted when it is resolved, and followed up
+(`Calls.follow`) when it is known what the user did next. Where nothing happens in between, the two
+together are `Policy.update`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from numba import typeof
+
 from ..jit import kernel, package_digest
+from ..rng import policy_stream
 from .base import Policy
-from .base import count as add
 from .index import Index
 from .learned import Learned
 from .mixture import EpsilonMixture
@@ -22,17 +26,19 @@ class Calls(NamedTuple):
 
     choose(policy, memory, state, rng) -> arm
     chances(policy, memory, state) -> the probability of every arm, or nothing
-    count(pupil, memory, arm, reward)
     follow(pupil, memory, state, arm, reward, left, after)
+    think(pupil, memory)
 
-    The pupil is the one who learns: see `pupil_of`.
+    The pupil is the one who learns: see `pupil_of`. An index policy has no `chances`: they are 1,
+    or shares of a tie. `counts` says that a step is to be counted when it is resolved; else all of
+    it is learned by `follow`. `think` is for those who draw conclusions from time to time.
     """
 
     choose: Callable[..., Any]
-    chances: Callable[..., Any] | None  # an index policy has nothing to tell: 1, or a tie
-    count: Callable[..., Any]
-    follow: Callable[..., Any]
-    counts: bool  # whether `count` does something: else all is learned by `follow`
+    chances: Callable[..., Any] | None
+    counts: bool
+    follow: Callable[..., Any] | None = None
+    think: Callable[..., Any] | None = None
 
 
 def pupil_of(policy: Policy) -> Policy:
@@ -46,28 +52,41 @@ def pupil_of(policy: Policy) -> Policy:
 
 
 def calls_for(policy: Policy, compiled: bool) -> Calls:
-    """The functions of a policy, compiled or not."""
-    made = _build(package_digest())
-    pupil = pupil_of(policy)
+    """The functions of a policy; if compiled, then now, so that no call has to wait for it."""
+    made, pupil = _build(package_digest()), pupil_of(policy)
+    memory, state, reward, arm = policy.memory(2), 1.0, 1.0, 0
+
+    def ready(name: str, policy: Policy, *arguments: Any) -> Callable[..., Any]:
+        if not compiled:
+            return made[name]
+        function: Any = kernel(made[name], policy)
+        function.compile(tuple(typeof(value) for value in (policy, memory, *arguments)))
+        return function  # type: ignore[no-any-return]
+
+    choose = ready("choose", policy, state, policy_stream(0, 0))
+    chances = None if isinstance(policy, Index) else ready("chances", policy, state)
     if isinstance(pupil, Learned):
-        count, follow = "count", "watch"
-    elif type(pupil).update is Policy.update:
-        count, follow = "count", "nothing_more"
-    else:
-        count, follow = "nothing_yet", "update"
+        think = ready("think", pupil)
+        return Calls(choose, chances, True, partial(_watch, think), think)
+    if type(pupil).update is Policy.update:
+        return Calls(choose, chances, True)
+    return Calls(choose, chances, False, ready("update", pupil, state, arm, reward, True, state))
 
-    def ready(name: str, policy: Policy) -> Callable[..., Any]:
-        function = made[name]
-        idle = name.startswith("nothing")
-        return kernel(function, policy) if compiled and not idle else function
 
-    return Calls(
-        ready("choose", policy),
-        None if isinstance(policy, Index) else ready("chances", policy),
-        ready(count, pupil),
-        ready(follow, pupil),
-        count == "count",
-    )
+def _watch(
+    think: Callable[..., Any],
+    pupil: Learned,
+    memory: Any,
+    state: float,
+    arm: int,
+    reward: float,
+    left: bool,
+    after: float,
+) -> None:
+    """Not compiled: to hand a memory to compiled code takes longer than a few additions."""
+    pupil.watch(memory, state, reward, left, after)
+    if pupil.patience(memory) <= 0.0:
+        think(pupil, memory)
 
 
 def _build(digest: str) -> dict[str, Callable[..., Any]]:
@@ -79,22 +98,9 @@ def _build(digest: str) -> dict[str, Callable[..., Any]]:
         _ = digest
         return policy.probabilities(memory, state)
 
-    def count(policy: Any, memory: Any, arm: int, reward: float) -> None:
+    def think(policy: Any, memory: Any) -> None:
         _ = digest
-        add(memory, arm, 1, reward)
-
-    def watch(
-        policy: Any,
-        memory: Any,
-        state: float,
-        arm: int,
-        reward: float,
-        left: bool,
-        after: float,
-    ) -> None:
-        _ = digest
-        policy.watch(memory, state, reward, left, after)
-        policy.tell(memory, arm, 0, 0.0)  # counted before; time to think again, perhaps
+        policy.tell(memory, 0, 0, 0.0)
 
     def update(
         policy: Any,
@@ -108,11 +114,4 @@ def _build(digest: str) -> dict[str, Callable[..., Any]]:
         _ = digest
         policy.update(memory, state, arm, reward, left, after)
 
-    def nothing_yet(policy: Any, memory: Any, arm: int, reward: float) -> None:
-        pass
-
-    def nothing_more(*arguments: Any) -> None:
-        pass
-
-    made = (choose, chances, count, watch, update, nothing_yet, nothing_more)
-    return {function.__name__: function for function in made}
+    return {function.__name__: function for function in (choose, chances, think, update)}

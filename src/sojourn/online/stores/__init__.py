@@ -8,8 +8,10 @@ from .sqlite import SqliteStore
 __all__ = ["MemoryStore", "PostgresStore", "SqliteStore", "Store", "open_store"]
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, reading: bool = False) -> Store:
     """The store at an address: memory://, sqlite:///file or postgresql://...
+
+    With `reading` nothing can be written, and a SQLite file that is in use can be opened.
 
     >>> open_store("mysql://host")
     Traceback (most recent call last):
@@ -20,9 +22,9 @@ postgresql://user@host/database
     if scheme == "memory" and found:
         return MemoryStore()
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return SqliteStore(rest[1:])
+        return SqliteStore(rest[1:], reading=reading)
     if scheme in ("postgresql", "postgres"):
-        return PostgresStore(url)
+        return PostgresStore(url, reading=reading)
     raise ValueError(
         f"store = {url!r} is not allowed: it must be memory://, sqlite:///file or "
         "postgresql://user@host/database"

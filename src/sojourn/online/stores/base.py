@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ..records import Arm, Change, Counts, Event, Key, Row
+from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
 
 
 class Store(Protocol):
@@ -50,11 +50,23 @@ class Store(Protocol):
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
         """The counters of this writer, and the sum of those of all others."""
 
+    def news(self, experiments: Sequence[str]) -> dict[str, News]:
+        """What other processes have changed: asked of stores that are `shared`."""
+
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
         """The sum of all counters, and all events of that same moment.
 
         The events of a visit are in their order.
         """
+
+    def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
+        """Visits that ended at `since` or later, by stretches of `width` seconds from there.
+
+        In order of time; stretches without any are left out.
+        """
+
+    def now(self) -> float:
+        """The time, in seconds since 1970, by the clock that changes are stamped with."""
 
     def close(self) -> None:
         """Let go of everything."""

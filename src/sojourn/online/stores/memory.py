@@ -1,12 +1,12 @@
 """A store that forgets when the process ends."""
 
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from ..records import Arm, Change, Counts, Event, Key, Row
+from ..records import LEAVE, Arm, Bucket, Change, Counts, Event, Key, News, Row
 from .base import answers, chains, merged
+from .clock import Steady
 
 
 class MemoryStore:
@@ -19,8 +19,8 @@ class MemoryStore:
     writer = "memory"
     shared = False
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, threading.Lock()
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock, self._lock = clock or Steady(), threading.Lock()
         self._settings: dict[str, tuple[str, list[Arm]]] = {}
         self._visits: dict[tuple[str, str], Row] = {}
         self._events: dict[str, list[Event]] = defaultdict(list)
@@ -84,10 +84,30 @@ class MemoryStore:
         with self._lock:
             return dict(self._counts[experiment]), {}
 
+    def news(self, experiments: Sequence[str]) -> dict[str, News]:
+        """There are no others."""
+        return {}
+
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
         """The counters and all events."""
         with self._lock:
             return dict(self._counts[experiment]), iter(list(self._events[experiment]))
+
+    def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
+        """Visits that ended, by stretches of time."""
+        sums: dict[int, list[float]] = defaultdict(lambda: [0.0] * 5)
+        for event in reversed(self._events[experiment]):
+            if event.at < since:
+                break
+            if event.kind == LEAVE and event.reward is not None:
+                numbers = 1.0, event.step, event.step**2, event.reward, event.reward**2
+                total = sums[int((event.at - since) // width)]
+                total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
+        return [Bucket(since + width * i, int(n), *rest) for i, (n, *rest) in sorted(sums.items())]
+
+    def now(self) -> float:
+        """The time."""
+        return self._clock()
 
     def close(self) -> None:
         """Nothing to let go of."""

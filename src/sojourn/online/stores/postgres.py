@@ -1,19 +1,73 @@
 """A store in a PostgreSQL database, for any number of processes."""
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..errors import Unavailable
-from ..records import Counts, Event
-from .sql import EVENT, TABLES, Run, SqlStore, added, names
+from ..records import Change, Counts, Event
+from .base import answers, chains
+from .sql import (
+    COUNTER,
+    COUNTER_KEY,
+    EVENT,
+    KEEP_COUNTER,
+    KEEP_VISIT,
+    TABLES,
+    VISIT,
+    Run,
+    SqlStore,
+    added,
+    names,
+)  # fmt: skip
 
 NAMESPACE = 0x534F4A4F
 """The first key of the advisory locks: (namespace, number) for the writer of that number."""
 
 MIGRATING = -1
 CLOCK = "extract(epoch FROM clock_timestamp())::float8"
+
+
+def _records(columns: dict[str, str]) -> str:
+    """The rows of a JSON parameter as a table."""
+    kinds = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+    return f"json_to_recordset(%s::json) AS x({kinds})"
+
+
+UNSTAMPED = 0.0
+"""The time of what happens in this batch, until the database puts its own in place of it."""
+
+STAMPED_VISIT = names(VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
+    f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
+    f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
+)
+STAMPED_EVENT = names(EVENT, "x.").removesuffix('x."at"') + "now"
+APPEND = f"""
+WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
+kept AS (
+    INSERT INTO sojourn_visit ({names(VISIT)})
+    SELECT {STAMPED_VISIT} FROM {_records(VISIT)}, clock
+    {KEEP_VISIT} RETURNING "experiment", "id"
+),
+told AS (
+    INSERT INTO sojourn_event ({names(EVENT)})
+    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **EVENT})}
+    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit, clock
+    ORDER BY x.n
+),
+counted AS (
+    INSERT INTO sojourn_counter ({names(COUNTER)})
+    SELECT {COUNTER_KEY.replace('"experiment"', 'x."experiment"')}, SUM(x.n)
+    FROM {_records({**COUNTER, "visit": "TEXT"})}
+    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
+    GROUP BY {COUNTER_KEY.replace('"experiment"', 'x."experiment"')}
+    {KEEP_COUNTER}
+)
+SELECT "experiment", "id" FROM kept
+"""
+"""All of a batch in one statement, which is one transaction and one round trip."""
 
 
 class PostgresStore(SqlStore):
@@ -27,7 +81,7 @@ class PostgresStore(SqlStore):
     shared = True
     serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, reading: bool = False) -> None:
         try:
             import psycopg
         except ImportError:
@@ -35,11 +89,11 @@ class PostgresStore(SqlStore):
                 "PostgreSQL needs the package psycopg: pip install 'sojourn[postgres]'"
             ) from None
         self._psycopg = psycopg
-        self.url = url
+        self.url, self.reading = url, reading
         self.writer = ""
         self._locks = threading.Lock(), threading.Lock()
         self._connections: list[Any] = [None, None]
-        with self._writing():
+        with self._reading() if reading else self._writing():
             pass
 
     def _connect(self) -> Any:
@@ -47,18 +101,27 @@ class PostgresStore(SqlStore):
 
     def _connection(self, which: int) -> Any:
         """The connection that writes (0) or reads (1), made anew if it was lost."""
-        db = self._connections[which]
-        if db is None:
+        if self._connections[which] is None:
             db = self._connect()
-            if which == 0:
-                try:
+            try:
+                if self.reading:
+                    self._see(db)
+                elif which == 0:
+                    db.execute("SET synchronous_commit = on")
                     self._prepare(db)
                     self.writer = _writer(db)
-                except BaseException:
-                    db.close()
-                    raise
+            except BaseException:
+                db.close()
+                raise
             self._connections[which] = db
-        return db
+        return self._connections[which]
+
+    def _see(self, db: Any) -> None:
+        """That the tables are there, and of this version."""
+        db.read_only = True
+        made = db.execute("SELECT to_regclass('sojourn_schema')").fetchone()[0]
+        query = "SELECT max(version) FROM sojourn_schema"
+        self._migrate(_run(db), (made and db.execute(query).fetchone()[0]) or 0)
 
     def _prepare(self, db: Any) -> None:
         with db.transaction():
@@ -93,6 +156,26 @@ class PostgresStore(SqlStore):
     def _reading(self) -> Iterator[Run]:
         with self._using(1) as db:
             yield _run(db)
+
+    def append(self, changes: Sequence[Change]) -> list[bool]:
+        """Apply changes in one statement: a process with many threads is slow to come back."""
+        joined, found = chains(changes, UNSTAMPED)
+        joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
+        visits = [dict(zip(VISIT, chain.row, strict=True)) for chain in joined]
+        with self._using(0) as db:
+            writer = self.writer
+            events = [
+                {"n": n, **dict(zip(EVENT, event, strict=True)), "writer": writer}
+                for n, event in enumerate(e for chain in joined for e in chain.events)
+            ]
+            counts = [
+                dict(zip(COUNTER, (c.row.experiment, writer, *key, n), strict=True), visit=c.row.id)
+                for c in joined
+                for key, n in c.counts
+            ]
+            parts = [json.dumps(part) for part in (visits, events, counts)]
+            applied = set(db.execute(APPEND, parts, prepare=True).fetchall())
+        return answers(found, applied)
 
     def _now(self, run: Run) -> float:
         return float(run(f"SELECT {CLOCK}")[0][0])

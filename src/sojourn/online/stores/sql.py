@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..records import Arm, Change, Counts, Event, Key, Row
+from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
 from .base import answers, chains, merged
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
@@ -18,7 +18,8 @@ TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 VISIT = {
     "experiment": TEXT, "id": TEXT, "base": WHOLE, "version": WHOLE, "user": TEXT, "status": TEXT,
     "step": WHOLE, "arm": WHOLE, "pending": WHOLE, "before": REAL, "state": REAL, "reward": REAL,
-    "cause": TEXT, "request": TEXT, "propensity": REAL, "touched": REAL, "deadline": REAL,
+    "gained": REAL, "cause": TEXT, "request": TEXT, "propensity": REAL, "touched": REAL,
+    "deadline": REAL,
 }  # fmt: skip
 EVENT = {
     "experiment": TEXT, "visit": TEXT, "step": WHOLE, "kind": TEXT, "arm": WHOLE, "state": REAL,
@@ -61,6 +62,7 @@ MIGRATIONS: list[tuple[str, ...]] = [
         'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
         "WHERE status = 'open'",
         _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
+        """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
         _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
     ),
 ]
@@ -86,6 +88,7 @@ class SqlStore(ABC):
 
     writer: str
     shared: bool
+    reading: bool
     serial: str
 
     @abstractmethod
@@ -114,6 +117,11 @@ class SqlStore(ABC):
             raise ValueError(
                 f"the tables are of version {version}, and this version of sojourn knows those up "
                 f"to {len(MIGRATIONS)}: use a newer one"
+            )
+        if version < len(MIGRATIONS) and self.reading:
+            raise ValueError(
+                f"the tables are of version {version}, and this version of sojourn brings them to "
+                f"{len(MIGRATIONS)} when it serves them: until then they cannot be read"
             )
         for statements in MIGRATIONS[version:]:
             for statement in statements:
@@ -182,6 +190,21 @@ class SqlStore(ABC):
             rows = [Row(*row) for row in run(query, (experiment, now, limit))]
         return [(row, row.touched + idle <= now) for row in rows]
 
+    def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
+        """Visits that ended, by stretches of time."""
+        stretch = f"CAST(FLOOR((at - ?) / ?) AS {WHOLE})"
+        query = f"SELECT {stretch}, COUNT(*), SUM(step), SUM(step * step), SUM(reward), "
+        query += "SUM(reward * reward) FROM sojourn_event WHERE experiment = ? AND kind = 'leave' "
+        query += "AND at >= ? GROUP BY 1 ORDER BY 1"
+        with self._reading() as run:
+            rows = run(query, (since, width, experiment, since))
+        return [Bucket(since + width * i, n, *map(float, sums)) for i, n, *sums in rows]
+
+    def now(self) -> float:
+        """The time."""
+        with self._reading() as run:
+            return self._now(run)
+
     def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
         """One event, or None."""
         query = f"SELECT {names(EVENT)} FROM sojourn_event "
@@ -194,6 +217,28 @@ class SqlStore(ABC):
         """The counters of this writer, and the sum of those of all others."""
         with self._reading() as run:
             return self._counts(run, experiment)
+
+    def news(self, experiments: Sequence[str]) -> dict[str, News]:
+        """What there is to know of these experiments, in three queries for all of them."""
+        marks = ", ".join("?" * len(experiments)) or "NULL"
+        with self._reading() as run:
+            writer = self.writer
+            query = f"SELECT name, settings FROM sojourn_experiment WHERE name IN ({marks})"
+            found = {n: News(text, [], writer, {}) for n, text in run(query, list(experiments))}
+            query = "SELECT experiment, position, name, retired, pulls, successes FROM sojourn_arm "
+            query += f"WHERE experiment IN ({marks}) ORDER BY position"
+            for name, *arm in run(query, list(experiments)):
+                found[name].arms.append(Arm(*arm))
+            query = "SELECT experiment, what, i, j, k, SUM(n) FROM sojourn_counter "
+            query += f"WHERE experiment IN ({marks}) AND writer <> ? "
+            query += "GROUP BY experiment, what, i, j, k"
+            for name, what, i, j, k, n in run(query, [*experiments, writer]):
+                found[name].others[what, i, j, k] = n
+            query = "SELECT DISTINCT experiment FROM sojourn_visit WHERE status = 'open' "
+            query += f"AND experiment IN ({marks}) AND deadline <= ?"
+            for (name,) in run(query, [*experiments, self._now(run)]):
+                found[name] = found[name]._replace(overdue=True)
+        return found
 
     def _counts(self, run: Run, experiment: str) -> tuple[Counts, Counts]:
         query = "SELECT writer = ?, what, i, j, k, SUM(n) FROM sojourn_counter "

@@ -1,16 +1,21 @@
 """A store in one SQLite file, for one process."""
 
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import Unavailable
+from ..errors import InUse, Unavailable
 from ..records import Counts, Event
 from .clock import Steady
 from .sql import EVENT, TABLES, Run, SqlStore, added, names
+
+LARGEST = 32
+"""Rows of one statement; powers of two up to this, so that few different ones are prepared."""
 
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 
@@ -18,17 +23,26 @@ APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 class SqliteStore(SqlStore):
     """Write-ahead log, full synchronisation; one connection writes, another one reads.
 
-    A second process is refused: with several writers on one file, calls wait for seconds.
+    A second process is refused: with several writers on one file, calls wait for seconds. But any
+    number may read at the same time (`reading`).
     """
 
     writer = "sqlite"
     shared = False
-    serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    serial = "INTEGER PRIMARY KEY"
 
-    def __init__(self, path: str | Path, clock: Callable[[], float] | None = None) -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | Path,
+        clock: Callable[[], float] | None = None,
+        *,
+        reading: bool = False,
+    ) -> None:
+        self.path, self.reading = Path(path), reading
+        if reading and not self.path.is_file():
+            raise ValueError(f"there is no file {self.path}")
         self._locks = threading.Lock(), threading.Lock()
-        self._file = _alone(self.path)
+        self._file = None if reading else _alone(self.path)
         try:
             with self._clearly():
                 self._writer = self._connect()
@@ -38,7 +52,8 @@ class SqliteStore(SqlStore):
                 latest = self._reader.execute('SELECT MAX("touched") FROM sojourn_visit')
                 self._clock = clock or Steady(latest.fetchone()[0] or 0.0)
         except BaseException:
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
             raise
 
     def _connect(self) -> sqlite3.Connection:
@@ -52,6 +67,10 @@ class SqliteStore(SqlStore):
         if tables and application != APPLICATION:
             db.close()
             raise ValueError(f"{self.path} is a database of something else, not of live visits")
+        if self.reading:
+            db.execute("PRAGMA query_only = ON")
+            self._migrate(self._run(db), version)
+            return
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         with self._writing() as run:
@@ -83,13 +102,18 @@ class SqliteStore(SqlStore):
         return self._clock()
 
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        columns = TABLES[table]
-        marks = ", ".join("?" * len(columns))
-        sql = f"INSERT INTO {table} ({names(columns)}) VALUES ({marks}) {tail}"
-        if table != "sojourn_visit":
-            self._writer.executemany(sql, rows)
-            return []
-        return [self._writer.execute(sql, row).rowcount == 1 for row in rows]
+        """Visits one by one, to see which went in; all else many rows at a time."""
+        columns, done = TABLES[table], 0
+        into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
+        if table == "sojourn_visit":
+            sql = f"{into} VALUES ({marks}) {tail}"
+            return [self._writer.execute(sql, row).rowcount == 1 for row in rows]
+        while done < len(rows):
+            size = min(LARGEST, 1 << ((len(rows) - done).bit_length() - 1))
+            part = rows[done : done + size]
+            run(f"{into} VALUES {', '.join([f'({marks})'] * size)} {tail}", [*chain(*part)])
+            done += size
+        return []
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
         """Both from one snapshot."""
@@ -113,7 +137,8 @@ class SqliteStore(SqlStore):
         """Close the file; another process may have it."""
         for db in (self._reader, self._writer):
             db.close()
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
@@ -135,7 +160,7 @@ def _alone(path: Path) -> IO[str]:
         raise ValueError(f"{path} cannot be opened ({error.strerror})") from None
     if not _locked(file):
         file.close()
-        raise ValueError(
+        raise InUse(
             f"{path} is in use by another process: a SQLite file serves one process at a time, "
             "and PostgreSQL serves several"
         )
@@ -144,11 +169,15 @@ def _alone(path: Path) -> IO[str]:
 
 def _locked(file: IO[str]) -> bool:
     try:
-        import fcntl
-    except ImportError:  # Windows keeps others out by itself while the file is open for writing
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

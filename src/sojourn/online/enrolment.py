@@ -1,0 +1,65 @@
+"""Names, and how an experiment becomes known to a store."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import Conflict
+from .records import Arm
+from .settings import Settings
+from .stores import Store
+
+LONGEST_NAME = 200
+
+
+def check_name(what: str, value: Any) -> str:
+    """A name or an id: text that any store can keep.
+
+    >>> check_name("id", "")
+    Traceback (most recent call last):
+    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters
+    """
+    if isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME and value.isprintable():
+        return value
+    raise ValueError(
+        f"{what} = {value!r} is not allowed: it must be 1 to {LONGEST_NAME} printable characters"
+    )
+
+
+def check_arms(arms: Any) -> list[str]:
+    """The names of arms: a list, and none twice."""
+    if isinstance(arms, str) or not isinstance(arms, Sequence):
+        raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
+    names = [check_name("arms", arm) for arm in arms]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 1000 else []
+    if twice or len(set(names)) < len(names):
+        raise ValueError(f"arms has the name {(twice or ['?'])[0]!r} twice")
+    return names
+
+
+def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str]) -> bool:
+    """Make an experiment known to a store, or change it; whether it is new.
+
+    Arms that are not known are added, settings replaced. States and their bins are in the counters,
+    so that they cannot change: `Conflict`.
+    """
+    text, found = settings.to_json(), store.load(name)
+    known = {} if found is None else {arm.name: arm for arm in found[1]}
+    if found is not None:
+        _check_same(name, json.loads(found[0]), json.loads(text))
+    new = [Arm(0, arm) for arm in arms if arm not in known]
+    if not new and all(arm.retired for arm in known.values()):
+        raise ValueError("arms is not allowed: give at least one arm")
+    settings.policy.check_arms(len(new) + sum(not arm.retired for arm in known.values()))
+    if found is None or new or found[0] != text:
+        store.save(name, text, new)
+    return found is None
+
+
+def _check_same(name: str, known: dict[str, Any], given: dict[str, Any]) -> None:
+    for what in ("user", "bins"):
+        if known[what] != given[what]:
+            raise Conflict(
+                f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
+                f"{known[what]!r}, which cannot change; give another name"
+            )
