@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import many, policies, precision, rivals
+from . import deciding, many, policies, precision, rivals, serving
 from .machine import cores, describe
 from .plans import FULL, QUICK, Plan
 from .report import heading, tables
@@ -20,7 +20,12 @@ PARTS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "many": lambda plan: {"many": many.measure(plan)},
     "precision": lambda plan: {"precision": precision.measure(plan)},
     "peers": lambda plan: rivals.measure(plan),
+    "deciding": lambda plan: {"deciding": deciding.measure(plan)},
+    "serving": lambda plan: {"serving": serving.measure(plan)},
 }
+
+LIVE = {"serving": serving, "deciding": deciding}
+"""Parts that bring their own table."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -66,6 +71,7 @@ def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> di
     found = collect(plan or (QUICK if options.quick else FULL), parts)
     found["quick"] = options.quick
     made = tables(found)
+    made += [part.table(found[n]) for n, part in LIVE.items() if n in found]
     print("\n\n".join(["", heading(found), *(table.text() for table in made)]))
     if options.markdown:
         write_below(options.markdown, [heading(found), *(table.markdown() for table in made)])

@@ -56,6 +56,11 @@ class Plan:
     check_runs: int = 20_000
     precision_runs: int = 1024
     """For policies with leases; others, which are slow, make an eighth of them."""
+    serving_rounds: int = 5
+    serving_seconds: float = 4.0
+    deciding_arms: tuple[int, ...] = (10, 100, 1_000, 10_000)
+    decisions: float = 2e5
+    """Of one repetition, divided by the number of arms."""
 
 
 FULL = Plan()
@@ -68,6 +73,9 @@ QUICK = Plan(
     peer_seconds=0.2,
     check_runs=4_000,
     precision_runs=128,
+    serving_rounds=3,
+    serving_seconds=1.5,
+    decisions=5e4,
 )
 
 

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,7 @@ SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(settings: Sequence[str] = SETTINGS) -> Iterator[str]:
     """Start a server; its address is good until the end of the block."""
     account = _account()
     with tempfile.TemporaryDirectory(prefix="sojourn-pg", ignore_cleanup_errors=True) as made:
@@ -43,7 +43,7 @@ def server() -> Iterator[str]:
 
         run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
         port = _free_port()
-        options = f"-p {port} -k {sockets} -h 127.0.0.1 " + " ".join(f"-c {s}" for s in SETTINGS)
+        options = f"-p {port} -k {sockets} -h 127.0.0.1 " + " ".join(f"-c {s}" for s in settings)
         log = sockets / "log"
         run(programs / "pg_ctl", "-D", data, "-l", log, "-o", options, "-w", "start")
         try:

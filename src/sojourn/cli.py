@@ -15,6 +15,7 @@ import typer
 from . import theory
 from .advice import recommend
 from .arguments import find_checkpoints, find_policy, find_precision, find_problem
+from .commands import drive, keys, serve, store
 from .console import (
     complain,
     friendly_warnings,
@@ -35,6 +36,13 @@ from .version import __version__
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("reproduce", epilog=EPILOG)(reproduce_command)
 app.add_typer(study.app, name="study")
+app.command("serve", epilog=serve.EPILOG)(serve.serve_command)
+app.command("drive", epilog=drive.EPILOG)(drive.drive_command)
+app.add_typer(keys.app, name="keys")
+app.command("verify", epilog=store.VERIFY_EPILOG)(store.verify_command)
+app.command("export", epilog=store.EXPORT_EPILOG)(store.export_command)
+app.command("backup", epilog=store.BACKUP_EPILOG)(store.backup_command)
+app.command("warm-start", epilog=store.WARM_EPILOG)(store.warm_start_command)
 app.command("fit", epilog=logs_command.EPILOG)(logs_command.fit_command)
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")

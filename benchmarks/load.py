@@ -1,0 +1,153 @@
+"""The load of the serving benchmark: 64 visits at a time, each of ten steps, one call at a time.
+
+A visit is opened with its first decision; nine calls bring a reward and ask for the next arm; the
+last one brings the last reward and ends the visit. Nobody waits between calls. Run as a program it
+is the same load over HTTP, by sockets that are kept open, and with hardly any work of its own:
+
+    python -m benchmarks.load PORT SECONDS
+"""
+
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+VISITS, STEPS, ARMS = 64, 10, 10
+EXPERIMENT = "bench"
+
+
+class Server(Protocol):
+    """What is measured, called from threads: a reward of None is the first step of a visit."""
+
+    def decide(self, visit: str, reward: float | None) -> None:
+        """The reward of the last step, and the next arm."""
+
+    def end(self, visit: str, reward: float) -> None:
+        """The last reward."""
+
+
+Decide = Callable[[str, float | None], Awaitable[Any]]
+End = Callable[[str, float], Awaitable[Any]]
+
+
+def reward_of(visit: int, step: int) -> float:
+    """Half of the time a reward, in no order."""
+    return float((visit * 7919 + step * 104729) % 97 < 49)
+
+
+class Tally:
+    """How long each call took, and how long all of them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.began = time.perf_counter()
+        self.until = self.began + seconds
+        self.waits: list[float] = []
+
+    def row(self) -> dict[str, Any]:
+        """Steps a second, and quantiles of the time a step took, in milliseconds."""
+        elapsed = time.perf_counter() - self.began
+        p50, p99 = np.quantile(self.waits, [0.5, 0.99]) * 1e3
+        return {"steps": len(self.waits) / elapsed, "p50": float(p50), "p99": float(p99)}
+
+
+async def play(decide: Decide, end: End, name: str, tally: Tally) -> None:
+    """One visit after another."""
+    number = 0
+    while time.perf_counter() < tally.until:
+        number += 1
+        visit, reward = f"{name}.{number}", None
+        for step in range(STEPS):
+            began = time.perf_counter()
+            await decide(visit, reward)
+            tally.waits.append(time.perf_counter() - began)
+            reward = reward_of(number, step)
+        await end(visit, reward or 0.0)
+
+
+def in_threads(server: Server, seconds: float) -> dict[str, Any]:
+    """A thread for each of the visits."""
+    tally = Tally(seconds)
+
+    def run(name: str) -> None:
+        number = 0
+        while time.perf_counter() < tally.until:
+            number += 1
+            visit, reward = f"{name}.{number}", None
+            for step in range(STEPS):
+                began = time.perf_counter()
+                server.decide(visit, reward)
+                tally.waits.append(time.perf_counter() - began)
+                reward = reward_of(number, step)
+            server.end(visit, reward or 0.0)
+
+    threads = [threading.Thread(target=run, args=(f"{n}",)) for n in range(VISITS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return tally.row()
+
+
+def in_loop(decide: Decide, end: End, seconds: float) -> dict[str, Any]:
+    """A task for each of the visits in one event loop."""
+
+    async def run() -> dict[str, Any]:
+        tally = Tally(seconds)
+        await asyncio.gather(*(play(decide, end, f"{n}", tally) for n in range(VISITS)))
+        return tally.row()
+
+    return asyncio.run(run())
+
+
+class Connection:
+    """One socket, one request at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def call(self, method: str, path: str, body: dict[str, Any]) -> None:
+        """Send, and read the answer; anything but success is an error."""
+        text = json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        self.writer.write(f"{head}content-length: {len(text)}\r\n\r\n".encode() + text)
+        answer = await self.reader.readuntil(b"\r\n\r\n")
+        lower = answer.lower()
+        _, _, rest = lower.partition(b"content-length:")
+        content = await self.reader.readexactly(int(rest.split(b"\r\n", 1)[0]))
+        if not answer.startswith(b"HTTP/1.1 2"):
+            raise RuntimeError(f"{method} {path}: {answer.decode()}{content.decode()}")
+
+
+async def over_http(port: int, seconds: float) -> dict[str, Any]:
+    """A socket for each of the visits."""
+    links = [Connection(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(VISITS)]
+    tally = Tally(seconds)
+    root = f"/v1/experiments/{EXPERIMENT}/visits"
+
+    async def run(n: int) -> None:
+        call = links[n].call
+
+        async def decide(visit: str, reward: float | None) -> None:
+            if reward is None:
+                await call("POST", f"{root}/{visit}/decisions", {"open": {}})
+            else:
+                await call("POST", f"{root}/{visit}/step", {"reward": reward})
+
+        async def end(visit: str, reward: float) -> None:
+            await call("PUT", f"{root}/{visit}/end", {"reward": reward})
+
+        await play(decide, end, f"{time.time_ns()}.{n}", tally)
+
+    await asyncio.gather(*(run(n) for n in range(VISITS)))
+    for link in links:
+        link.writer.close()
+    return tally.row()
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(over_http(int(sys.argv[1]), float(sys.argv[2])))))

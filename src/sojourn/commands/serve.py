@@ -1,0 +1,89 @@
+"""The command `sojourn serve`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EPILOG = "Example: sojourn serve --demo"
+NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
+
+
+def serve_command(
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="sqlite:///file, postgresql://... or memory://; default: what the variable "
+            "SOJOURN_STORE says (so that no password is in the command line), "
+            "else sqlite:///sojourn.db in this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen at; 0: any that is free.")] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes; several need PostgreSQL.")] = 1,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="API keys, from `sojourn keys new`; needed unless --host is this machine only.",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Calls a second that a key (or an address, without keys) may make; "
+            "default: any number.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="A site whose pages may call, like https://www.example.com. Repeat for more.",
+            show_default=False,
+        ),
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="With a demonstration experiment and simulated users.")
+    ] = False,
+    log_format: Annotated[str, typer.Option(metavar="json|text", help="Log lines.")] = "text",
+    log_level: Annotated[
+        str, typer.Option(metavar="debug|info|warning|error", help="What is logged.")
+    ] = "info",
+    interpreted: Annotated[
+        bool, typer.Option("--interpreted", help="Do not compile policies.", hidden=True)
+    ] = False,
+) -> None:
+    """Serve decisions over HTTP, with a dashboard; nothing has to be configured."""
+    check_extra()
+    from ..service.options import Options, default_store
+    from ..service.server import run
+
+    run(
+        Options(
+            store=store or default_store(),
+            host=host,
+            port=port,
+            workers=workers,
+            keys=keys,
+            rate=rate,
+            origins=tuple(allow_origin or ()),
+            demo=demo,
+            log_format=log_format,
+            log_level=log_level,
+            compiled=not interpreted,
+        ),
+        say=lambda text: print(text, flush=True),
+    )
+
+
+def check_extra() -> None:
+    """Say how to install what serving takes, if it is not there."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"serving needs {', '.join(missing)}: pip install 'sojourn[serve]'")

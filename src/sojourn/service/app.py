@@ -1,0 +1,203 @@
+"""The ASGI application: `create(Options())`."""
+
+import asyncio
+import gc
+import logging
+import signal
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from ..online import Journal, LiveError
+from ..version import __version__
+from . import experiments, hot, models
+from .dashboard import routes
+from .errors import WORDS, Refusal, broken, refusal_of, sentence
+from .gate import Gate
+from .keys import Keyring
+from .live import Live
+from .metrics import Metrics
+from .options import Options
+
+__all__ = ["Options", "create"]
+
+log = logging.getLogger("sojourn.service")
+
+RARELY = 20_000, 50, 100
+"""Objects made between two looks of the garbage collector, and how many of those make a wider one.
+"""
+
+
+class Service(FastAPI):
+    """FastAPI behind a gate."""
+
+    gate: Gate
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Everything passes the gate."""
+        await self.gate(scope, receive, send)
+
+
+def create(options: Options) -> Service:
+    """The service: API, dashboard, health, metrics. The store is opened when it starts."""
+    metrics = Metrics()
+    keyring = None if options.keys is None else Keyring(options.keys)
+    app = Service(
+        title="Sojourn",
+        version=__version__,
+        description="Live decisions for users who may leave.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lambda app: _life(app, options, metrics),
+    )
+    app.state.metrics, app.state.options, app.state.keyring = metrics, options, keyring
+    app.gate = Gate(super(Service, app).__call__, app.routes, options, keyring, metrics)
+    hot.add_routes(app, _failures)
+    experiments.add_routes(app, _failures)
+    _add_health(app)
+    app.router.routes.extend(routes())
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _failed)
+    for kind in (LiveError, ValueError, Refusal):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(Exception, _broken)
+    return app
+
+
+@asynccontextmanager
+async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterator[None]:
+    """From opening the store until what is queued is written."""
+
+    def tell(experiment: str, outcome: str) -> None:
+        metrics.reward_answers.labels(experiment, outcome).inc()
+
+    journal = await asyncio.to_thread(Journal, options.store)
+    live = app.state.live = app.gate.live = Live(journal, compiled=options.compiled, tell=tell)
+    metrics.watch(live)
+    _hear_signals(live)
+    tasks: list[asyncio.Task[None]] = []
+    try:
+        if options.demo:
+            from .demo import start
+
+            tasks.append(await start(live))
+        await live.open_all()
+        _spare_collector()
+        log.info("serving", extra={"experiments": len(live.bandits)})
+        yield
+    finally:
+        live.stopping.set()
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await asyncio.to_thread(live.close)
+        log.info("stopped")
+
+
+def _spare_collector() -> None:
+    """Look for cycles seldom, and not in what is there now, which stays: each look stops all calls.
+
+    With the defaults that took a quarter of the time of a busy server, .1 s at a time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*RARELY)
+
+
+def _hear_signals(live: Live) -> None:
+    """Let streams know at once that the server is to stop, before it waits for them."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+        if not callable(before) or before is signal.default_int_handler:
+            continue
+
+        def heard(number: int, frame: Any, before: Any = before) -> None:
+            loop.call_soon_threadsafe(live.stopping.set)
+            before(number, frame)
+
+        signal.signal(number, heard)
+
+
+def _add_health(app: FastAPI) -> None:
+    async def healthz() -> dict[str, str]:
+        """The process lives."""
+        return {"status": "ok"}
+
+    async def readyz(request: Request) -> dict[str, str]:
+        """The store can be read."""
+        await asyncio.to_thread(request.app.state.live.journal.check)
+        return {"status": "ready"}
+
+    async def metrics(request: Request) -> Response:
+        """Metrics for Prometheus."""
+        state = request.app.state
+        page = await asyncio.to_thread(state.metrics.page, state.live)
+        return Response(page, media_type="text/plain; version=0.0.4")
+
+    app.add_api_route("/healthz", healthz, response_model=models.Status, tags=["health"])
+    app.add_api_route(
+        "/readyz", readyz, response_model=models.Status, responses=_failures(), tags=["health"]
+    )
+    app.add_api_route("/metrics", metrics, include_in_schema=False)
+
+
+def _failures(*statuses: int) -> dict[int | str, Any]:
+    """What the schema says of refusals: these, and those that any call may meet."""
+    every = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503})
+    return {s: {"model": models.Error, "description": WORDS[s]} for s in every}
+
+
+def _answer(refusal: Refusal) -> JSONResponse:
+    return JSONResponse(refusal.body, refusal.status, refusal.headers)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    refusal = refusal_of(error)
+    assert refusal is not None
+    if refusal.status == 503:
+        log.warning("%s", error)
+    return _answer(refusal)
+
+
+async def _broken(request: Request, error: Exception) -> JSONResponse:
+    """The gate, which the error reaches as well, logs it."""
+    return _answer(broken(request.scope["sojourn.request"]))
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return _answer(Refusal(422, sentence(error.errors())))
+
+
+async def _failed(request: Request, error: Exception) -> JSONResponse:
+    """Unknown paths, wrong methods, and what FastAPI refuses by itself."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return _answer(Refusal(404, f"there is nothing at {request.url.path[:200]}"))
+    if error.status_code == 405:
+        allowed = ", ".join(_methods(request))
+        detail = f"{request.method} is not allowed here, but {allowed}"
+        return _answer(Refusal(405, detail, allow=allowed))
+    status = 422 if error.status_code == 400 else error.status_code
+    return _answer(Refusal(status, str(error.detail)))
+
+
+def _methods(request: Request) -> list[str]:
+    """All methods that the path has."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)

@@ -1,0 +1,117 @@
+"""The addresses of the dashboard."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from ...online import Bandit, LiveError, NotFound
+from ..hot import SLASH
+from ..live import Live
+from .login import login_route, may_see, signed_in
+from .render import render
+from .snapshots import PANELS, Snapshots
+from .static import Static
+from .stream import Streams
+from .view import SPANS, View
+
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Nothing from elsewhere, nothing inline, nothing kept."""
+
+
+def routes() -> list[BaseRoute]:
+    """The routes of the dashboard; their handlers use `request.app.state.live`.
+
+    >>> [route.path for route in routes()]
+    ['/', '/experiments/{name}', '/events/{name}', '/login', '/static']
+    """
+    pages = Pages()
+    return [
+        Route("/", pages.experiments),
+        Route("/experiments/{name}", pages.experiment),
+        Route("/events/{name}", pages.events),
+        login_route(page),
+        Mount("/static", Static()),
+    ]
+
+
+def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:
+    """A page, with headers that keep it to itself."""
+    text = render(template, signed_in=signed_in(request), **context)
+    return HTMLResponse(text, status, SAFE)
+
+
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """The handlers, and the snapshots that they share."""
+
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    streams: Streams = field(default_factory=Streams)
+
+    async def experiments(self, request: Request) -> Response:
+        """All experiments, or what to do first."""
+        live: Live = request.app.state.live
+        listed, broken = [], []
+        for name in sorted(n for n in await _names(live) if may_see(request, n)):
+            try:
+                bandit = await live.bandit(name)
+                listed.append((name, (await self.snapshots.get(bandit, None)).insight))
+            except (LiveError, ValueError) as error:
+                broken.append((name, str(error)))
+        base = str(request.base_url).rstrip("/")
+        return page(
+            request, "experiments.html", listed=listed, broken=broken, base=base,
+            key_needed=signed_in(request),
+        )  # fmt: skip
+
+    async def experiment(self, request: Request) -> Response:
+        """One experiment."""
+
+        async def show(bandit: Bandit) -> Response:
+            view = View.of(request.query_params)
+            snapshot = await self.snapshots.get(bandit, view.span)
+            return page(
+                request, "experiment.html", at=snapshot, seen=snapshot.insight, view=view,
+                settings=bandit.settings, panels=snapshot.panels(view), tags=PANELS, spans=SPANS,
+                listed=snapshot.insight.table.page(view.search, view.page),
+            )  # fmt: skip
+
+        return await self._with_bandit(request, show)
+
+    async def events(self, request: Request) -> Response:
+        """What changes in one experiment."""
+
+        async def show(bandit: Bandit) -> Response:
+            live, view = request.app.state.live, View.of(request.query_params)
+            return self.streams.response(live, self.snapshots, bandit.name, view)
+
+        return await self._with_bandit(request, show)
+
+    async def _with_bandit(
+        self, request: Request, show: Callable[[Bandit], Awaitable[Response]]
+    ) -> Response:
+        """What `show` makes of the experiment of the address, or a page that says what is wrong."""
+        name = request.path_params["name"].replace(SLASH, "/")
+        try:
+            return await show(await request.app.state.live.bandit(name))
+        except NotFound:
+            return page(request, "error.html", 404, what=f"There is no experiment “{name}”.")
+        except LiveError:
+            return page(request, "error.html", 503, what="The store cannot be read just now.")
+        except ValueError as error:
+            return page(request, "error.html", 422, what=f"It cannot be served: {error}.")
+
+
+async def _names(live: Live) -> list[str]:
+    return await asyncio.to_thread(live.journal.store.experiments)

@@ -1,0 +1,74 @@
+"""A demonstration: one experiment and simulated users, so that there is something to look at."""
+
+import asyncio
+import logging
+import random
+
+from ..online import LiveError, Settings
+from ..policies import LearnedIMED
+from ..problem import Problem
+from ..users import TwoState
+from .drive.crowd import Crowd
+from .live import Live
+
+NAME = "demo: shorts"
+SHORTS = {
+    "street food": 0.72,
+    "cat videos": 0.64,
+    "football": 0.58,
+    "travel": 0.52,
+    "cooking": 0.45,
+    "news": 0.38,
+}
+"""What there is to see, and the chance that somebody likes it."""
+
+VIEWER = TwoState(q00=0.45, q01=0.08, q10=0.12, q11=0.03)
+"""Two disappointments in a row, and nearly half of the viewers are gone."""
+
+USERS, PACE = 12, 30.0
+"""Viewers at a time, and the steps that all of them together make in a second."""
+
+SHY = 2.0
+"""Seconds to wait after a failure."""
+
+log = logging.getLogger("sojourn.service")
+
+
+def problem() -> Problem:
+    """The demonstration as a problem.
+
+    >>> shorts = problem()
+    >>> shorts.best_arm, round(shorts.mistake_cost(0) / shorts.mistake_cost(1), 2)
+    (0, 1.78)
+    """
+    return Problem(list(SHORTS.values()), VIEWER)
+
+
+async def start(live: Live, pace: float = PACE) -> asyncio.Task[None]:
+    """Begin; cancel the task to end it.
+
+    At this pace the policy need not be compiled, which takes a while at first.
+    """
+    settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
+    await live.make(NAME, list(SHORTS), settings, compiled=False)
+    return asyncio.get_running_loop().create_task(play(live, pace), name="sojourn-demo")
+
+
+async def play(live: Live, pace: float) -> None:
+    """Users who come and go, for ever, to an experiment of their own."""
+    crowd = Crowd(problem(), list(SHORTS), seed=random.getrandbits(62))
+    await asyncio.gather(*(_user(live, crowd, USERS / pace) for _ in range(USERS)))
+
+
+async def _user(live: Live, crowd: Crowd, seconds: float) -> None:
+    """One visit after the other, with pauses of this mean."""
+
+    async def watch() -> None:
+        await asyncio.sleep(random.uniform(0.5, 1.5) * seconds)
+
+    while True:
+        try:
+            await crowd.visit(await live.bandit(NAME), watch)
+        except (LiveError, ValueError) as error:
+            log.warning("demonstration: %s", error)
+            await asyncio.sleep(SHY)

@@ -1,0 +1,92 @@
+"""What driving a service has measured."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...problem import Problem
+
+QUANTILES = (50, 95, 99)
+
+
+@dataclass
+class Report:
+    """Sums over visits, steps and calls; those of several processes are added with `+`.
+
+    `visits` were seen to their end; `steps`, `regret` and `pulls` are of all decisions. `answers`
+    counts calls by status, "no answer" among them: what is not 200 or 201 was tried again or has
+    failed. `failed` counts visits that were given up, by error.
+
+    >>> one, two = Report(visits=2, reward=6.0), Report(visits=1, reward=3.0)
+    >>> (one + two).reward
+    9.0
+    """
+
+    visits: int = 0
+    steps: int = 0
+    reward: float = 0.0
+    reward2: float = 0.0
+    regret: float = 0.0
+    seconds: float = 0.0
+    pulls: NDArray[np.float64] = field(default_factory=lambda: np.zeros((1, 1)))
+    latencies: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    answers: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(
+            visits=self.visits + other.visits,
+            steps=self.steps + other.steps,
+            reward=self.reward + other.reward,
+            reward2=self.reward2 + other.reward2,
+            regret=self.regret + other.regret,
+            seconds=max(self.seconds, other.seconds),
+            pulls=self.pulls + other.pulls,
+            latencies=np.concatenate((self.latencies, other.latencies)),
+            answers=self.answers + other.answers,
+            failed=self.failed + other.failed,
+            interrupted=self.interrupted or other.interrupted,
+        )
+
+    def to_dict(self, problem: Problem) -> dict[str, Any]:
+        """As plain data, with the optimum of the problem beside it.
+
+        `regret` is the sum of gaps. `raw_regret` is what visits brought less than the optimum
+        would have, with the half-width of its 95 % interval: the same in expectation, with far
+        more noise. It is None if visits were cut short, because those that ended are the shorter.
+        """
+        n = max(self.visits, 1)
+        mean = self.reward / n
+        deviation = sqrt(max(self.reward2 / n - mean * mean, 0.0))
+        optimum = problem.value()
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "visits": self.visits,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "steps_per_second": self.steps / seconds,
+            "calls_per_second": len(self.latencies) / seconds,
+            "latency_ms": {f"p{q}": self._quantile(q) * 1e3 for q in QUANTILES},
+            "answers": dict(self.answers),
+            "failed_visits": dict(self.failed),
+            "reward_per_visit": mean,
+            "optimum_per_visit": optimum,
+            "regret": self.regret,
+            "raw_regret": None if self.cut else self.visits * optimum - self.reward,
+            "raw_regret_half_width": None if self.cut else 1.96 * deviation * sqrt(self.visits),
+            "pulls_by_level_and_arm": self.pulls.tolist(),
+            "interrupted": self.interrupted,
+        }
+
+    @property
+    def cut(self) -> bool:
+        """Whether visits did not come to their end."""
+        return self.interrupted or bool(self.failed)
+
+    def _quantile(self, percent: float) -> float:
+        return float(np.percentile(self.latencies, percent)) if len(self.latencies) else 0.0

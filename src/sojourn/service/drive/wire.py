@@ -1,0 +1,143 @@
+"""Plain HTTP/1.1 over asyncio: a `Carrier` that costs little, for load tests.
+
+One call at a time on a connection, as many connections as calls at a time, kept alive. It knows
+answers with a Content-Length only, which are all that the service gives to a client's calls.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..client.calls import TIMEOUT, Answer, Call, Lost
+from ..client.carriers import headers, seconds
+
+END = b"\r\n\r\n"
+
+
+class Wire:
+    """Connections to one service.
+
+    With `spread`, calls take turns on so many connections, which may lead to different workers.
+    """
+
+    def __init__(
+        self, url: str, key: str | None = None, timeout: float = TIMEOUT, spread: int = 0
+    ) -> None:
+        address = urlsplit(url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise ValueError(
+                f"url = {url!r} is not allowed: it must begin with http:// or https://"
+            )
+        self._secure = ssl.create_default_context() if address.scheme == "https" else None
+        self._place = address.hostname, address.port or (443 if self._secure else 80)
+        self._base, self._timeout = address.path.rstrip("/"), timeout
+        fixed = {"host": address.netloc.rpartition("@")[2], **headers(key)}
+        self._head = "".join(f"{name}: {value}\r\n" for name, value in fixed.items())
+        self._idle: deque[_Connection] = deque()
+        self._spread, self._opened = spread, 0
+
+    async def send(self, call: Call) -> Answer:
+        """The answer to a call."""
+        connection = await self._connection()
+        head = f"{call.method} {self._base}{call.path} HTTP/1.1\r\n{self._head}"
+        length = f"content-length: {len(call.body)}\r\n\r\n"
+        request = f"{head}{length}".encode() + call.body
+        answer = await connection.ask(request, call.within(self._timeout))
+        self._idle.append(connection)
+        return answer
+
+    async def _connection(self) -> "_Connection":
+        while self._idle and self._opened >= self._spread:
+            connection = self._idle.popleft() if self._spread else self._idle.pop()
+            if connection.alive:
+                return connection
+        loop = asyncio.get_running_loop()
+        self._opened += 1
+        try:
+            made = loop.create_connection(_Connection, *self._place, ssl=self._secure)
+            return (await asyncio.wait_for(made, self._timeout))[1]
+        except (OSError, TimeoutError) as error:
+            raise Lost(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        for connection in self._idle:
+            connection.drop()
+        self._idle.clear()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, with at most one call on its way."""
+
+    def __init__(self) -> None:
+        self.alive = True
+        self._received = b""
+        self._answer: asyncio.Future[Answer] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ready."""
+        self._transport: Any = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Closed by the other side, or by us."""
+        self._fail(f"the connection was closed ({error})" if error else "the connection was closed")
+
+    async def ask(self, request: bytes, timeout: float) -> Answer:
+        """Write a request, wait for its answer."""
+        loop = asyncio.get_running_loop()
+        self._answer = loop.create_future()
+        late = loop.call_later(timeout, self._fail, f"nothing for {timeout:g} s")
+        self._transport.write(request)
+        try:
+            return await self._answer
+        except BaseException:
+            self.drop()  # an answer that comes later must not be taken for that of another call
+            raise
+        finally:
+            late.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """A part of an answer, mostly all of it."""
+        received = self._received = self._received + data if self._received else data
+        end = received.find(END)
+        if end < 0:
+            return
+        head = received[:end].lower()
+        length = _field(head, b"content-length")
+        if length is None:
+            self._fail("an answer of unknown length")
+        elif len(received) >= end + 4 + int(length):
+            body = received[end + 4 : end + 4 + int(length)]
+            self._received = b""
+            wait = _field(head, b"retry-after")
+            if _field(head, b"connection") == b"close":
+                self.drop()
+            if self._answer is not None and not self._answer.done():
+                said = seconds(wait.decode("latin-1")) if wait else None
+                self._answer.set_result(Answer(int(head[9:12]), body, said))
+
+    def _fail(self, reason: str) -> None:
+        self.alive = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(Lost(reason))
+
+    def drop(self) -> None:
+        """Close."""
+        self.alive = False
+        self._transport.close()
+
+
+def _field(head: bytes, name: bytes) -> bytes | None:
+    r"""A header's value, from a head in lower case.
+
+    >>> _field(b"http/1.1 200 ok\r\ncontent-length: 12", b"content-length")
+    b'12'
+    """
+    start = head.find(b"\r\n" + name + b":")
+    if start < 0:
+        return None
+    start += len(name) + 3
+    end = head.find(b"\r\n", start)
+    return head[start : end if end >= 0 else len(head)].strip()

@@ -1,0 +1,100 @@
+"""What a call is refused with: a status, a word, one sentence."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..online import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+
+WORDS = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "not_allowed",
+    409: "conflict",
+    410: "ended",
+    413: "too_large",
+    415: "not_json",
+    422: "invalid",
+    429: "rate_limited",
+    500: "failed",
+    503: "unavailable",
+}
+"""The word of every status that a refusal can have; a full queue has 503 `busy`."""
+
+STATUSES: dict[type[LiveError], int] = {NotFound: 404, Conflict: 409, Ended: 410}
+RETRY_AFTER = 1
+"""Seconds after which a call may be repeated when the store was busy or away."""
+
+LONGEST_VALUE = 60
+
+
+class Refusal(Exception):
+    """A call that is not done.
+
+    >>> Refusal(404, "there is no visit 'v1'").body
+    {'error': 'not_found', 'detail': "there is no visit 'v1'"}
+    """
+
+    def __init__(
+        self, status: int, detail: str, *, word: str | None = None, **headers: str | int
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+        self.word = word or WORDS.get(status, "invalid")
+        self.headers = {k.replace("_", "-"): str(v) for k, v in headers.items()}
+
+    @property
+    def body(self) -> dict[str, str]:
+        """As JSON."""
+        return {"error": self.word, "detail": self.detail}
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """How an error of the library is told to the caller; None: it is not the caller's business.
+
+    What exactly failed in a store is in the log, not in the answer.
+    """
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, Busy):
+        return Refusal(503, str(error), word="busy", retry_after=RETRY_AFTER)
+    if isinstance(error, Unavailable):
+        detail = "the store cannot be used now: repeat the call with its request_id"
+        return Refusal(503, detail, retry_after=RETRY_AFTER)
+    if isinstance(error, LiveError):
+        return Refusal(STATUSES[type(error)], str(error))
+    if isinstance(error, ValidationError):
+        return Refusal(422, sentence(error.errors(include_url=False)))
+    if isinstance(error, ValueError):
+        return Refusal(422, " ".join(str(error).split()))
+    return None
+
+
+def not_json() -> Refusal:
+    """What is said to a body of another kind."""
+    return Refusal(415, "the body must be JSON, with content-type: application/json")
+
+
+def broken(request: str) -> Refusal:
+    """What is said when the mistake is here."""
+    return Refusal(500, f"something went wrong here: the log says what, with request {request}")
+
+
+def sentence(errors: Iterable[Any]) -> str:
+    """The first thing that is wrong with a body, in one sentence."""
+    first = next(iter(errors))
+    kind, message = first["type"], str(first["msg"])
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path"))
+    if kind == "json_invalid":
+        return f"the body is not JSON: {first.get('ctx', {}).get('error', message)}"
+    if kind == "missing":
+        return f"{where or 'the body'} is missing"
+    if kind == "extra_forbidden":
+        return f"{where} is not known here"
+    value = repr(first.get("input"))
+    if len(value) > LONGEST_VALUE:
+        value = f"{value[:LONGEST_VALUE]}..."
+    message = message.removeprefix("Value error, ")
+    return f"{where or 'the body'} = {value} is not allowed: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,193 @@
+"""Making, changing and looking at experiments over HTTP."""
+
+import asyncio
+import json
+from collections import defaultdict
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Path, Request, Response
+from pydantic import AfterValidator, BeforeValidator
+
+from ..online import Bandit, Conflict, Settings
+from . import models, visits
+from .hot import EXPERIMENT, SLASH
+from .insight import insight
+from .live import Live
+
+WINDOW, WIDTH = 3600.0, 60.0
+"""Seconds that insight looks back, and of one stretch of them."""
+
+Named = Annotated[
+    str,
+    Path(min_length=1, max_length=models.LONGEST_NAME),
+    BeforeValidator(lambda text: text.replace(SLASH, "/")),
+    AfterValidator(models.printable),
+]
+
+
+def _live(request: Request) -> Live:
+    live: Live = request.app.state.live
+    return live
+
+
+async def _bandit(request: Request, experiment: Named) -> Bandit:
+    return await _live(request).bandit(experiment)
+
+
+Served = Annotated[Bandit, Depends(_bandit)]
+
+
+async def list_experiments(request: Request) -> dict[str, Any]:
+    """The experiments that the key may see."""
+    names = await asyncio.to_thread(_live(request).journal.store.experiments)
+    key = request.scope.get("sojourn.key")
+    return {"experiments": sorted(n for n in names if key is None or key.allows(n))}
+
+
+async def make_experiment(
+    request: Request, experiment: Named, body: models.ExperimentIn, response: Response
+) -> dict[str, Any]:
+    """Make an experiment, or change it: arms are added, settings replaced."""
+    bandit, new = await _live(request).make(experiment, body.arms, settings_of(body))
+    response.status_code = 201 if new else 200
+    return await asyncio.to_thread(described, bandit)
+
+
+async def show_experiment(bandit: Served) -> dict[str, Any]:
+    """Settings and arms."""
+    return await asyncio.to_thread(described, bandit)
+
+
+async def show_insight(bandit: Served) -> dict[str, Any]:
+    """The numbers of the dashboard."""
+    return await asyncio.to_thread(_insight, bandit)
+
+
+def _insight(bandit: Bandit) -> dict[str, Any]:
+    now = bandit.now()
+    over_time = bandit.timeline(now - WINDOW, WIDTH)
+    found = insight(
+        bandit.settings, bandit.all_arms, bandit.counts(), over_time, now=now, width=WIDTH
+    )
+    return found.to_dict()
+
+
+async def put_arm(
+    request: Request, bandit: Served, arm: Named, body: models.Prior, response: Response
+) -> dict[str, Any]:
+    """Take an arm into use, for the first time or again, with counts from elsewhere if given."""
+    new = arm not in {known.name for known in bandit.all_arms}
+
+    def work() -> dict[str, Any]:
+        _check(arm, body)
+        bandit.add_arm(arm)
+        if body.model_fields_set:
+            bandit.warm_start({arm: (body.pulls, body.successes)})
+        return _arm(bandit, arm)
+
+    shown = await _live(request).changing(work)
+    response.status_code = 201 if new else 200
+    return shown
+
+
+async def retire_arm(request: Request, bandit: Served, arm: Named) -> dict[str, Any]:
+    """Choose an arm no longer."""
+
+    def work() -> dict[str, Any]:
+        if bandit.arms == (arm,):
+            raise Conflict(f"arm {arm!r} is the last one of {bandit.name!r}: it stays in use")
+        bandit.retire_arm(arm)
+        return _arm(bandit, arm)
+
+    return await _live(request).changing(work)
+
+
+async def put_prior(request: Request, bandit: Served, body: models.PriorIn) -> dict[str, Any]:
+    """Counts from elsewhere for a warm start; given again, they replace those given before."""
+
+    def work() -> dict[str, Any]:
+        for name, prior in body.arms.items():
+            _check(name, prior)
+        bandit.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
+        return described(bandit)
+
+    return await _live(request).changing(work)
+
+
+async def show_visit(bandit: Served, visit: Named) -> dict[str, Any]:
+    """A visit as the store has it."""
+    return await visits.show(bandit, visit)
+
+
+def add_routes(app: FastAPI, failures: Any) -> None:
+    """All of the above."""
+
+    def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
+        more: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
+        app.add_api_route(
+            path,
+            endpoint,
+            methods=[method],
+            response_model=answer,
+            responses={**more, **failures(*(s for s in statuses if s >= 400))},
+            operation_id=endpoint.__name__,
+            tags=["experiments"],
+        )
+
+    arm = f"{EXPERIMENT}/arms/{{arm}}"
+    add("GET", "/v1/experiments", list_experiments, models.Experiments)
+    add("PUT", EXPERIMENT, make_experiment, models.Experiment, 201, 409)
+    add("GET", EXPERIMENT, show_experiment, models.Experiment, 404)
+    add("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], 404)
+    add("PUT", arm, put_arm, models.Arm, 201, 404)
+    add("DELETE", arm, retire_arm, models.Arm, 404, 409)
+    add("PUT", f"{EXPERIMENT}/prior", put_prior, models.Experiment, 404)
+    add("GET", f"{EXPERIMENT}/visits/{{visit}}", show_visit, models.Visit, 404)
+
+
+def settings_of(body: models.ExperimentIn) -> Settings:
+    """The settings that a body describes; ValueError says what is wrong with it."""
+    plain = body.model_dump(exclude={"arms"})
+    user = plain["user"]
+    start = user["start"]
+    user["start"] = start if isinstance(start, dict) else {str(start): 1.0}
+    if (user["theta"] is None) != (user["model"] == "last-reward"):
+        raise ValueError("user.theta is for the model moving-average, which needs it")
+    try:
+        return Settings.from_json(json.dumps(plain))
+    except (TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise ValueError(f"policy.parameters is not allowed: {error}") from None
+
+
+def described(bandit: Bandit) -> dict[str, Any]:
+    """An experiment as plain data."""
+    settings = json.loads(bandit.settings.to_json())
+    del settings["bins"]
+    return {"name": bandit.name, "arms": list(_arms(bandit).values()), **settings}
+
+
+def _arms(bandit: Bandit) -> dict[str, dict[str, Any]]:
+    sums: dict[tuple[str, int], float] = defaultdict(float)
+    for (what, position, _, _), n in bandit.counts().items():
+        sums[what, position] += n
+    arms = {}
+    for arm in bandit.all_arms:
+        pulls = arm.pulls + sums["pulls", arm.position]
+        successes = arm.successes + sums["successes", arm.position]
+        mean = successes / pulls if pulls else None
+        arms[arm.name] = {
+            "name": arm.name, "pulls": pulls, "mean": mean, "retired": bool(arm.retired)
+        }  # fmt: skip
+    return arms
+
+
+def _arm(bandit: Bandit, name: str) -> dict[str, Any]:
+    return _arms(bandit)[name]
+
+
+def _check(name: str, prior: models.Prior) -> None:
+    if prior.successes > prior.pulls:
+        raise ValueError(
+            f"successes of {name!r} = {prior.successes:g} is not allowed: "
+            f"it must be at most its pulls, {prior.pulls:g}"
+        )

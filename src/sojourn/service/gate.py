@@ -1,0 +1,247 @@
+"""The gate that every request passes: who may, how much, and what is noted of it.
+
+It is plain ASGI around everything, dashboard included, because the hot calls do not go through
+FastAPI. Those it answers itself; the rest it hands on.
+"""
+
+import itertools
+import logging
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.routing import BaseRoute, Match
+
+from . import hot
+from .asked import JSON, Asked
+from .errors import Refusal, broken, not_json, refusal_of
+from .keys import Keyring, bearer, from_cookie
+from .limits import Buckets, read_body, too_large
+from .live import Live
+from .metrics import Metrics
+from .options import Options
+
+log = logging.getLogger("sojourn.service")
+
+SLOW = 1.0
+"""Seconds from which a hot call is in the log though it went well."""
+
+PROBES = ("/healthz", "/readyz")
+OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
+NEEDS_ALL = ("/metrics",)
+"""For keys of all experiments."""
+
+BODY = ("POST", "PUT", "PATCH")
+READING = ("GET", "HEAD")
+LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
+
+
+class Gate:
+    """Let in, or refuse; answer; take note."""
+
+    def __init__(
+        self,
+        app: Any,
+        routes: Sequence[BaseRoute],
+        options: Options,
+        keyring: Keyring | None,
+        metrics: Metrics,
+    ) -> None:
+        self.app, self.routes, self.keyring, self.metrics = app, routes, keyring, metrics
+        self.largest = options.largest_body
+        self.local_only = keyring is None
+        self.origins = {origin.encode() for origin in options.origins}
+        self.buckets = None
+        if options.rate is not None:
+            share = options.rate / options.workers
+            self.buckets = Buckets(share, max(1.0, share))
+        self._numbers, self._start = itertools.count(1), secrets.token_hex(4)
+        self._paths: dict[Any, str] = {}
+        self.live: Live  # set when the service starts
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        asked = Asked(scope, f"{self._start}-{next(self._numbers)}")
+        try:
+            self.admit(asked)
+            if asked.hot is not None:
+                await self._answer_hot(asked, receive, send)
+            elif asked.method == "OPTIONS" and b"access-control-request-method" in asked.headers:
+                await self._send(asked, send, 204, b"", self._preflight(asked))
+            else:
+                await self._hand_on(asked, receive, send)
+        except ConnectionResetError:
+            asked.status = asked.status or 499
+        except Exception as error:
+            await self._refuse(asked, send, error)
+        finally:
+            self._note(asked, asked.status, time.perf_counter() - began)
+
+    def admit(self, asked: Asked) -> None:
+        """Refuse a request by what its head says."""
+        headers = asked.headers
+        if self.local_only and not LOCAL.fullmatch(headers.get(b"host", b"")):
+            raise Refusal(403, "without keys this service answers to localhost only")
+        if asked.method == "OPTIONS":
+            return
+        try:
+            self._identify(asked)
+        finally:  # who has no key is limited by address
+            if self.buckets is not None:
+                client = asked.scope.get("client") or [""]
+                asked.caller = asked.key.id if asked.key else client[0]
+                if asked.path not in PROBES:
+                    self.buckets.check(asked.caller)
+        if asked.method in BODY:
+            length = headers.get(b"content-length", b"0")
+            if length.isdigit() and int(length) > self.largest:
+                raise too_large(self.largest)
+            if asked.hot is not None and not asked.is_json:
+                raise not_json()
+
+    def _identify(self, asked: Asked) -> None:
+        """Find the key, and see that it is for the experiment that the path names."""
+        if self.keyring is None:
+            return
+        if asked.path in OPEN_TO_ALL or asked.path.startswith("/static/"):
+            return
+        token = bearer(asked.headers.get(b"authorization", b"").decode("latin-1"))
+        if not token and asked.method in READING:
+            token = from_cookie(asked.headers.get(b"cookie", b"").decode("latin-1"))
+        key = self.keyring.find(token)
+        if key is None:
+            self._send_to_login(asked)
+            detail = "a valid key is needed: Authorization: Bearer sj_..."
+            raise Refusal(401, detail, www_authenticate="Bearer")
+        asked.key = asked.scope["sojourn.key"] = key
+        name = asked.experiment
+        if name is not None and not key.allows(name):
+            raise Refusal(403, f"the key {key.id} is not for experiment {name[:200]!r}")
+        if asked.path in NEEDS_ALL and not key.allows_all:
+            raise Refusal(403, f"the key {key.id} is not for all experiments")
+
+    def _send_to_login(self, asked: Asked) -> None:
+        """People who look at pages are shown where to give their key."""
+        wants = asked.headers.get(b"accept", b"")
+        if asked.method == "GET" and asked.words[1] != "v1" and b"text/html" in wants:
+            raise Refusal(303, "a key is needed", word="unauthorized", location="/login")
+
+    async def _answer_hot(self, asked: Asked, receive: Any, send: Any) -> None:
+        body = await read_body(receive, self.largest)
+        assert asked.hot is not None
+        status, answer = await hot.answer(asked.hot, self.live, asked.words, body)
+        if self.buckets is not None and "answers" in answer:
+            self.buckets.charge(asked.caller, max(0, len(answer["answers"]) - 1))
+        await self._send(asked, send, status, hot.encode(answer), [JSON])
+
+    async def _hand_on(self, asked: Asked, receive: Any, send: Any) -> None:
+        more = self._headers(asked)
+        asked.scope["sojourn.request"] = asked.id
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                asked.status = message["status"]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        if asked.method in BODY:
+            if asked.words[1] == "v1" and not asked.is_json and self._known(asked):
+                raise not_json()
+            if b"content-length" not in asked.headers:
+                receive = _again(await read_body(receive, self.largest))
+        await self.app(asked.scope, receive, sending)
+
+    def _known(self, asked: Asked) -> bool:
+        """Whether there is something at this path for this method."""
+        return any(route.matches(asked.scope)[0] is Match.FULL for route in self.routes)
+
+    async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
+        refusal = refusal_of(error)
+        if refusal is None or (isinstance(error, ValueError) and not asked.hot):
+            log.error(
+                "failed", exc_info=error, extra={"request": asked.id, "route": self._route(asked)}
+            )
+            refusal = broken(asked.id)
+        elif refusal.status == 503:
+            log.warning("%s", error, extra={"request": asked.id, "route": self._route(asked)})
+        if not asked.status:
+            headers = [JSON, *((k.encode(), v.encode()) for k, v in refusal.headers.items())]
+            body = hot.encode(refusal.body)
+            await self._send(asked, send, refusal.status, body, headers)
+
+    async def _send(self, asked: Asked, send: Any, status: int, body: bytes, headers: Any) -> None:
+        asked.status = status
+        length = (b"content-length", b"%d" % len(body))
+        start = [*headers, length, *self._headers(asked)]
+        await send({"type": "http.response.start", "status": status, "headers": start})
+        await send({"type": "http.response.body", "body": body})
+
+    def _headers(self, asked: Asked) -> list[tuple[bytes, bytes]]:
+        """What every answer has."""
+        headers = [(b"x-request-id", asked.id.encode("latin-1"))]
+        if self.origins:
+            origin = asked.headers.get(b"origin", b"")
+            headers.append((b"vary", b"Origin"))
+            if origin in self.origins:
+                headers.append((b"access-control-allow-origin", origin))
+        return headers
+
+    def _preflight(self, asked: Asked) -> list[tuple[bytes, bytes]]:
+        """What a browser may send from an allowed origin; from others nothing is said."""
+        if asked.headers.get(b"origin") not in self.origins:
+            return []
+        return [
+            (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
+            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
+            (b"access-control-max-age", b"600"),
+        ]
+
+    def _route(self, asked: Asked) -> str:
+        """The path with names in braces."""
+        if asked.hot is not None:
+            return asked.hot.path
+        if not self._paths:
+            self._paths = {
+                getattr(route, "endpoint", getattr(route, "app", route)): getattr(
+                    route, "path", "other"
+                )
+                for route in self.routes
+            }
+        return self._paths.get(asked.scope.get("endpoint"), "other")
+
+    def _note(self, asked: Asked, status: int, seconds: float) -> None:
+        route = self._route(asked)
+        self.metrics.answered(asked.method, route, status, seconds)
+        quiet = asked.hot is not None and status < 400 and seconds < SLOW
+        if not quiet and log.isEnabledFor(logging.INFO):
+            level = logging.WARNING if status >= 500 or (asked.hot and seconds >= SLOW) else 20
+            log.log(
+                level,
+                "%s %s %d",
+                asked.method,
+                route,
+                status,
+                extra={
+                    "request": asked.id,
+                    "experiment": asked.experiment,
+                    "ms": round(1000.0 * seconds, 2),
+                    "key": asked.key.id if asked.key else None,
+                },
+            )
+
+
+def _again(body: bytes) -> Any:
+    """A `receive` that gives a body that was read."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Any:
+        return next(messages, {"type": "http.disconnect"})
+
+    return receive

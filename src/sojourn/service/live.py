@@ -1,0 +1,79 @@
+"""The experiments that a process serves: found in the store, opened once, made and changed."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..online import Bandit, Journal, LiveError, NotFound, Settings
+from ..online.enrolment import enrol
+
+log = logging.getLogger("sojourn.service")
+
+T = TypeVar("T")
+
+
+class Live:
+    """One journal, and a bandit for each experiment. What may take a while runs in threads."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        compiled: bool = True,
+        tell: Callable[[str, str], None] = lambda experiment, outcome: None,
+    ) -> None:
+        self.journal, self.compiled, self.tell = journal, compiled, tell
+        self.bandits: dict[str, Bandit] = {}
+        self.stopping = asyncio.Event()
+        self._lock = asyncio.Lock()
+
+    async def bandit(self, name: str) -> Bandit:
+        """The experiment of this name, also if another process has made it; else `NotFound`."""
+        found = self.bandits.get(name)
+        if found is not None:
+            return found
+        if await asyncio.to_thread(self.journal.store.load, name) is None:
+            raise NotFound(f"there is no experiment {name!r}")
+        return await self.changing(lambda: self._opened(name))
+
+    async def make(
+        self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
+    ) -> tuple[Bandit, bool]:
+        """An experiment with these settings, and whether it is new."""
+        return await self.changing(lambda: self._made(name, arms, settings, compiled))
+
+    async def changing(self, work: Callable[[], T]) -> T:
+        """Do something that changes experiments, in a thread, one at a time, and to its end."""
+
+        async def alone() -> T:
+            async with self._lock:
+                return await asyncio.to_thread(work)
+
+        return await asyncio.shield(asyncio.ensure_future(alone()))
+
+    async def open_all(self) -> None:
+        """Open what the store has; what cannot be served is skipped with a warning."""
+        for name in await asyncio.to_thread(self.journal.store.experiments):
+            try:
+                await self.bandit(name)
+            except (ValueError, LiveError) as error:
+                log.warning("experiment %r is not served: %s", name, error)
+
+    def _opened(self, name: str, compiled: bool = True) -> Bandit:
+        if name not in self.bandits:
+            compiled = compiled and self.compiled
+            self.bandits[name] = Bandit.open(name, self.journal, compiled=compiled)
+        return self.bandits[name]
+
+    def _made(
+        self, name: str, arms: Sequence[str], settings: Settings, compiled: bool
+    ) -> tuple[Bandit, bool]:
+        new = enrol(self.journal.store, name, settings, arms)
+        if name in self.bandits:
+            self.bandits[name].engine.reload()
+        return self._opened(name, compiled), new
+
+    def close(self) -> None:
+        """Write what is queued."""
+        self.journal.close()

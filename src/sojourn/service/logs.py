@@ -1,0 +1,95 @@
+"""Log lines: JSON or text on standard error, without secrets."""
+
+import json
+import logging
+import re
+from typing import Any
+from urllib.parse import unquote
+
+PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+"""What every record has; the rest was given with `extra`."""
+
+TOKENS = re.compile(r"\bsj_[0-9a-zA-Z]+_[\w-]+|(?<=://)([^/\s:@]*):[^\s]*@|(?i:password=)\S+")
+HIDDEN = "***"
+
+
+class Hiding(logging.Formatter):
+    """Takes secrets out of lines: keys, passwords in addresses, and the words given."""
+
+    def __init__(self, *, words: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init__(**options)
+        longest_first = sorted((re.escape(word) for word in words), key=len, reverse=True)
+        self._words = re.compile("|".join(longest_first)) if words else None
+
+    def hide(self, text: str) -> str:
+        """The text without secrets."""
+        if self._words is not None:
+            text = self._words.sub(HIDDEN, text)
+        return TOKENS.sub(HIDDEN, text)
+
+
+class JsonLines(Hiding):
+    """One JSON object a line: time, level, logger, message, and what was given with `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in PLAIN}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return self.hide(json.dumps(line, ensure_ascii=False, default=str))
+
+
+class TextLines(Hiding):
+    """The same for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        given = {name: value for name, value in vars(record).items() if name not in PLAIN}
+        more = "".join(f" {name}={value}" for name, value in given.items())
+        return self.hide(super().format(record) + more)
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """The password in a database's address, as it is and decoded, and its parts if it is odd.
+
+    >>> secrets_of("postgresql://ann:s%40cret@host/db")
+    ('s%40cret', 's@cret')
+    """
+    _, _, rest = url.partition("://")
+    login, found, _ = rest.rpartition("@")
+    _, colon, password = login.partition(":")
+    query = re.findall(r"password=([^&\s]+)", url)
+    whole = [*([password] if found and colon and password else []), *query]
+    parts = [part for word in whole for part in re.split(r"[@/:?#]", word) if len(part) >= 4]
+    return tuple(dict.fromkeys([*whole, *map(unquote, whole), *parts]))
+
+
+def configuration(form: str, level: str, words: tuple[str, ...]) -> dict[str, Any]:
+    """For `logging.config.dictConfig`: everything goes to standard error in one form."""
+    lines: dict[str, Any] = {"()": JsonLines, "words": words}
+    if form == "text":
+        text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+        lines = {"()": TextLines, "words": words, "fmt": text}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": lines},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stderr",
+                "formatter": "lines",
+            }
+        },
+        "root": {"level": level.upper(), "handlers": ["stderr"]},
+        "loggers": {
+            "uvicorn": {"level": level.upper(), "handlers": [], "propagate": True},
+            "numba": {"level": "WARNING"},  # at debug level it prints all it compiles
+        },
+    }

@@ -1,0 +1,278 @@
+"""The bodies of calls and answers. FastAPI makes the OpenAPI schema from these models."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ..policies import ALL
+
+LONGEST_NAME, MOST_ARMS, MOST_CALLS = 200, 10_000, 1_000
+LAST_STEP = 2**31 - 1
+
+
+def printable(text: str) -> str:
+    """The text if all of it can be printed."""
+    if not text.isprintable():
+        raise ValueError("it must be printable characters")
+    return text
+
+
+def _known_policy(name: str) -> str:
+    known = [policy.__name__ for policy in ALL]
+    if name not in known:
+        raise ValueError(f"it must be one of {', '.join(known)}")
+    return name
+
+
+def _each_once(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("it must name every arm once")
+    return names
+
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(printable)]
+"""What any store can keep: 1 to 200 printable characters."""
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+"""A number from 0 to 1: rewards, states, chances."""
+
+Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0.0, le=1e9, allow_inf_nan=False)]
+Step = Annotated[int, Field(ge=1, le=LAST_STEP)]
+Arms = Annotated[
+    list[Name],
+    Field(min_length=1, max_length=MOST_ARMS, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_each_once),
+]
+
+
+class Model(BaseModel):
+    """Nothing is guessed: no other fields, no text for numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Opening(Model):
+    """How a visit begins: whose it is, and the state if it is not the user model's start."""
+
+    user: Name | None = None
+    state: Share | None = None
+
+
+class Deciding(Model):
+    """A decision is wanted.
+
+    With the same `request_id` as the visit's last decision, the answer is that decision again.
+    `step` is the number of the decision wanted, if that is known. `open` opens the visit if it is
+    not there.
+    """
+
+    request_id: Name | None = None
+    step: Step | None = None
+    open: Opening | None = None
+
+
+class Stepping(Deciding):
+    """A decision is wanted, and the reward of the decision before it is here."""
+
+    reward: Share
+
+
+class Rewarding(Model):
+    """The reward of a decision."""
+
+    value: Share
+
+
+class Ending(Model):
+    """The user has left, perhaps after a last reward."""
+
+    reward: Share | None = None
+
+
+class OpenCall(Opening):
+    """Open a visit; without an id the server makes one."""
+
+    call: Literal["open"]
+    visit: Name | None = None
+
+
+class DecideCall(Deciding):
+    """`POST .../decisions` in a batch."""
+
+    call: Literal["decide"]
+    visit: Name
+
+
+class StepCall(Stepping):
+    """`POST .../step` in a batch."""
+
+    call: Literal["step"]
+    visit: Name
+
+
+class RewardCall(Rewarding):
+    """`PUT .../decisions/{step}/reward` in a batch."""
+
+    call: Literal["reward"]
+    visit: Name
+    step: Step
+
+
+class EndCall(Ending):
+    """`PUT .../end` in a batch."""
+
+    call: Literal["end"]
+    visit: Name
+
+
+BatchCall = Annotated[
+    OpenCall | DecideCall | StepCall | RewardCall | EndCall, Field(discriminator="call")
+]
+
+
+class Batch(Model):
+    """Calls of one visit are done in their order, visits side by side."""
+
+    calls: Annotated[list[BatchCall], Field(max_length=MOST_CALLS)]
+
+
+class PolicyIn(Model):
+    """A policy of the package by its name, with parameters if they are not the usual ones."""
+
+    name: Annotated[
+        str,
+        AfterValidator(_known_policy),
+        Field(json_schema_extra={"enum": [policy.__name__ for policy in ALL]}),
+    ]
+    parameters: dict[str, Any] = {}
+
+
+class UserIn(Model):
+    """How a visit's state follows from its rewards; `start` is a state, or states with chances."""
+
+    model: Literal["last-reward", "moving-average"] = "last-reward"
+    theta: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    start: Share | dict[str, Share] = 1.0
+
+
+class ExperimentIn(Model):
+    """What to serve. Arms that the experiment has already stay as they are."""
+
+    arms: Arms
+    policy: PolicyIn = PolicyIn(name="LearnedIMED")
+    user: UserIn = UserIn()
+    default_reward: Share = 0.0
+    reward_wait: Seconds | None = None
+    idle_timeout: Seconds = 1800.0
+    introduce_in_any_state: bool = False
+    count_in_flight: bool = False
+
+
+class Prior(Model):
+    """Counts from elsewhere for one arm."""
+
+    pulls: Amount = 0.0
+    successes: Amount = 0.0
+
+
+class PriorIn(Model):
+    """Counts from elsewhere by arm."""
+
+    arms: dict[Name, Prior]
+
+
+class Arm(BaseModel):
+    """An arm: pulls that have a result, prior ones included, and the mean of their rewards."""
+
+    name: str
+    pulls: float
+    mean: float | None
+    retired: bool
+
+
+class Policy(BaseModel):
+    """A policy with all its parameters."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class Experiment(BaseModel):
+    """An experiment as it is served."""
+
+    name: str
+    arms: list[Arm]
+    policy: Policy
+    user: dict[str, Any]
+    default_reward: float
+    reward_wait: float | None
+    idle_timeout: float
+    introduce_in_any_state: bool
+    count_in_flight: bool
+
+
+class Experiments(BaseModel):
+    """Those that the key may see."""
+
+    experiments: list[str]
+
+
+class Visit(BaseModel):
+    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`."""
+
+    id: str
+    user: str | None
+    status: Literal["open", "left", "timed out"]
+    step: int
+    state: float
+    pending_arm: str | None
+
+
+class Decision(BaseModel):
+    """What to show."""
+
+    id: str
+    visit: str
+    step: int
+    arm: str
+    state: float
+    propensity: float | None
+
+
+class Outcome(BaseModel):
+    """What became of a reward."""
+
+    outcome: Literal["learned", "same", "late"]
+
+
+class Ended(BaseModel):
+    """Whether this call ended the visit; if not, that was known."""
+
+    ended: bool
+
+
+class Error(BaseModel):
+    """A word for programs, a sentence for people."""
+
+    error: str
+    detail: str
+
+
+class Answer(BaseModel):
+    """What the call would have been answered alone."""
+
+    status: int
+    body: Visit | Decision | Outcome | Ended | Error
+
+
+class Answers(BaseModel):
+    """In the order of the calls."""
+
+    answers: list[Answer]
+
+
+class Status(BaseModel):
+    """A sign of life."""
+
+    status: str

@@ -1,0 +1,92 @@
+"""How to serve: everything that `sojourn serve` can be told."""
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import checks
+
+STORE = "sqlite:///sojourn.db"
+STORE_VARIABLE = "SOJOURN_STORE"
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A frozen value that other processes can be given.
+
+    `rate` is how many calls a second each key, or each address where there are no keys, may make
+    of this service; None: any number. `keys` is needed unless only this machine can reach `host`.
+
+    >>> Options(host="0.0.0.0")
+    Traceback (most recent call last):
+    ValueError: --host 0.0.0.0 can be reached from other machines, which takes keys: make a file \
+of them with sojourn keys new, and give it with --keys
+    """
+
+    store: str = field(default=STORE, repr=False)  # it may hold a password
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    keys: Path | None = None
+    rate: float | None = None
+    largest_body: int = MEGABYTE
+    origins: tuple[str, ...] = ()
+    demo: bool = False
+    log_format: str = "text"
+    log_level: str = "info"
+    patience: float = 10.0
+    compiled: bool = True
+
+    def __post_init__(self) -> None:
+        if self.keys is None and not self.local:
+            raise ValueError(
+                f"--host {self.host} can be reached from other machines, which takes keys: "
+                "make a file of them with sojourn keys new, and give it with --keys"
+            )
+        checks.whole("--port", self.port, 0, 65535)
+        checks.whole("--workers", self.workers, 1, 512)
+        checks.whole("largest_body", self.largest_body, 1)
+        checks.number("patience", self.patience, 0, 3600)
+        checks.one_of("--log-format", self.log_format, ("json", "text"))
+        checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
+        if self.rate is not None:
+            checks.number("--rate", self.rate, 0, 1e9, open_ends=True)
+        for origin in self.origins:
+            _check_origin(origin)
+        if self.workers > 1 and self.demo:
+            raise ValueError(f"--demo is for one process: leave out --workers {self.workers}")
+        if self.workers > 1 and not self.shared:
+            raise ValueError(
+                f"--workers {self.workers} needs a store that several processes can share: "
+                "postgresql://...; SQLite and memory serve one process"
+            )
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes can serve from the store."""
+        return self.store.startswith(("postgresql://", "postgres://"))
+
+
+def default_store() -> str:
+    """The store that the environment names, or a file in the current folder."""
+    return os.environ.get(STORE_VARIABLE) or STORE
+
+
+def _check_origin(origin: str) -> None:
+    scheme, found, rest = origin.partition("://")
+    if not (found and scheme in ("http", "https") and rest and not set("/?# *") & set(rest)):
+        raise ValueError(
+            f"--allow-origin {origin} is not allowed: it must be like https://www.example.com"
+        )

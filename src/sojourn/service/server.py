@@ -1,0 +1,115 @@
+"""Running the service: sockets, processes, signals."""
+
+import inspect
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from ..online import LiveError, open_store
+from . import logs
+from .app import create
+from .keys import Keyring
+from .metrics import FOLDER
+from .options import Options
+
+BACKLOG = 2048
+STARTUP_FAILURE = 3
+"""The exit code of a process of Uvicorn's that could not start."""
+
+HEALTH = 20
+"""Seconds after which a silent process is replaced; starting one takes several."""
+
+FAILED = "the service could not start: the log says why"
+
+
+def run(options: Options, say: Callable[[str], None] = print) -> None:
+    """Serve until SIGTERM or Ctrl-C; ValueError says in one sentence why that cannot be.
+
+    After a signal, what is in flight is answered, and what is queued is written.
+    """
+    _check(options)
+    listener = _listen(options.host, options.port)
+    port = listener.getsockname()[1]
+    config = _config(options)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    say(f"Sojourn at http://{host}:{port}/ (dashboard; API below /v1). Stop with Ctrl-C.")
+    if options.workers > 1:
+        _run_many(config, listener)
+        return
+    for number in (signal.SIGTERM, signal.SIGINT):  # Uvicorn raises them again when it is done
+        signal.signal(number, lambda number, frame: None)
+    server = uvicorn.Server(config)
+    try:
+        server.run(sockets=[listener])
+    except SystemExit:
+        raise ValueError(FAILED) from None
+
+
+def _check(options: Options) -> None:
+    """Find out in this process, with a clear sentence, what would fail in another one."""
+    if options.keys is not None:
+        Keyring(options.keys)
+    try:
+        open_store(options.store).close()
+    except LiveError as error:
+        hidden = logs.Hiding(words=logs.secrets_of(options.store))
+        raise ValueError(hidden.hide(str(error))) from None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        number = error.errno or 0
+        reason = (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()
+        raise ValueError(
+            f"--port {port} of {host} cannot be used ({reason}): choose another one"
+        ) from None
+
+
+def _config(options: Options) -> uvicorn.Config:
+    words = logs.secrets_of(options.store)
+    return uvicorn.Config(
+        partial(create, options),
+        factory=True,
+        workers=options.workers,
+        loop="uvloop" if find_spec("uvloop") else "asyncio",
+        http="httptools" if find_spec("httptools") else "h11",
+        ws="none",
+        lifespan="on",
+        log_config=logs.configuration(options.log_format, options.log_level, words),
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=int(options.patience),
+        timeout_worker_healthcheck=HEALTH,
+    )
+
+
+def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
+    """Several processes on one socket; they count in files of one folder."""
+    folder = tempfile.mkdtemp(prefix="sojourn-metrics-")
+    os.environ[FOLDER] = folder
+    os.environ.setdefault("UV_TCP_SINGLE_ACCEPT", "1")  # else one takes all connections that wait
+    options: dict[str, Any] = {"sockets": [listener]}
+    if "target" in inspect.signature(Multiprocess).parameters:  # Uvicorn some time ago
+        options["target"] = uvicorn.Server(config).run
+    processes = Multiprocess(config, **options)
+    try:
+        processes.run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if any(process.process.exitcode == STARTUP_FAILURE for process in processes.processes):
+        raise ValueError(FAILED)
