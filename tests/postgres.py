@@ -52,6 +52,15 @@ def server(settings: Sequence[str] = SETTINGS) -> Iterator[str]:
             run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
 
 
+def database(server: str, name: str) -> str:
+    """The address of a new database."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+    return f"{server.rsplit('/', 1)[0]}/{name}"
+
+
 def _account() -> int | None:
     """PostgreSQL refuses to run as root: then another account does it."""
     if os.geteuid() != 0:

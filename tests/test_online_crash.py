@@ -87,9 +87,7 @@ def test_kill_a_process_in_mid_load(kind: str, tmp_path: Path, server: str) -> N
 
 def test_two_processes_one_killed(server: str) -> None:
     """The survivor goes on, and a newcomer takes the place of the dead."""
-    url = server.rsplit("/", 1)[0] + "/pair"
-    with psycopg.connect(server, autocommit=True) as db:
-        db.execute("CREATE DATABASE pair")
+    url = postgres.database(server, "pair")
     answers: dict[str, list[list[str]]] = {}
 
     def load(name: str, lines: int) -> None:

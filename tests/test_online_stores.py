@@ -40,12 +40,7 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def database(server: str) -> str:
     """A database of one's own."""
-    import psycopg
-
-    name = f"live{next(numbers)}"
-    with psycopg.connect(server, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    return server.rsplit("/", 1)[0] + f"/{name}"
+    return postgres.database(server, f"live{next(numbers)}")
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)

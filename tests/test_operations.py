@@ -39,12 +39,6 @@ def server() -> Iterator[str]:
         yield url
 
 
-def fresh(server: str, name: str) -> str:
-    with psycopg.connect(server, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    return f"{server.rsplit('/', 1)[0]}/{name}"
-
-
 def serve_users(bandit: Bandit, problem: sj.Problem, visits: int, seed: int) -> None:
     """Simulated users, 32 at a time."""
     rng = np.random.default_rng(seed)
@@ -263,7 +257,7 @@ def test_dump_of_postgres_under_load(server: str, tmp_path: Path) -> None:
         (folder,) = db.execute("SHOW data_directory").fetchone() or ("",)
     options = shlex.split((Path(folder) / "postmaster.opts").read_text())
     programs = Path(options[0]).parent
-    live, back = fresh(server, "live"), fresh(server, "restored")
+    live, back = postgres.database(server, "live"), postgres.database(server, "restored")
     dump = tmp_path / "live.dump"
 
     def run(program: str, *words: object) -> None:
@@ -310,11 +304,11 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_warm_start_of_postgres_that_is_being_served(server: str, tmp_path: Path) -> None:
-    url = fresh(server, "warm")
+    url = postgres.database(server, "warm")
     counts = tmp_path / "counts.csv"
     pd.DataFrame({"arm": ["a"], "pulls": [30], "successes": [20]}).to_csv(counts, index=False)
     with Journal(url, upkeep=False) as journal:
         bandit = Bandit("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
         assert main(["warm-start", url, "news", str(counts)]) == 0
-        bandit.refresh()
+        bandit.repostgres.database()
         assert bandit.engine.learner.memory.pulls.tolist() == [30, 0]

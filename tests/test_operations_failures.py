@@ -37,15 +37,9 @@ def server() -> Iterator[str]:
         yield url
 
 
-def database(server: str, name: str) -> str:
-    with psycopg.connect(server, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    return f"{server.rsplit('/', 1)[0]}/{name}"
-
-
 def test_the_clock_of_the_database_jumps(server: str) -> None:
     """Back: nothing ends early. Ahead: what looks idle has ended, as after a pause."""
-    url = database(server, "clock")
+    url = postgres.database(server, "clock")
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(FAKE_CLOCK)
 
@@ -85,7 +79,7 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
 
 def test_a_full_disk_of_the_database(server: str) -> None:
     """As PostgreSQL reports it. Calls fail with its words, and go on when there is room."""
-    url = database(server, "disk")
+    url = postgres.database(server, "disk")
     with Journal(url, upkeep=False) as journal, psycopg.connect(url, autocommit=True) as db:
         bandit = Bandit("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
         visit = bandit.visit(id="v")
@@ -103,7 +97,7 @@ def test_a_full_disk_of_the_database(server: str) -> None:
 
 def test_the_database_is_away_and_back(server: str) -> None:
     """Connections are cut and new ones refused; then they are allowed again."""
-    url = database(server, "away")
+    url = postgres.database(server, "away")
     with (
         Journal(url, upkeep=False) as journal,
         psycopg.connect(server, autocommit=True) as db,

@@ -24,12 +24,6 @@ def database() -> Iterator[str]:
         yield url
 
 
-def fresh(database: str, name: str) -> str:
-    with psycopg.connect(database, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
-    return f"{database.rsplit('/', 1)[0]}/{name}"
-
-
 def check_all(place: str, said: list[list[str]]) -> None:
     """What was acknowledged is there, counted once; and as all was acknowledged, nothing else."""
     store = open_store(place)
@@ -44,7 +38,11 @@ def check_all(place: str, said: list[list[str]]) -> None:
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_kill_the_service_in_mid_load(kind: str, tmp_path: Path, database: str) -> None:
     """Four lives of one service; clients repeat what was not answered, and go on."""
-    place = f"sqlite:///{tmp_path / 'live.db'}" if kind == "sqlite" else fresh(database, "killed")
+    place = (
+        f"sqlite:///{tmp_path / 'live.db'}"
+        if kind == "sqlite"
+        else postgres.database(database, "killed")
+    )
     port = quiet_port()
     with Load(f"http://127.0.0.1:{port}", clients=4) as load:
         for _ in range(3):
@@ -98,7 +96,7 @@ def check_says_503(url: str) -> None:
 
 def test_four_workers_and_the_same_visits_one_worker_killed(database: str) -> None:
     """Clients of different workers decide for the same visits in turn, all at the same time."""
-    place, visits = fresh(database, "workers"), ("v1", "v2", "v3")
+    place, visits = postgres.database(database, "workers"), ("v1", "v2", "v3")
     with serving.serve(place, "--workers", "4") as server:
         wait_until(lambda: len(workers(server.process.pid)) == 4)
         with Load(server.url, clients=8, shared=visits) as load:

@@ -1,7 +1,9 @@
 """What the command line's words stand for: problems, policies, numbers."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from . import files
 from .paper import SETTINGS
@@ -10,6 +12,34 @@ from .problem import Problem
 from .simulation.bounds import plain_name
 
 FLAGS = {"true": True, "false": False}
+
+ProblemName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROBLEM",
+        help=f"A setting of the paper ({', '.join(SETTINGS)}) or a .toml or .json problem file.",
+        show_default=False,
+    ),
+]
+Means = Annotated[
+    str | None,
+    typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8", show_default=False),
+]
+Q = Annotated[
+    str | None,
+    typer.Option(
+        "--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0", show_default=False
+    ),
+]
+Theta = Annotated[
+    float | None, typer.Option(help="Moving-average user: weight of a new reward.", metavar="0.5")
+]
+C6 = Annotated[float | None, typer.Option(help="Moving-average user: leave curve.", metavar="1000")]
+Start = Annotated[
+    str | None,
+    typer.Option(help="First state, or states with their chances.", metavar="1|0:0.5,1:0.5"),
+]
+"""How commands are told which problem they are about; see `find_problem`."""
 
 
 def find_problem(

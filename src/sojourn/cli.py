@@ -14,7 +14,18 @@ import typer
 
 from . import theory
 from .advice import recommend
-from .arguments import find_checkpoints, find_policy, find_precision, find_problem
+from .arguments import (
+    C6,
+    Means,
+    ProblemName,
+    Q,
+    Start,
+    Theta,
+    find_checkpoints,
+    find_policy,
+    find_precision,
+    find_problem,
+)
 from .commands import drive, keys, serve, store
 from .console import (
     complain,
@@ -26,7 +37,6 @@ from .console import (
     result_dict,
 )
 from .logs import command as logs_command
-from .paper import SETTINGS
 from .paper.command import EPILOG, reproduce_command
 from .simulation import Interrupted, Result, simulate
 from .simulation.saved import check_path
@@ -54,32 +64,6 @@ PICTURES = (".png", ".pdf", ".svg")
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """Any mistake in the arguments; where Typer keeps this class depends on its version."""
 
-ProblemName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="PROBLEM",
-        help=f"A setting of the paper ({', '.join(SETTINGS)}) or a .toml or .json problem file.",
-        show_default=False,
-    ),
-]
-Means = Annotated[
-    str | None,
-    typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8", show_default=False),
-]
-Q = Annotated[
-    str | None,
-    typer.Option(
-        "--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0", show_default=False
-    ),
-]
-Theta = Annotated[
-    float | None, typer.Option(help="Moving-average user: weight of a new reward.", metavar="0.5")
-]
-C6 = Annotated[float | None, typer.Option(help="Moving-average user: leave curve.", metavar="1000")]
-Start = Annotated[
-    str | None,
-    typer.Option(help="First state, or states with their chances.", metavar="1|0:0.5,1:0.5"),
-]
 StaysFirst = Annotated[bool, typer.Option("--stays-first", help="Nobody leaves at the first step.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import checks
-from ..arguments import find_policy, find_problem
+from ..arguments import C6, Means, ProblemName, Q, Start, Theta, find_policy, find_problem
 from ..console import WIDTH, note, print_json
 from ..online import LiveError
 from ..problem import Problem
@@ -29,21 +29,12 @@ def _option(help_: str, metavar: str | None = None) -> Any:
 
 def drive_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the service.")],
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="A setting of the paper, or a .toml or .json problem file; default: B.",
-            show_default=False,
-        ),
-    ] = None,
-    means: Annotated[str | None, _option("Mean reward of every arm.", "0.9,0.8")] = None,
-    q: Annotated[
-        str | None, typer.Option("--q", help="Two-state user.", metavar="q00,q01,q10,q11")
-    ] = None,
-    theta: Annotated[float | None, _option("Moving-average user: weight of a reward.")] = None,
-    c6: Annotated[float | None, _option("Moving-average user: leave curve.")] = None,
-    start: Annotated[str | None, _option("First state, or states with chances.")] = None,
+    problem: ProblemName = None,
+    means: Means = None,
+    q: Q = None,
+    theta: Theta = None,
+    c6: C6 = None,
+    start: Start = None,
     experiment: Annotated[
         str, typer.Option(help="The experiment; made if it is missing.")
     ] = "drive",
@@ -66,7 +57,7 @@ def drive_command(
     seed: Annotated[int, typer.Option(help="Of the users' draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """Simulated users of a problem against a running service: regret, speed, latency.
+    """Simulated users of a problem, B by default, against a running service: regret, latency.
 
     Rewards and departures are drawn by the rules of the simulator. Ctrl-C prints what was measured
     so far.

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from math import inf
-from types import TracebackType
 from typing import Any, Self
 
 from .. import checks
@@ -273,12 +272,7 @@ class Bandit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -102,18 +102,19 @@ class SqliteStore(SqlStore):
         return self._clock()
 
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        """Visits one by one, to see which went in; all else many rows at a time."""
-        columns, done = TABLES[table], 0
+        """Many rows at a time: each statement lets other threads run, and waits for its turn."""
+        columns, done, changed = TABLES[table], 0, 0
         into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
-        if table == "sojourn_visit":
-            sql = f"{into} VALUES ({marks}) {tail}"
-            return [self._writer.execute(sql, row).rowcount == 1 for row in rows]
         while done < len(rows):
             size = min(LARGEST, 1 << ((len(rows) - done).bit_length() - 1))
-            part = rows[done : done + size]
-            run(f"{into} VALUES {', '.join([f'({marks})'] * size)} {tail}", [*chain(*part)])
+            values = [*chain(*rows[done : done + size])]
+            sql = f"{into} VALUES {', '.join([f'({marks})'] * size)} {tail}"
+            changed += self._writer.execute(sql, values).rowcount
             done += size
-        return []
+        if table != "sojourn_visit" or changed == len(rows):
+            return [True] * len(rows)
+        query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
+        return [run(query, row[:2])[0][0] == row.version for row in rows]
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
         """Both from one snapshot."""

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from ...online import Decision
@@ -77,12 +76,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
