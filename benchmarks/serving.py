@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -136,9 +135,10 @@ Way = Callable[[str, float], dict[str, Any]]
 
 def contenders() -> dict[tuple[str, str], tuple[str, Way]]:
     """(how it is called, design): the kind of store, and how to measure."""
-    ways: dict[str, tuple[Way, Way]] = {"in process": (bandit_in_process, naive_in_process)}
-    if find_spec("sojourn.service.app") is not None:
-        ways["over HTTP"] = partial(over_http, OURS), partial(over_http, THEIRS)
+    ways: dict[str, tuple[Way, Way]] = {
+        "in process": (bandit_in_process, naive_in_process),
+        "over HTTP": (partial(over_http, OURS), partial(over_http, THEIRS)),
+    }
     found: dict[tuple[str, str], tuple[str, Way]] = {}
     for how, (ours, theirs) in ways.items():
         found[how, CEILING] = "memory", ours

@@ -38,11 +38,12 @@ class Tab:
         self.wrong: list[str] = []
         self.hosts: set[str] = set()
 
-    def open(self, url: str, **options: Any) -> Any:
+    def open(self, url: str, script: str = "", **options: Any) -> Any:
         """A page in a context of its own; anything but the server is out of reach."""
         options = {"locale": "en-GB", "timezone_id": "UTC", **options}
         context = self.chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
         context.set_default_timeout(SECONDS)
+        context.add_init_script(script)
         own = urlsplit(url).netloc
         context.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
         context.route(lambda target: urlsplit(target).netloc != own, lambda route: route.abort())
@@ -119,6 +120,15 @@ def traffic(server: Server, experiment: str, visits: int, seed: int) -> None:
                 assert call("PUT", late, {"value": reward})["outcome"] == "late"
         if user % 5:
             call("PUT", f"{visit}/end", {"reward": reward})
+
+
+def test_charts_are_drawn_whatever_the_language(tab: Tab, server: Server) -> None:
+    """Under the locale "C" Chromium says "en-US@posix", which is no language."""
+    odd = "{get: () => 'en-US@posix', configurable: true}"
+    script = f"Object.defineProperty(Navigator.prototype, 'language', {odd})"
+    for given in ("", script):
+        page = tab.open(f"{server.url}/experiments/shorts", given)
+        page.wait_for_function("document.querySelectorAll('canvas').length === 2")
 
 
 def rows(page: Any, panel: str) -> list[list[str]]:

@@ -18,7 +18,6 @@ HOME = Path(__file__).parents[1]
 CONTAINER = (HOME / "deploy" / "Containerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((HOME / "deploy" / "compose.yaml").read_text())
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-serves = pytest.mark.skipif("serve" not in COMMANDS, reason="there is no service here")
 
 
 def options(command: str) -> set[str]:
@@ -37,7 +36,6 @@ def lines(keyword: str) -> list[str]:
     return [m.strip() for m in re.findall(rf"^{keyword} (.*)$", text, re.MULTILINE)]
 
 
-@serves
 def test_the_containers_start_what_there_is() -> None:
     (command,) = lines("CMD")
     check_words(json.loads(command))

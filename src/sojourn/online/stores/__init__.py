@@ -15,7 +15,7 @@ def open_store(url: str, *, reading: bool = False) -> Store:
 
     >>> open_store("mysql://host")
     Traceback (most recent call last):
-    ValueError: store = 'mysql://host' is not allowed: it must be memory://, sqlite:///file or \
+    ValueError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file or \
 postgresql://user@host/database
     """
     scheme, found, rest = str(url).partition("://")
@@ -25,7 +25,8 @@ postgresql://user@host/database
         return SqliteStore(rest[1:], reading=reading)
     if scheme in ("postgresql", "postgres"):
         return PostgresStore(url, reading=reading)
+    shown = f"{scheme}://..." if found else url  # the rest may hold a password
     raise ValueError(
-        f"store = {url!r} is not allowed: it must be memory://, sqlite:///file or "
+        f"store = {shown!r} is not allowed: it must be memory://, sqlite:///file or "
         "postgresql://user@host/database"
     )
