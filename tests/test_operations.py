@@ -310,5 +310,5 @@ def test_warm_start_of_postgres_that_is_being_served(server: str, tmp_path: Path
     with Journal(url, upkeep=False) as journal:
         bandit = Bandit("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
         assert main(["warm-start", url, "news", str(counts)]) == 0
-        bandit.repostgres.database()
+        bandit.refresh()
         assert bandit.engine.learner.memory.pulls.tolist() == [30, 0]
