@@ -128,7 +128,8 @@ def test_charts_are_drawn_whatever_the_language(tab: Tab, server: Server) -> Non
     script = f"Object.defineProperty(Navigator.prototype, 'language', {odd})"
     for given in ("", script):
         page = tab.open(f"{server.url}/experiments/shorts", given)
-        page.wait_for_function("document.querySelectorAll('canvas').length === 2")
+        page.wait_for_selector("canvas")
+        assert page.locator("canvas").count() == 2
 
 
 def rows(page: Any, panel: str) -> list[list[str]]:

@@ -21,6 +21,7 @@ from sojourn.online import (
     MemoryStore,
     MovingAverage,
     NotFound,
+    Unavailable,
 )
 from sojourn.online.records import fold
 from sojourn.policies import Policy
@@ -307,6 +308,22 @@ def test_arms_retire_and_return(journal: Journal) -> None:
     with pytest.raises(NotFound, match="there is no arm 'z'"):
         bandit.retire_arm("z")
     assert folded(bandit)
+
+
+def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory that was made again by half is not relied on."""
+    bandit = bandit_of(journal, arms=("a", "b"))
+
+    def failing(experiment: str) -> Any:
+        raise Unavailable("not now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.store, "counts", failing)
+        with pytest.raises(Unavailable, match="not now"):
+            bandit.add_arm("c")
+    assert [bandit.visit().choose() for _ in range(3)] == ["a", "b", "c"]
 
 
 def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:

@@ -75,6 +75,7 @@ class Core:
         made = self._learner_for(self._load()[0])  # which may compile: not while others wait
         with self.lock:
             self.journal.writer.barrier().wait()
+            self._muddled = True  # until all of it is done
             generation = self.journal.writer.generation
             text, self.arms = self._load()
             own, others = store.counts(self.name)
