@@ -350,12 +350,13 @@ def test_ctrl_c_stops_in_the_middle_of_a_chunk() -> None:
     alarm = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     problem = sj.Problem([0.9, 0.8], sj.TwoState(0.0, 0.0, 0.0, 1e-6))
+    before = set(threading.enumerate())  # other tests of this process may have left some
     try:
         sj.simulate(problem, [sj.Uniform()], visits=1, runs=2)
         alarm.start()
         with pytest.raises(Interrupted):
             sj.simulate(problem, [sj.Uniform()], visits=100_000, runs=2)
-        for thread in threading.enumerate():
+        for thread in set(threading.enumerate()) - before:
             if thread.name.startswith("sojourn"):
                 thread.join(timeout=60.0)
                 assert not thread.is_alive()
