@@ -27,9 +27,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sojourn import Ema, FixedArm, LogLeave, Problem, TwoState
-from sojourn.rng import FIRST_ARM, draw, stream_key
+from sojourn.engine.kernel import BY_LEVEL, REWARD
+from sojourn.engine.streams import FIRST_ARM, draw, stream_key
 from sojourn.simulation.chunks import chunk
-from sojourn.simulation.kernel import BY_LEVEL, REWARD
 
 Counts = NDArray[np.int64]
 Bare = Callable[[Problem, int, int, int, int], Counts]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from sojourn import KLULCB, ULCB, LearnedIMED, Thompson
-from sojourn.online import Settings
-from sojourn.online.learner import Learner
-from sojourn.online.records import Arm
+from sojourn.live import Settings
+from sojourn.live.learner import Learner
+from sojourn.live.records import Arm
 from sojourn.policies import Policy
 
 from .plans import Plan

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import LearnedIMED
-from sojourn.online import Settings
-from sojourn.online.learner import Learner
-from sojourn.online.records import Arm, Step
+from sojourn.live import Settings
+from sojourn.live.learner import Learner
+from sojourn.live.records import Arm, Step
 
 from .load import ARMS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn import ALL, Problem
-from sojourn.paper import SETTINGS
+from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 
 VISITS = 20_000

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from sojourn import Problem
-from sojourn.paper import SETTINGS
+from sojourn.engine.kernel import STEPS
+from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import chunk
-from sojourn.simulation.kernel import STEPS
 
 from .bare import Bare, bare_loops
 from .plans import TARGETS, Plan, for_setting, leases

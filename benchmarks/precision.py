@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from sojourn import Problem
-from sojourn.paper import SETTINGS
+from sojourn.engine.kernel import REGRET, REWARD
+from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import chunk
-from sojourn.simulation.kernel import REGRET, REWARD
 
 from .plans import FIRST_FIGURE, PAPER_HALF_WIDTH, Plan, candidates, leases
 from .timing import seconds_and_steps

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from sojourn import ALL, Problem, simulate
-from sojourn.online import open_store, verify
-from sojourn.online.stores.sql import added
-from sojourn.paper import SETTINGS
+from sojourn.lab.paper import SETTINGS
+from sojourn.live import open_store, verify
+from sojourn.live.stores.sql import added
 from sojourn.policies import Policy
 from sojourn.service.drive import Plan, Report, adrive
 

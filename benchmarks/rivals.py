@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.paper import SETTINGS
+from sojourn.engine.kernel import REGRET
+from sojourn.lab.paper import SETTINGS
 from sojourn.simulation.chunks import chunk
-from sojourn.simulation.kernel import REGRET
 
 from .peers import PEERS, Peer, Unavailable, ask
 from .plans import Plan, candidates

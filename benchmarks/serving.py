@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sojourn.online import Bandit, Opening
+from sojourn.live import Experiment, Opening
 
 from . import naive
 from .load import ARMS, EXPERIMENT, STEPS, VISITS, in_loop, in_threads
@@ -58,16 +58,16 @@ class Places:
         return f"{self.postgres.rsplit('/', 1)[0]}/{name}"
 
 
-def bandit_in_process(url: str, seconds: float) -> dict[str, Any]:
+def experiment_in_process(url: str, seconds: float) -> dict[str, Any]:
     """The engine of the package, called from one event loop."""
-    with Bandit(EXPERIMENT, NAMES, store=url, seed=1) as bandit:
+    with Experiment(EXPERIMENT, NAMES, store=url, seed=1) as experiment:
 
         async def decide(visit: str, reward: float | None) -> Any:
             opening = Opening() if reward is None else None
-            return await bandit.adecide(visit, reward, opening=opening)
+            return await experiment.adecide(visit, reward, opening=opening)
 
         async def end(visit: str, reward: float) -> Any:
-            return await bandit.get(visit).aend(reward)
+            return await experiment.get(visit).aend(reward)
 
         return in_loop(decide, end, seconds)
 
@@ -136,7 +136,7 @@ Way = Callable[[str, float], dict[str, Any]]
 def contenders() -> dict[tuple[str, str], tuple[str, Way]]:
     """(how it is called, design): the kind of store, and how to measure."""
     ways: dict[str, tuple[Way, Way]] = {
-        "in process": (bandit_in_process, naive_in_process),
+        "in process": (experiment_in_process, naive_in_process),
         "over HTTP": (partial(over_http, OURS), partial(over_http, THEIRS)),
     }
     found: dict[tuple[str, str], tuple[str, Way]] = {}

@@ -10,9 +10,9 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from sojourn import Problem
+from sojourn.engine.kernel import columns, play
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
-from sojourn.simulation.kernel import columns, play
 
 # The same examples in every run, and no clock: the machine may be busy.
 settings.register_profile("sojourn", deadline=None, derandomize=True)

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, files, paper
+from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User
+from sojourn import problem_files as files
+from sojourn.lab import paper
 
 TOML = """
 means = [0.9, 0.8]

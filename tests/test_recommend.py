@@ -5,11 +5,12 @@ import warnings
 
 import pytest
 
-from sojourn import Ema, LearnedIMED, LogLeave, Problem, Recommendation, TwoState, cli, recommend
-from sojourn import advice as module
-from sojourn.advice import SURE, candidates, choose, recommend_among
-from sojourn.paper import SETTINGS
-from sojourn.paper.intervals import Interval
+from sojourn import Ema, LearnedIMED, LogLeave, Problem, Recommendation, TwoState, recommend
+from sojourn import recommendation as module
+from sojourn.cli.main import main as cli
+from sojourn.lab.paper import SETTINGS
+from sojourn.recommendation import SURE, candidates, choose, recommend_among
+from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
 ASSISTMENTS_2015 = Problem([0.9, 0.7, 0.5], TwoState(0.133, 0.0169, 0.1064, 0.4361))

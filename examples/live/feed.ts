@@ -17,7 +17,7 @@ export interface Decision {
 }
 
 export interface Options {
-  /** The address of the service, such as https://bandit.example.com. */
+  /** The address of the service, such as https://experiment.example.com. */
   readonly url: string;
   readonly experiment: string;
   /** Who is visiting, if that is known. */

@@ -15,7 +15,7 @@ from collections import Counter
 from typing import Any
 
 import sojourn as sj
-from sojourn.service.client import Client
+from sojourn.client import Client
 
 ARMS = ["dance", "cooking", "news"]
 LIKES = {"dance": 0.5, "cooking": 0.8, "news": 0.3}
@@ -43,7 +43,7 @@ def play(shorts: Any, visits: int) -> Counter[str]:
 def main(url: str | None = None, visits: int = 100, store: str = "sqlite:///live.db") -> None:
     """Serve some visits and say what was shown."""
     if url is None:
-        with sj.Bandit("shorts", ARMS, store=store) as shorts:
+        with sj.Experiment("shorts", ARMS, store=store) as shorts:
             shown = play(shorts, visits)
     else:
         with Client(url) as client:

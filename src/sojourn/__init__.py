@@ -1,9 +1,9 @@
 """Bandits whose users may leave: model, theory, policies and simulator of the paper MAB-A."""
 
-from . import logs, online, paper, theory
-from .advice import Recommendation, recommend
+from . import live, logs, theory
+from .lab import paper
+from .live import Experiment
 from .logs import Fit, fit
-from .online import Bandit
 from .policies import (
     ALL,
     IMED,
@@ -31,6 +31,7 @@ from .policies import (
     Uniform,
 )
 from .problem import Problem
+from .recommendation import Recommendation, recommend
 from .simulation import Result, simulate
 from .users import Ema, LogLeave, StaysFirst, TwoState, User
 from .version import __version__
@@ -42,13 +43,13 @@ __all__ = [
     "KLULCB",
     "UCB",
     "ULCB",
-    "Bandit",
     "ContKLULCB",
     "ContULCB",
     "DiscKLULCB",
     "DiscULCB",
     "Ema",
     "EpsilonMixture",
+    "Experiment",
     "Fit",
     "FixedArm",
     "Greedy",
@@ -72,8 +73,8 @@ __all__ = [
     "User",
     "__version__",
     "fit",
+    "live",
     "logs",
-    "online",
     "paper",
     "recommend",
     "simulate",

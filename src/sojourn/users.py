@@ -23,9 +23,9 @@ from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 from . import checks
-from .coast import Tally, World, coast_average, coast_steps, settle_counts
-from .jit import Compiled
-from .words import coast_words
+from .engine.bits import coast_words
+from .engine.jit import Compiled
+from .engine.steps import Tally, World, coast_average, coast_steps, settle_counts
 
 
 def _hashable(start: Any) -> Any:

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from .coast import onward
-from .jit import Compiled
+from .engine.jit import Compiled
+from .engine.steps import onward
 from .users import User
 
 Array = NDArray[np.floating[Any]]

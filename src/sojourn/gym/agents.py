@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from .. import checks
+from ..engine.streams import policy_stream
 from ..policies import Policy
-from ..rng import policy_stream
 
 
 @runtime_checkable

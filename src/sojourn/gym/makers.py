@@ -77,7 +77,7 @@ def ema(
 def make(problem: Problem, **options: Any) -> gymnasium.Env[Any, Any]:
     """`gymnasium.make` of a problem of one's own, with its usual wrappers and options.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> make(SETTINGS["ema-1000"], max_episode_steps=100).observation_space
     Box(0.0, 1.0, (1,), float64)
     """
@@ -87,7 +87,7 @@ def make(problem: Problem, **options: Any) -> gymnasium.Env[Any, Any]:
 def make_vec(problem: Problem, num_envs: int = 1, **options: Any) -> VectorEnv[Any, Any, Any]:
     """`gymnasium.make_vec` of a problem of one's own.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> make_vec(SETTINGS["D"], num_envs=2).action_space
     MultiDiscrete([3 3])
     """

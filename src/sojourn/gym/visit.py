@@ -16,8 +16,8 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from .. import checks
-from ..coast import gap, outcome
-from ..jit import jitable
+from ..engine.jit import jitable
+from ..engine.steps import gap, outcome
 from ..problem import Problem
 from ..users import User
 
@@ -82,7 +82,7 @@ class Visit(gymnasium.Env[Any, Any]):
     than rewards have. With `max_episode_steps` a visit that lasts so long is `truncated`; gaps
     know nothing of that, and are those of visits that end by leaving.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> env = Visit(SETTINGS["A"])
     >>> env.observation_space, env.action_space
     (Discrete(2), Discrete(2))

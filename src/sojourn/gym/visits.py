@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from .. import checks
-from ..jit import kernel, package_digest
+from ..engine.jit import kernel, package_digest
 from ..problem import Problem
 from ..users import User
 from .visit import (
@@ -71,7 +71,7 @@ class Visits(VectorEnv[Any, Any, Any]):
     the end of a visit the next step begins another one, whatever its action, with reward 0
     (`AutoresetMode.NEXT_STEP`); such a step has no gap, and `info["_gap"]` is False for it.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> envs = Visits(SETTINGS["A"], num_envs=3)
     >>> envs.reset(seed=1)
     (array([1, 1, 1]), {})

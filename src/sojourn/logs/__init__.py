@@ -1,17 +1,17 @@
 """From logs to a decision: read, fit, diagnose, replay."""
 
-from .decision import Decision, decide
-from .diagnosis import Costs, Interval, Pair
-from .doubts import Doubt
-from .ema import EmaFit
-from .model import Arm, Fit, Reading
-from .outcomes import Outcome
-from .page import write_report
-from .read import Variant, fit, sensitivity
-from .replay import Replay, learn, replay
-from .source import columns
+from .deciding.decision import Decision, decide
+from .deciding.outcomes import Outcome
+from .fitting.diagnosis import Costs, Interval, Pair
+from .fitting.doubts import Doubt
+from .fitting.ema import EmaFit
+from .fitting.fit import Variant, fit, sensitivity
+from .fitting.model import Arm, Fit, Reading
+from .fitting.users import OwnFirstStep, TableLeave
+from .reading.source import columns
+from .replaying.replay import Replay, learn, replay
+from .reporting.page import write_report
 from .synthetic import synthetic_log
-from .users import OwnFirstStep, TableLeave
 
 __all__ = [
     "Arm",

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..jit import jitable, kernel, package_digest
+from ..engine.jit import jitable, kernel, package_digest
+from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ..policies import Policy
 from ..problem import Problem
-from ..rng import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ..users import User
 
 Log = dict[str, NDArray[Any]]

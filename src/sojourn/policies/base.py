@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import Compiled, jitable
+from ..engine.jit import Compiled, jitable
+from ..engine.streams import Stream
 from ..problem import Problem
-from ..rng import Stream
 
 Array = NDArray[np.float64]
 

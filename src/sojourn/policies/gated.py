@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..beta import beta
-from ..jit import jitable
-from ..kl import bernoulli_kl
-from ..rng import Stream
+from ..engine.beta import beta
+from ..engine.board import SAFE, extra_of
+from ..engine.divergence import bernoulli_kl
+from ..engine.jit import jitable
+from ..engine.lease import SHORT, fall
+from ..engine.streams import Stream
 from .base import Array, Counts
-from .board import SAFE, extra_of
 from .index import KL, greatest_score
-from .lease import SHORT, fall
 from .optimism import Always, TwoLevel
 
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
-from ..jit import jitable
-from ..kl import bernoulli_kl, kl_lower, kl_upper
-from ..rng import Stream, uniform
+from ..engine.board import SAFE, decide, extra_of, make_board, note_pull, when
+from ..engine.divergence import bernoulli_kl, kl_lower, kl_upper
+from ..engine.jit import jitable
+from ..engine.lease import lease
+from ..engine.streams import Stream, uniform
 from .base import Array, Counts, Policy, certain, count, equally
-from .board import SAFE, decide, extra_of, make_board, note_pull, when
-from .lease import lease
 from .optimism import Always, Linear, Never, TopBin, TwoLevel
 
 

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
-from ..coast import level_of
-from ..jit import Compiled, jitable
+from ..engine.jit import Compiled, jitable
+from ..engine.steps import level_of
 from .base import Array, count
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding

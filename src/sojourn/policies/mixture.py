@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..coast import level_of
-from ..rng import Stream, uniform
+from ..engine.steps import level_of
+from ..engine.streams import Stream, uniform
 from .base import Array, Counts, Policy
 from .index import KLULCB
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from .. import checks
-from ..jit import Compiled
+from ..engine.jit import Compiled
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from .. import checks
+from ..engine.streams import Stream, uniform
 from ..problem import Problem
-from ..rng import Stream, uniform
 from .base import Array, Counts, Policy, certain, count
 
 

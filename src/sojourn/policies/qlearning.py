@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .. import checks
-from ..coast import level_of
-from ..jit import jitable
+from ..engine.jit import jitable
+from ..engine.steps import level_of
+from ..engine.streams import Stream, uniform
 from ..problem import Problem
-from ..rng import Stream, uniform
 from .base import Array, Policy, equally
 
 

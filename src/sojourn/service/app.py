@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from ..online import Journal, LiveError
+from ..live import Journal, LiveError
 from ..version import __version__
 from . import experiments, hot, models
 from .dashboard import routes
@@ -91,7 +91,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
             tasks.append(await start(live))
         await live.open_all()
         _spare_collector()
-        log.info("serving", extra={"experiments": len(live.bandits)})
+        log.info("serving", extra={"experiments": len(live.experiments)})
         yield
     finally:
         live.stopping.set()

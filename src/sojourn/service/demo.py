@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 
-from ..online import LiveError, Settings
+from ..live import LiveError, Settings
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
@@ -68,7 +68,7 @@ async def _user(live: Live, crowd: Crowd, seconds: float) -> None:
 
     while True:
         try:
-            await crowd.visit(await live.bandit(NAME), watch)
+            await crowd.visit(await live.experiment(NAME), watch)
         except (LiveError, ValueError) as error:
             log.warning("demonstration: %s", error)
             await asyncio.sleep(SHY)

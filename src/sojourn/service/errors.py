@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..online import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+from ..live import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
 
 WORDS = {
     401: "unauthorized",

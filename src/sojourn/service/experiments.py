@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import AfterValidator, BeforeValidator
 
-from ..online import Bandit, Conflict, Settings
+from ..live import Conflict, Experiment, Settings
 from . import models, visits
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
@@ -30,11 +30,11 @@ def _live(request: Request) -> Live:
     return live
 
 
-async def _bandit(request: Request, experiment: Named) -> Bandit:
-    return await _live(request).bandit(experiment)
+async def _experiment(request: Request, experiment: Named) -> Experiment:
+    return await _live(request).experiment(experiment)
 
 
-Served = Annotated[Bandit, Depends(_bandit)]
+Served = Annotated[Experiment, Depends(_experiment)]
 
 
 async def list_experiments(request: Request) -> dict[str, Any]:
@@ -48,75 +48,80 @@ async def make_experiment(
     request: Request, experiment: Named, body: models.ExperimentIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment, or change it: arms are added, settings replaced."""
-    bandit, new = await _live(request).make(experiment, body.arms, settings_of(body))
+    made, new = await _live(request).make(experiment, body.arms, settings_of(body))
     response.status_code = 201 if new else 200
-    return await asyncio.to_thread(described, bandit)
+    return await asyncio.to_thread(described, made)
 
 
-async def show_experiment(bandit: Served) -> dict[str, Any]:
+async def show_experiment(experiment: Served) -> dict[str, Any]:
     """Settings and arms."""
-    return await asyncio.to_thread(described, bandit)
+    return await asyncio.to_thread(described, experiment)
 
 
-async def show_insight(bandit: Served) -> dict[str, Any]:
+async def show_insight(experiment: Served) -> dict[str, Any]:
     """The numbers of the dashboard."""
-    return await asyncio.to_thread(_insight, bandit)
+    return await asyncio.to_thread(_insight, experiment)
 
 
-def _insight(bandit: Bandit) -> dict[str, Any]:
-    now = bandit.now()
-    over_time = bandit.timeline(now - WINDOW, WIDTH)
+def _insight(experiment: Experiment) -> dict[str, Any]:
+    now = experiment.now()
+    over_time = experiment.timeline(now - WINDOW, WIDTH)
     found = insight(
-        bandit.settings, bandit.all_arms, bandit.counts(), over_time, now=now, width=WIDTH
+        experiment.settings,
+        experiment.all_arms,
+        experiment.counts(),
+        over_time,
+        now=now,
+        width=WIDTH,
     )
     return found.to_dict()
 
 
 async def put_arm(
-    request: Request, bandit: Served, arm: Named, body: models.Prior, response: Response
+    request: Request, experiment: Served, arm: Named, body: models.Prior, response: Response
 ) -> dict[str, Any]:
     """Take an arm into use, for the first time or again, with counts from elsewhere if given."""
-    new = arm not in {known.name for known in bandit.all_arms}
+    new = arm not in {known.name for known in experiment.all_arms}
 
     def work() -> dict[str, Any]:
         _check(arm, body)
-        bandit.add_arm(arm)
+        experiment.add_arm(arm)
         if body.model_fields_set:
-            bandit.warm_start({arm: (body.pulls, body.successes)})
-        return _arm(bandit, arm)
+            experiment.warm_start({arm: (body.pulls, body.successes)})
+        return _arm(experiment, arm)
 
     shown = await _live(request).changing(work)
     response.status_code = 201 if new else 200
     return shown
 
 
-async def retire_arm(request: Request, bandit: Served, arm: Named) -> dict[str, Any]:
+async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[str, Any]:
     """Choose an arm no longer."""
 
     def work() -> dict[str, Any]:
-        if bandit.arms == (arm,):
-            raise Conflict(f"arm {arm!r} is the last one of {bandit.name!r}: it stays in use")
-        bandit.retire_arm(arm)
-        return _arm(bandit, arm)
+        if experiment.arms == (arm,):
+            raise Conflict(f"arm {arm!r} is the last one of {experiment.name!r}: it stays in use")
+        experiment.retire_arm(arm)
+        return _arm(experiment, arm)
 
     return await _live(request).changing(work)
 
 
-async def put_prior(request: Request, bandit: Served, body: models.PriorIn) -> dict[str, Any]:
+async def put_prior(request: Request, experiment: Served, body: models.PriorIn) -> dict[str, Any]:
     """Counts from elsewhere for a warm start; given again, they replace those given before."""
 
     def work() -> dict[str, Any]:
         for name, prior in body.arms.items():
             _check(name, prior)
-        bandit.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
-        return described(bandit)
+        experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
+        return described(experiment)
 
     return await _live(request).changing(work)
 
 
-async def show_visit(bandit: Served, visit: Named) -> dict[str, Any]:
+async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
     """A visit as the store has it."""
-    return await visits.show(bandit, visit)
+    return await visits.show(experiment, visit)
 
 
 def add_routes(app: FastAPI, failures: Any) -> None:
@@ -159,19 +164,19 @@ def settings_of(body: models.ExperimentIn) -> Settings:
         raise ValueError(f"policy.parameters is not allowed: {error}") from None
 
 
-def described(bandit: Bandit) -> dict[str, Any]:
+def described(experiment: Experiment) -> dict[str, Any]:
     """An experiment as plain data."""
-    settings = json.loads(bandit.settings.to_json())
+    settings = json.loads(experiment.settings.to_json())
     del settings["bins"]
-    return {"name": bandit.name, "arms": list(_arms(bandit).values()), **settings}
+    return {"name": experiment.name, "arms": list(_arms(experiment).values()), **settings}
 
 
-def _arms(bandit: Bandit) -> dict[str, dict[str, Any]]:
+def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
     sums: dict[tuple[str, int], float] = defaultdict(float)
-    for (what, position, _, _), n in bandit.counts().items():
+    for (what, position, _, _), n in experiment.counts().items():
         sums[what, position] += n
     arms = {}
-    for arm in bandit.all_arms:
+    for arm in experiment.all_arms:
         pulls = arm.pulls + sums["pulls", arm.position]
         successes = arm.successes + sums["successes", arm.position]
         mean = successes / pulls if pulls else None
@@ -181,8 +186,8 @@ def _arms(bandit: Bandit) -> dict[str, dict[str, Any]]:
     return arms
 
 
-def _arm(bandit: Bandit, name: str) -> dict[str, Any]:
-    return _arms(bandit)[name]
+def _arm(experiment: Experiment, name: str) -> dict[str, Any]:
+    return _arms(experiment)[name]
 
 
 def _check(name: str, prior: models.Prior) -> None:

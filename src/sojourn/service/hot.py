@@ -93,15 +93,15 @@ async def answer(hot: Hot, live: Live, words: list[str], body: bytes) -> visits.
     """Do a call that was found in the table."""
     given = hot.model.__pydantic_validator__.validate_json(body)
     name = words[3]
-    bandit = live.bandits.get(name) or await live.bandit(_checked("experiment", name))
+    experiment = live.experiments.get(name) or await live.experiment(_checked("experiment", name))
     if hot.call is visits.batch:
-        return await visits.batch(bandit, given, tell=live.tell)
+        return await visits.batch(experiment, given, tell=live.tell)
     if len(words) < 6:
-        return await hot.call(bandit, None, given)
+        return await hot.call(experiment, None, given)
     visit = _checked("visit", words[5])
     if hot.call is visits.reward:
-        return await visits.reward(bandit, visit, given, _step(words[7]), tell=live.tell)
-    return await hot.call(bandit, visit, given)
+        return await visits.reward(experiment, visit, given, _step(words[7]), tell=live.tell)
+    return await hot.call(experiment, visit, given)
 
 
 def _checked(what: str, name: str) -> str:

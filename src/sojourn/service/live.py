@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..online import Bandit, Journal, LiveError, NotFound, Settings
-from ..online.enrolment import enrol
+from ..live import Experiment, Journal, LiveError, NotFound, Settings
+from ..live.enrolment import enrol
 
 log = logging.getLogger("sojourn.service")
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Live:
-    """One journal, and a bandit for each experiment. What may take a while runs in threads."""
+    """One journal, and an experiment for each experiment. What may take a while runs in threads."""
 
     def __init__(
         self,
@@ -24,13 +24,13 @@ class Live:
         tell: Callable[[str, str], None] = lambda experiment, outcome: None,
     ) -> None:
         self.journal, self.compiled, self.tell = journal, compiled, tell
-        self.bandits: dict[str, Bandit] = {}
+        self.experiments: dict[str, Experiment] = {}
         self.stopping = asyncio.Event()
         self._lock = asyncio.Lock()
 
-    async def bandit(self, name: str) -> Bandit:
+    async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it; else `NotFound`."""
-        found = self.bandits.get(name)
+        found = self.experiments.get(name)
         if found is not None:
             return found
         if await asyncio.to_thread(self.journal.store.load, name) is None:
@@ -39,7 +39,7 @@ class Live:
 
     async def make(
         self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
-    ) -> tuple[Bandit, bool]:
+    ) -> tuple[Experiment, bool]:
         """An experiment with these settings, and whether it is new."""
         return await self.changing(lambda: self._made(name, arms, settings, compiled))
 
@@ -56,22 +56,22 @@ class Live:
         """Open what the store has; what cannot be served is skipped with a warning."""
         for name in await asyncio.to_thread(self.journal.store.experiments):
             try:
-                await self.bandit(name)
+                await self.experiment(name)
             except (ValueError, LiveError) as error:
                 log.warning("experiment %r is not served: %s", name, error)
 
-    def _opened(self, name: str, compiled: bool = True) -> Bandit:
-        if name not in self.bandits:
+    def _opened(self, name: str, compiled: bool = True) -> Experiment:
+        if name not in self.experiments:
             compiled = compiled and self.compiled
-            self.bandits[name] = Bandit.open(name, self.journal, compiled=compiled)
-        return self.bandits[name]
+            self.experiments[name] = Experiment.open(name, self.journal, compiled=compiled)
+        return self.experiments[name]
 
     def _made(
         self, name: str, arms: Sequence[str], settings: Settings, compiled: bool
-    ) -> tuple[Bandit, bool]:
+    ) -> tuple[Experiment, bool]:
         new = enrol(self.journal.store, name, settings, arms)
-        if name in self.bandits:
-            self.bandits[name].engine.reload()
+        if name in self.experiments:
+            self.experiments[name].engine.reload()
         return self._opened(name, compiled), new
 
     def close(self) -> None:

@@ -18,9 +18,9 @@ from prometheus_client import (
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from ..online import Unavailable
-from ..online.records import END, NEXT, REWARD, TIMEOUT
-from ..online.stores.sql import added
+from ..live import Unavailable
+from ..live.records import END, NEXT, REWARD, TIMEOUT
+from ..live.stores.sql import added
 from .live import Live
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -99,7 +99,9 @@ class Metrics:
     def look(self, live: Live) -> None:
         """Take note of what is only a number elsewhere."""
         self.queue.set(live.journal.writer.waiting)
-        conflicts = sum(bandit.engine.conflicts for bandit in list(live.bandits.values()))
+        conflicts = sum(
+            experiment.engine.conflicts for experiment in list(live.experiments.values())
+        )
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from ..online import LiveError, open_store
+from ..live import LiveError, open_store
 from . import logs
 from .app import create
 from .keys import Keyring

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..online import Bandit, Conflict, Opening
+from ..live import Conflict, Experiment, Opening
 from . import models
 from .errors import refusal_of
 
@@ -14,46 +14,46 @@ Tell = Callable[[str, str], None]
 """Is told what became of a reward: the experiment, and learned, same, late or conflict."""
 
 
-async def open_visit(bandit: Bandit, visit: str | None, body: models.Opening) -> Answer:
+async def open_visit(experiment: Experiment, visit: str | None, body: models.Opening) -> Answer:
     """Open a visit, or find it."""
-    opened = await bandit.avisit(body.user, visit, body.state)
-    known = bandit.engine.visits.get(opened.id)
+    opened = await experiment.avisit(body.user, visit, body.state)
+    known = experiment.engine.visits.get(opened.id)
     if not opened.new or known is None:
-        return 201 if opened.new else 200, await show(bandit, opened.id)
-    return 201, _shown(bandit, known.row)
+        return 201 if opened.new else 200, await show(experiment, opened.id)
+    return 201, _shown(experiment, known.row)
 
 
-async def show(bandit: Bandit, visit: str) -> dict[str, Any]:
+async def show(experiment: Experiment, visit: str) -> dict[str, Any]:
     """The visit as the store has it."""
-    return _shown(bandit, await asyncio.to_thread(lambda: bandit.get(visit).row))
+    return _shown(experiment, await asyncio.to_thread(lambda: experiment.get(visit).row))
 
 
-def _shown(bandit: Bandit, row: Any) -> dict[str, Any]:
+def _shown(experiment: Experiment, row: Any) -> dict[str, Any]:
     return {
         "id": row.id,
         "user": row.user,
         "status": row.status,
         "step": row.step,
-        "state": bandit.settings.user.experience(row.state),
-        "pending_arm": bandit.engine.arms[row.arm].name if row.pending else None,
+        "state": experiment.settings.user.experience(row.state),
+        "pending_arm": experiment.engine.arms[row.arm].name if row.pending else None,
     }
 
 
-async def decide(bandit: Bandit, visit: str, body: models.Deciding) -> Answer:
+async def decide(experiment: Experiment, visit: str, body: models.Deciding) -> Answer:
     """The next arm."""
-    return await _decide(bandit, visit, None, body)
+    return await _decide(experiment, visit, None, body)
 
 
-async def step(bandit: Bandit, visit: str, body: models.Stepping) -> Answer:
+async def step(experiment: Experiment, visit: str, body: models.Stepping) -> Answer:
     """The reward of the last arm, and the next one."""
-    return await _decide(bandit, visit, body.reward, body)
+    return await _decide(experiment, visit, body.reward, body)
 
 
 async def _decide(
-    bandit: Bandit, visit: str, reward: float | None, body: models.Deciding
+    experiment: Experiment, visit: str, reward: float | None, body: models.Deciding
 ) -> Answer:
     opening = None if body.open is None else Opening(body.open.user, body.open.state)
-    made = await bandit.adecide(
+    made = await experiment.adecide(
         visit, reward, request=body.request_id, step=body.step, opening=opening
     )
     name, number, arm, state, propensity = made
@@ -68,21 +68,21 @@ async def _decide(
 
 
 async def reward(
-    bandit: Bandit, visit: str, body: models.Rewarding, step: int, *, tell: Tell
+    experiment: Experiment, visit: str, body: models.Rewarding, step: int, *, tell: Tell
 ) -> Answer:
     """The reward of one decision."""
     try:
-        outcome = await bandit.get(visit).areward(body.value, step=step)
+        outcome = await experiment.get(visit).areward(body.value, step=step)
     except Conflict:
-        tell(bandit.name, "conflict")
+        tell(experiment.name, "conflict")
         raise
-    tell(bandit.name, outcome)
+    tell(experiment.name, outcome)
     return 200, {"outcome": outcome}
 
 
-async def end(bandit: Bandit, visit: str, body: models.Ending) -> Answer:
+async def end(experiment: Experiment, visit: str, body: models.Ending) -> Answer:
     """The user has left."""
-    return 200, {"ended": await bandit.get(visit).aend(body.reward)}
+    return 200, {"ended": await experiment.get(visit).aend(body.reward)}
 
 
 IN_BATCH: dict[str, Callable[..., Awaitable[Answer]]] = {
@@ -93,7 +93,7 @@ IN_BATCH: dict[str, Callable[..., Awaitable[Answer]]] = {
 }
 
 
-async def batch(bandit: Bandit, body: models.Batch, *, tell: Tell) -> Answer:
+async def batch(experiment: Experiment, body: models.Batch, *, tell: Tell) -> Answer:
     """Many calls: those of one visit in their order, visits side by side."""
     answers: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
@@ -105,9 +105,9 @@ async def batch(bandit: Bandit, body: models.Batch, *, tell: Tell) -> Answer:
             call = body.calls[place]
             doing: Awaitable[Answer]
             if isinstance(call, models.RewardCall):
-                doing = reward(bandit, call.visit, call, call.step, tell=tell)
+                doing = reward(experiment, call.visit, call, call.step, tell=tell)
             else:
-                doing = IN_BATCH[call.call](bandit, call.visit, call)
+                doing = IN_BATCH[call.call](experiment, call.visit, call)
             status, answer = await answered(doing)
             answers[place] = {"status": status, "body": answer}
 

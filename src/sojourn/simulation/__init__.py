@@ -1,6 +1,6 @@
 """Simulate policies on a problem and estimate their regret."""
 
-from .moments import Estimate, Moments
+from ..stats.moments import Estimate, Moments
 from .precision import Precision
 from .reduce import Progress
 from .result import Result, Stream

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from .moments import Part
+from ..stats.moments import Part
 from .work import Job, engine_digest
 
 GATHER = 60.0

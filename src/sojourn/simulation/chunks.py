@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.kernel import columns, kernel_for
 from ..policies import Policy
 from ..problem import Problem
-from .kernel import columns, kernel_for
 
 NEVER = np.zeros(1, np.int8)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..stats.moments import Array, Estimate
 from .bounds import bound_for, lower_bounds
-from .moments import Array, Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..engine.kernel import REGRET, columns
 from ..problem import Problem
-from .kernel import REGRET, columns
-from .moments import NORMAL_95, Moments
+from ..stats.moments import NORMAL_95, Moments
 
 FLOOR = 256
 """No policy stops by precision before it has this many runs."""
@@ -43,7 +43,7 @@ def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
 
     It depends on what is simulated only, because results depend on it in their last digits.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> [chunk_runs(SETTINGS[name], 20_000, 24) for name in ("A", "B", "ema-1000")]
     [128, 1024, 256]
     """

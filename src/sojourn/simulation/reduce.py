@@ -11,8 +11,8 @@ from itertools import combinations
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
+from ..stats.moments import Array, Moments, Part
 from .backends import Backend
-from .moments import Array, Moments, Part
 from .precision import Plan
 from .store import Store
 from .work import Job

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..problem import Problem
+from ..stats.moments import Estimate, Moments
 from ..version import __version__
 from . import saved, tables
-from .kernel import BY_LEVEL, REGRET, REWARD, STEPS
-from .moments import Estimate, Moments
 from .precision import Precision
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import files
+from .. import problem_files as files
+from ..engine.kernel import columns
 from ..policies import ALL, Policy
 from ..problem import Problem
-from .kernel import columns
-from .moments import Moments
+from ..stats.moments import Moments
 from .precision import Precision
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Self
 
 import numpy as np
 
+from ..stats.moments import Array, Moments, Part
 from ..version import __version__
-from .moments import Array, Moments, Part
 from .work import Job
 
 APPLICATION = 0x534F4A4F  # "SOJO", in the header of the file

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..problem import Problem
-from .kernel import BY_LEVEL, REGRET, REWARD, STEPS
 
 if TYPE_CHECKING:
     from .result import Result

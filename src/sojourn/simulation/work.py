@@ -17,15 +17,15 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import PACKAGE, compiled_sources, feed, fingerprint
+from ..engine.jit import PACKAGE, compiled_sources, feed, fingerprint
+from ..engine.kernel import REGRET, columns
 from ..policies import Policy
 from ..problem import Problem
+from ..stats.moments import Moments, Part
 from .chunks import NEVER, chunk
-from .kernel import REGRET, columns
-from .moments import Moments, Part
 
 APART = {"gym", "logs"}
-ENGINE = {"simulation": {"chunks", "kernel", "moments"}, "study": {"crowds", "tastes"}}
+ENGINE = {"simulation": {"chunks"}}
 """Of the modules that are compiled: those that chunks are not computed with, and the only ones of
 two folders that they are computed with. Any other counts as needed: a new one is on the safe side.
 """

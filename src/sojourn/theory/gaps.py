@@ -30,7 +30,7 @@ class Condition:
 def mistake_costs(problem: Problem) -> dict[int, float]:
     """D(s) for each of finitely many states.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> {s: round(d, 9) for s, d in mistake_costs(SETTINGS["A"]).items()}
     {0: 100.0, 1: 10.0}
     """
@@ -52,7 +52,7 @@ def case(problem: Problem) -> str:
     * "mixed": with more than two states, D both rises and falls. The paper has no name for
       this case, nor a theorem.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> [case(SETTINGS[name]) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']
     """
@@ -74,7 +74,7 @@ def gap_condition(problem: Problem) -> Condition:
     It is the same for all arms: D(0) >= D(1). Theorems 1 to 3 need it; where it fails, Theorems
     5 to 7 take over. For a user with states in [0, 1] see `monotone_gap`.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> condition = gap_condition(SETTINGS["A"])
     >>> round(condition.left, 9), round(condition.right, 9), condition.holds
     (100.0, 10.0, True)

@@ -54,7 +54,7 @@ def lemma3(problem: Problem, eta: float | None = None, gamma: float | None = Non
     `bound(t)`. T1 is the smallest that the proof allows. By default eta and gamma are the middles
     of their intervals.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> found = lemma3(SETTINGS["A"])
     >>> found.p_min, found.c2, found.T1, round(found.bound(10**6), 6)
     (0.8, 0.2, 19010, 1e-06)
@@ -75,7 +75,7 @@ def lemma4(problem: Problem, eta: float | None = None, gamma: float | None = Non
     T2 is the smallest time that the proof allows, c4 the constant at its end; `regret` is the
     bound itself, the same for any number of visits.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> found = lemma4(SETTINGS["A"])
     >>> found.T2, round(found.c4, 1)
     (19010, 19029.2)

@@ -37,7 +37,7 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     of its own (`POSITIVE`), and Theorem 4 is given without it: positivity serves the proofs only
     by making visits end.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> all(check.holds for check in assumptions(SETTINGS["A"]))
     True
     >>> [check.detail for check in assumptions(SETTINGS["ema-100"]) if not check.holds]
@@ -76,7 +76,7 @@ def sufficient_condition(problem: Problem) -> Condition:
     (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given
     Assumption 1, a positive best mean, q11 < 1 and q10 != q00.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> condition = sufficient_condition(SETTINGS["B"])
     >>> round(condition.left, 6), round(condition.right, 6), condition.holds
     (0.166667, 0.25, True)

@@ -85,7 +85,7 @@ class Summary:
 def summary(problem: Problem, n: int = 4) -> Summary:
     """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> print(summary(SETTINGS["C"]))
     means 0.2, 0.1; TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
     case: normal

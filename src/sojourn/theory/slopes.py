@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .. import checks
-from ..kl import bernoulli_kl
+from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
 from .gaps import gap_condition, mistake_costs
 from .model import all_costs, first_step_costs, moving_average, tolerance, two_state
@@ -40,7 +40,7 @@ def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
     carry over with the largest gap among the states in which a policy explores and, in the lower
     bound, the smallest of all.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> for b in bounds(SETTINGS["A"])[:3]:
     ...     print(b.theorem, b.name, round(b.slope, 6))
     Theorem 1 ULCB 50.0
@@ -125,7 +125,7 @@ def _bound(name: str, theorem: str, slope: Slope, needed: list[Check]) -> Bound:
 def hoeffding_slope(problem: Problem, cost: float) -> float:
     """The sum of gap / (2 (mu_1 - mu_a)^2) over the other arms, where a wrong pull costs `cost`.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> round(hoeffding_slope(SETTINGS["D"], 10.0), 9)
     62.5
     """
@@ -138,7 +138,7 @@ def kl_slope(problem: Problem, cost: float) -> float:
 
     With `cost` 1 this is the constant of Lai and Robbins.
 
-    >>> from sojourn.paper.settings import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> round(kl_slope(SETTINGS["D"], 10.0), 6)
     30.351458
     """

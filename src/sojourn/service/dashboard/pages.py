@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from ...online import Bandit, LiveError, NotFound
+from ...live import Experiment, LiveError, NotFound
 from ..hot import SLASH
 from ..live import Live
 from .login import login_route, may_see, signed_in
@@ -65,8 +65,8 @@ class Pages:
         listed, broken = [], []
         for name in sorted(n for n in await _names(live) if may_see(request, n)):
             try:
-                bandit = await live.bandit(name)
-                listed.append((name, (await self.snapshots.get(bandit, None)).insight))
+                experiment = await live.experiment(name)
+                listed.append((name, (await self.snapshots.get(experiment, None)).insight))
             except (LiveError, ValueError) as error:
                 broken.append((name, str(error)))
         base = str(request.base_url).rstrip("/")
@@ -78,33 +78,34 @@ class Pages:
     async def experiment(self, request: Request) -> Response:
         """One experiment."""
 
-        async def show(bandit: Bandit) -> Response:
+        async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
-            snapshot = await self.snapshots.get(bandit, view.span)
+            snapshot = await self.snapshots.get(experiment, view.span)
             return page(
                 request, "experiment.html", at=snapshot, seen=snapshot.insight, view=view,
-                settings=bandit.settings, panels=snapshot.panels(view), tags=PANELS, spans=SPANS,
+                settings=experiment.settings, panels=snapshot.panels(view), tags=PANELS,
+                spans=SPANS,
                 listed=snapshot.insight.table.page(view.search, view.page),
             )  # fmt: skip
 
-        return await self._with_bandit(request, show)
+        return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
         """What changes in one experiment."""
 
-        async def show(bandit: Bandit) -> Response:
+        async def show(experiment: Experiment) -> Response:
             live, view = request.app.state.live, View.of(request.query_params)
-            return self.streams.response(live, self.snapshots, bandit.name, view)
+            return self.streams.response(live, self.snapshots, experiment.name, view)
 
-        return await self._with_bandit(request, show)
+        return await self._with_experiment(request, show)
 
-    async def _with_bandit(
-        self, request: Request, show: Callable[[Bandit], Awaitable[Response]]
+    async def _with_experiment(
+        self, request: Request, show: Callable[[Experiment], Awaitable[Response]]
     ) -> Response:
         """What `show` makes of the experiment of the address, or a page that says what is wrong."""
         name = request.path_params["name"].replace(SLASH, "/")
         try:
-            return await show(await request.app.state.live.bandit(name))
+            return await show(await request.app.state.live.experiment(name))
         except NotFound:
             return page(request, "error.html", 404, what=f"There is no experiment “{name}”.")
         except LiveError:

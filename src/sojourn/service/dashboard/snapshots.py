@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...online import Bandit, Bucket, Choice
+from ...live import Bucket, Choice, Experiment
 from ..insight import Insight, Reason, insight, reason
 from .render import render
 from .view import ARMS, SPANS, View
@@ -73,46 +73,46 @@ class Snapshots:
         self._sums: dict[tuple[str, str], Sums] = {}
         self._began: dict[str, float] = {}
 
-    async def get(self, bandit: Bandit, span: str | None) -> Snapshot:
+    async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it is now, or was less than a second ago."""
-        key = bandit.name, span
+        key = experiment.name, span
         async with self._locks[key]:
             kept = self._kept.get(key)
             if kept is None or time.monotonic() - kept[0] >= FRESH:
-                snapshot = await asyncio.to_thread(self._take, bandit, span)
+                snapshot = await asyncio.to_thread(self._take, experiment, span)
                 kept = self._kept[key] = time.monotonic(), snapshot
             return kept[1]
 
-    def _take(self, bandit: Bandit, span: str | None) -> Snapshot:
+    def _take(self, experiment: Experiment, span: str | None) -> Snapshot:
         """Read the store and work out the numbers."""
-        now = bandit.now()
-        span = span or self._fitting(bandit, now)
+        now = experiment.now()
+        span = span or self._fitting(experiment, now)
         seen = insight(
-            bandit.settings, bandit.all_arms, bandit.counts(),
-            self._timeline(bandit, span, now), now=now, width=SPANS[span].width,
+            experiment.settings, experiment.all_arms, experiment.counts(),
+            self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
         )  # fmt: skip
-        choices = bandit.recent()[:RECENT]
-        recent = [Decided(choice, reason(choice, bandit.policy)) for choice in choices]
-        return Snapshot(bandit.name, span, since(span, now), seen, recent)
+        choices = experiment.recent()[:RECENT]
+        recent = [Decided(choice, reason(choice, experiment.policy)) for choice in choices]
+        return Snapshot(experiment.name, span, since(span, now), seen, recent)
 
-    def _timeline(self, bandit: Bandit, span: str, now: float) -> list[Bucket]:
+    def _timeline(self, experiment: Experiment, span: str, now: float) -> list[Bucket]:
         """What the charts show. Long spans have many visits to sum, and change little."""
         start = since(span, now)
-        sums = self._sums.get((bandit.name, span))
+        sums = self._sums.get((experiment.name, span))
         if sums is None or sums.since != start or now - sums.at >= SPANS[span].width / PATIENT:
-            buckets = bandit.timeline(start, SPANS[span].width)
-            sums = self._sums[bandit.name, span] = Sums(now, start, buckets)
+            buckets = experiment.timeline(start, SPANS[span].width)
+            sums = self._sums[experiment.name, span] = Sums(now, start, buckets)
         return sums.buckets
 
-    def _fitting(self, bandit: Bandit, now: float) -> str:
+    def _fitting(self, experiment: Experiment, now: float) -> str:
         """The shortest span that shows all that an experiment has."""
         longest = SPANS["1w"]
-        if bandit.name not in self._began:
-            buckets = bandit.timeline(now - longest.seconds, longest.width)
+        if experiment.name not in self._began:
+            buckets = experiment.timeline(now - longest.seconds, longest.width)
             if not buckets:
                 return "10m"
-            self._began[bandit.name] = bandit.timeline(buckets[0].start, 60.0)[0].start
-        age = now - self._began[bandit.name]
+            self._began[experiment.name] = experiment.timeline(buckets[0].start, 60.0)[0].start
+        age = now - self._began[experiment.name]
         return next((name for name, span in SPANS.items() if age <= span.seconds), "1w")
 
 

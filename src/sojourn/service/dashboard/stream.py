@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from ...online import LiveError
+from ...live import LiveError
 from ..live import Live
 from .snapshots import FRESH, PANELS, Snapshots
 from .view import View
@@ -65,7 +65,7 @@ async def _message(
 ) -> str:
     """What has changed since the last message; what was sent is noted."""
     try:
-        snapshot = await snapshots.get(await live.bandit(name), view.span)
+        snapshot = await snapshots.get(await live.experiment(name), view.span)
     except (LiveError, ValueError):
         sent.clear()
         return event("trouble", "The store cannot be read just now.")

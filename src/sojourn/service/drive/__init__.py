@@ -1,4 +1,4 @@
-"""Simulated users against a running service, or against bandits in the process."""
+"""Simulated users against a running service, or against experiments in the process."""
 
 from .crowd import Crowd, Stay
 from .fleet import drive_all

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...coast import begin, make_tally, make_world, step
-from ...online import Decision
+from ...engine.steps import begin, make_tally, make_world, step
+from ...live import Decision
 from ...problem import Problem
 
 
@@ -21,7 +21,7 @@ class LiveVisit(Protocol):
 
 
 class Host(Protocol):
-    """Where users go; `Bandit` and `AsyncExperiment`."""
+    """Where users go; `Experiment` and `AsyncExperiment`."""
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
@@ -50,12 +50,12 @@ class Crowd:
     `tally` has what was seen so far: `tally.lost.sum()` is the regret by gaps.
 
     >>> import asyncio
-    >>> from sojourn import Bandit, TwoState, ULCB
+    >>> from sojourn import Experiment, TwoState, ULCB
     >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> policy = ULCB(random_ties=False)
-    >>> with Bandit("news", ["a", "b"], policy, compiled=False) as bandit:
+    >>> with Experiment("news", ["a", "b"], policy, compiled=False) as experiment:
     ...     crowd = Crowd(problem, ["a", "b"], seed=1)
-    ...     asyncio.run(crowd.visit(bandit))
+    ...     asyncio.run(crowd.visit(experiment))
     Stay(steps=16, reward=13.0)
     """
 

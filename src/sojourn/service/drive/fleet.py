@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from operator import add
 from typing import Any
 
-from ...online import LiveError
+from ...live import LiveError
 from .play import Plan, Progress, adrive, drive, runner
 from .report import Report
 
@@ -48,7 +48,7 @@ def drive_all(plan: Plan, processes: int = 1, progress: Progress | None = None) 
 def shares(plan: Plan, processes: int) -> list[Plan]:
     """A plan for each process, with users and draws of its own.
 
-    >>> from sojourn.paper import SETTINGS
+    >>> from sojourn.lab.paper import SETTINGS
     >>> plan = Plan("http://127.0.0.1:8000", SETTINGS["B"], users=3, visits=100)
     >>> [(p.users, p.visits, p.run) for p in shares(plan, 2)]
     [(2, 67, 0), (1, 33, 1)]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...online import LiveError, NotFound, Unavailable
-from ...online.states import live
+from ...client.aclient import AsyncClient, AsyncExperiment
+from ...client.calls import Answer, Call, Lost, Refused
+from ...live import LiveError, NotFound, Unavailable
+from ...live.states import live
 from ...policies import Policy
 from ...problem import Problem
-from ..client.aclient import AsyncClient, AsyncExperiment
-from ..client.calls import Answer, Call, Lost, Refused
 from .crowd import Crowd
 from .report import Report
 from .wire import Wire

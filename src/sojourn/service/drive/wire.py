@@ -10,8 +10,8 @@ from collections import deque
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..client.calls import TIMEOUT, Answer, Call, Lost
-from ..client.carriers import headers, seconds
+from ...client.calls import TIMEOUT, Answer, Call, Lost
+from ...client.carriers import headers, seconds
 
 END = b"\r\n\r\n"
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...online.records import Arm, Counts
+from ...live.records import Arm, Counts
 from ...policies.base import Array
 from .intervals import Interval, Z, share
 

@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 
-from ...online.records import Counts
-from ...online.settings import Settings
+from ...engine.calls import pupil_of
+from ...live.records import Counts
+from ...live.settings import Settings
 from ...policies.base import Array
-from ...policies.calls import pupil_of
 from ...policies.learned import FIRST_LOOK, Learned, Watched, mistake_costs
 from .arms import ArmTable
 from .intervals import Interval, Z, share

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from ...online import Choice
+from ...engine.board import extra_of
+from ...engine.calls import pupil_of
+from ...live import Choice
 from ...policies import (
     EpsilonMixture,
     FixedArm,
@@ -19,8 +21,6 @@ from ...policies import (
     UCBQLearning,
     Uniform,
 )
-from ...policies.board import extra_of
-from ...policies.calls import pupil_of
 from ...policies.gated import Gated, ImedExplorer, ThompsonExplorer
 from ...policies.learned import Learned
 from ...policies.optimism import TopBin

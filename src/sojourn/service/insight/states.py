@@ -1,6 +1,6 @@
 """States of a visit in words."""
 
-from ...online.states import LastReward, MovingAverage
+from ...live.states import LastReward, MovingAverage
 from ...users import User
 
 

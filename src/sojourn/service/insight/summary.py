@@ -1,7 +1,7 @@
 """What the counters of an experiment say: the numbers of the dashboard.
 
 Everything is a function of sums: those that the store keeps anyway (`online.records.tally`), and,
-for what happened when, sums over the visits that ended (`Bandit.timeline`).
+for what happened when, sums over the visits that ended (`Experiment.timeline`).
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...online.records import Arm, Bucket, Counts
-from ...online.settings import Settings
+from ...live.records import Arm, Bucket, Counts
+from ...live.settings import Settings
 from ...policies.base import Array
 from .arms import ArmRow, ArmTable, arm_table
 from .departures import Case, Departures, Leaving, departures

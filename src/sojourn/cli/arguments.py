@@ -1,0 +1,186 @@
+"""What the command line's words stand for: problems, policies, numbers."""
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from .. import problem_files as files
+from ..lab.paper import SETTINGS
+from ..policies import ALL, Policy
+from ..problem import Problem
+from ..simulation.bounds import plain_name
+
+FLAGS = {"true": True, "false": False}
+
+ProblemName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROBLEM",
+        help=f"A setting of the paper ({', '.join(SETTINGS)}) or a .toml or .json problem file.",
+        show_default=False,
+    ),
+]
+Means = Annotated[
+    str | None,
+    typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8", show_default=False),
+]
+Q = Annotated[
+    str | None,
+    typer.Option(
+        "--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0", show_default=False
+    ),
+]
+Theta = Annotated[
+    float | None, typer.Option(help="Moving-average user: weight of a new reward.", metavar="0.5")
+]
+C6 = Annotated[float | None, typer.Option(help="Moving-average user: leave curve.", metavar="1000")]
+Start = Annotated[
+    str | None,
+    typer.Option(help="First state, or states with their chances.", metavar="1|0:0.5,1:0.5"),
+]
+"""How commands are told which problem they are about; see `find_problem`."""
+
+
+def find_problem(
+    name: str | None,
+    means: str | None = None,
+    q: str | None = None,
+    theta: float | None = None,
+    c6: float | None = None,
+    start: str | None = None,
+    stays_first: bool = False,
+) -> Problem:
+    """The problem that the arguments of a command name, or describe by options.
+
+    >>> find_problem("B") == find_problem(None, means="0.9,0.8", q=".8,.2,.2,.1")
+    True
+    """
+    described = stays_first or any(x is not None for x in (means, q, theta, c6, start))
+    if name is not None and described:
+        raise ValueError(f"give either the problem {name!r} or options that describe one, not both")
+    if name is not None:
+        return _named_problem(name)
+    if means is None:
+        raise ValueError(
+            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), "
+            "a .toml or .json file, or --means with --q, or --means with --theta and --c6"
+        )
+    user = {**_user_options(q, theta, c6), "stays_first": stays_first}
+    if start is not None:
+        user["start"] = _start_option(start)
+    return files.from_dict({"means": _numbers("--means", means), "user": user})
+
+
+def find_policy(text: str, problem: Problem) -> Policy:
+    """The policy that `NAME`, `NAME:parameter=value,...` or `NAME:opposite` stands for.
+
+    >>> find_policy("KL-ULCB:c=4,opposite", SETTINGS["A"]).parameters["c0"]
+    1.0
+    """
+    name, _, options = text.partition(":")
+    by_name = {plain_name(cls.__name__): cls for cls in ALL}
+    if plain_name(name) not in by_name:
+        known = ", ".join(cls.__name__ for cls in ALL)
+        raise ValueError(f"policy {name!r} is not known: it must be one of {known}")
+    cls = by_name[plain_name(name)]
+    words = [w.strip() for w in options.split(",") if w.strip()]
+    parameters = dict(_parameter(cls, w) for w in words if w != "opposite")
+    policy = cls.for_problem(problem, **parameters)
+    if "opposite" not in words:
+        return policy
+    if not hasattr(policy, "opposite"):
+        raise ValueError(f"{cls.__name__} has no opposite: it does not look at the state")
+    flipped: Policy = policy.opposite()
+    return flipped
+
+
+def find_checkpoints(text: str | None) -> int | str | list[int] | None:
+    """What `24`, `log:24`, `linear:50` or `1,10,100` stands for.
+
+    >>> find_checkpoints("24"), find_checkpoints("linear:50"), find_checkpoints("1,10,100")
+    (24, 'linear:50', [1, 10, 100])
+    """
+    if text is None or ":" in text:
+        return text
+    try:
+        numbers = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--checkpoints {text} is not allowed: "
+            "it must be a whole number, several such as 1,10,100, log:24 or linear:50"
+        ) from None
+    return numbers if "," in text else numbers[0]
+
+
+def find_precision(text: str | None) -> float | str | None:
+    """What `8.73`, `5%` or `8.73 else 5%` stands for; the simulation checks shares.
+
+    >>> find_precision("8.73"), find_precision("5%")
+    (8.73, '5%')
+    """
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _named_problem(name: str) -> Problem:
+    by_name = {key.lower(): problem for key, problem in SETTINGS.items()}
+    if name.lower() in by_name:
+        return by_name[name.lower()]
+    if name.endswith(files.SUFFIXES):
+        return files.load(name)
+    raise ValueError(
+        f"problem {name!r} is not known: it must be one of {', '.join(SETTINGS)}, "
+        "or a .toml or .json file"
+    )
+
+
+def _user_options(q: str | None, theta: float | None, c6: float | None) -> dict[str, Any]:
+    if q is not None and theta is None and c6 is None:
+        numbers = _numbers("--q", q)
+        if len(numbers) != 4:
+            raise ValueError(f"--q {q} is not allowed: it must be four numbers, q00,q01,q10,q11")
+        names = ("q00", "q01", "q10", "q11")
+        return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
+    if q is None and theta is not None and c6 is not None:
+        return {"model": "ema", "theta": theta, "c6": c6}
+    raise ValueError("describe the user with --q, or with both --theta and --c6")
+
+
+def _start_option(text: str) -> float | list[list[float]]:
+    if ":" not in text:
+        return _numbers("--start", text)[0]
+    return [_numbers("--start", pair.replace(":", ",")) for pair in text.split(",")]
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{option} {text} is not allowed: it must be numbers with commas between"
+        ) from None
+
+
+def _parameter(cls: type[Policy], text: str) -> tuple[str, Any]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    kinds = {f.name: f.type for f in fields(cls) if f.init}
+    if name not in kinds:
+        known = ", ".join(kinds) or "none"
+        raise ValueError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
+    try:
+        return name, FLAGS[value.lower()] if kinds[name] is bool else _number(value)
+    except (KeyError, ValueError):
+        allowed = "true or false" if kinds[name] is bool else "a number"
+        raise ValueError(
+            f"{cls.__name__}:{text} is not allowed: {name} must be {allowed}"
+        ) from None
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

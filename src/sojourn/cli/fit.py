@@ -1,0 +1,172 @@
+"""The command `sojourn fit`: a thin layer over `fit` and `sensitivity`."""
+
+import csv
+import json
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..logs.fitting.fit import Variant, fit, sensitivity
+from ..logs.reading.options import BAD, RARE, TIES
+from ..logs.reporting.screen import variants_dict, variants_text
+from .deciding import check_outputs, decide_and_report
+
+EPILOG = "Example: sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
+
+
+def _column(help_: str) -> Any:
+    return typer.Option(metavar="COLUMN", help=help_, show_default=False)
+
+
+def fit_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG", help="A .csv, .csv.gz or .parquet file, or a database's address."
+        ),
+    ],
+    visit: Annotated[str | None, _column("Which visit; or give --user, --time and --gap.")] = None,
+    user: Annotated[str | None, _column("Whose visit; intervals are clustered by it.")] = None,
+    time: Annotated[str | None, _column("ISO dates, seconds or milliseconds.")] = None,
+    step: Annotated[str | None, _column("The order of the steps of a visit.")] = None,
+    arm: Annotated[str | None, _column("What was shown.")] = None,
+    reward: Annotated[str | None, _column("How it went: 0 or 1, or graded.")] = None,
+    left: Annotated[str | None, _column("1 on the step after which the user left.")] = None,
+    censored: Annotated[str | None, _column("1 where the end was not a departure.")] = None,
+    end: Annotated[str | None, _column("When the event was over.")] = None,
+    duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(metavar="30min", help="Idle time that ends a visit.", show_default=False),
+    ] = None,
+    horizon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|never",
+            help="When the log ends: visits still going on then are censored.",
+            show_default=False,
+        ),
+    ] = None,
+    time_unit: Annotated[
+        str | None,
+        typer.Option(metavar="s|ms|us|ns", help="Of times that are numbers.", show_default=False),
+    ] = None,
+    ties: Annotated[
+        str,
+        typer.Option(metavar="|".join(TIES), help="Rows of one moment: steps, or one step."),
+    ] = "keep",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="A graded reward counts as 1 from here on.", show_default=False),
+    ] = None,
+    unknown: Annotated[
+        list[float] | None,
+        typer.Option(help="A number that means: not known. Repeat for more.", show_default=False),
+    ] = None,
+    arms: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .csv with columns item and arm.", show_default=False),
+    ] = None,
+    min_pulls: Annotated[
+        int | None,
+        typer.Option(help="Arms with less are rare; default: see docs.", show_default=False),
+    ] = None,
+    rare: Annotated[
+        str, typer.Option(metavar="|".join(RARE), help="Rare arms: count together, or refuse.")
+    ] = "other",
+    bad: Annotated[
+        str, typer.Option(metavar="|".join(BAD), help="Bad rows: refuse the log, or skip them.")
+    ] = "refuse",
+    guess: Annotated[bool, typer.Option(help="Guess columns from their names.")] = True,
+    ema: Annotated[bool, typer.Option(help="Fit the moving-average user too.")] = True,
+    try_threshold: Annotated[
+        list[float] | None,
+        typer.Option(help="The case with this threshold. Repeat for more.", show_default=False),
+    ] = None,
+    try_gap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="10min", help="The case with this gap. Repeat for more.", show_default=False
+        ),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="With an address: the table.", show_default=False)
+    ] = None,
+    sql: Annotated[
+        str | None, typer.Option(help="With an address: a query.", show_default=False)
+    ] = None,
+    deciding: Annotated[
+        bool, typer.Option("--decide", help="Say what to run, by simulating on draws of the fit.")
+    ] = False,
+    visits: Annotated[
+        int | None,
+        typer.Option(help="With --decide: how many there will be; default: as in the log."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an .html page; implies --decide."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Do users leave when disappointed? What a log says, with intervals and warnings."""
+    options: dict[str, Any] = {
+        "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
+        "left": left, "censored": censored, "end": end, "duration": duration, "gap": gap,
+        "horizon": _number_or_text(horizon), "time_unit": time_unit, "ties": ties,
+        "threshold": threshold, "unknown": tuple(unknown or ()), "arms": _arm_map(arms),
+        "min_pulls": min_pulls, "rare": rare, "bad": bad, "guess": guess,
+    }  # fmt: skip
+    check_outputs(visits, report)
+    found = fit(source, ema=ema, table=table, sql=sql, **options)
+    others: tuple[Variant, ...] = ()
+    if try_threshold or try_gap:
+        others = sensitivity(
+            source,
+            thresholds=try_threshold or (),
+            gaps=try_gap or (),
+            table=table,
+            sql=sql,
+            **options,
+        )
+    plain = {**found.to_dict(), "sensitivity": variants_dict(others)} if as_json else {}
+    if not as_json:
+        print(found)
+        if others:
+            print(f"\n{variants_text(others)}")
+    if deciding or report is not None or visits is not None:
+        decision = decide_and_report(found, visits, report)
+        plain["decision"] = decision.to_dict()
+        if not as_json:
+            print(f"\n{decision}")
+    if as_json:
+        print(json.dumps(_finite(plain), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _number_or_text(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _arm_map(path: Path | None) -> dict[str, str] | None:
+    if path is None:
+        return None
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return {row["item"]: row["arm"] for row in csv.DictReader(file)}
+    except (OSError, UnicodeDecodeError, KeyError):
+        raise ValueError(
+            f"--arms {path} is not allowed: it must be a .csv file with columns item and arm"
+        ) from None
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

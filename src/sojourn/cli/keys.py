@@ -1,0 +1,62 @@
+"""The command `sojourn keys`: make, list and revoke API keys."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..service import keys
+from .console import print_json
+
+app = typer.Typer(help="API keys of the service.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys (hashes only).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+@app.command("new", epilog="Example: sojourn keys new keys.json --experiment shorts --expires 90")
+def new_command(
+    file: File,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="An experiment it is for; '*': all. Repeat for more."),
+    ] = None,
+    expires: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", help="For how many days; default: for ever."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. It is printed once and kept nowhere; the file has its hash."""
+    if not experiment:
+        raise ValueError("--experiment is missing: give a name, or '*' for all experiments")
+    if expires is not None and not 0.0 < expires <= 36_500.0:
+        raise ValueError(f"--expires {expires:g} is not allowed: it must be from 0 to 36500 days")
+    key, token = keys.make(file, experiment, expires)
+    print_json({"id": key.id, "key": token}) if as_json else print(token)
+
+
+@app.command("list", epilog="Example: sojourn keys list keys.json")
+def list_command(file: File, as_json: AsJson = False) -> None:
+    """The keys of a file: their ids, experiments, and when they expire."""
+    found = list(keys.read(file).values())
+    if as_json:
+        names = ("id", "experiments", "made", "expires")
+        print_json([{name: getattr(key, name) for name in names} for key in found])
+        return
+    for key in found:
+        until = "for ever" if key.expires is None else f"until {_day(key.expires)}"
+        print(f"{key.id}  {', '.join(key.experiments)}  since {_day(key.made)}  {until}")
+
+
+@app.command("revoke", epilog="Example: sojourn keys revoke keys.json 1f2e3d4c")
+def revoke_command(
+    file: File, id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]
+) -> None:
+    """Take a key out of the file; a running service notices within a second."""
+    keys.revoke(file, id)
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"

@@ -1,0 +1,1 @@
+"""Experiments as data: what is simulated, claimed, drawn and reported."""

@@ -1,0 +1,146 @@
+"""What a trial found: regrets at the end with their covariance, so that ratios have intervals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...simulation import Result
+from ...stats.intervals import Interval
+from ...stats.moments import NORMAL_95
+from .problems import cost_ratio
+from .rosters import BASELINE, PAPERS
+from .trials import Trial
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Regret of every policy of a trial after its visits.
+
+    Policies met the same users in every run, so that `ratio` and `difference` are much sharper
+    than the regrets themselves.
+    """
+
+    trial: Trial
+    labels: tuple[str, ...]
+    runs: int
+    mean: Array
+    covariance: Array
+    """Of the means."""
+    facts: Mapping[str, float]
+    """Of the problem: its `cost_ratio`, number of arms, mean length of visits."""
+
+    def __contains__(self, label: str) -> bool:
+        return label in self.labels
+
+    def regret(self, label: str) -> Interval:
+        """With its 95 % interval."""
+        return self._combined({label: 1.0})
+
+    def difference(self, one: str, other: str) -> Interval:
+        """Regret of one less that of the other."""
+        return self._combined({one: 1.0, other: -1.0})
+
+    def ratio(self, one: str, other: str) -> Interval:
+        """Regret of one over that of the other; interval by the delta method."""
+        if one == other:
+            return Interval.exact(1.0)
+        bottom = self.mean[self.labels.index(other)]
+        value = float(self.mean[self.labels.index(one)] / bottom)
+        width = self._combined({one: 1.0, other: -value})
+        half = (width.high - width.low) / 2 / abs(float(bottom))
+        return Interval.around(value, half)
+
+    def best(self, labels: Iterable[str]) -> str:
+        """The one of least regret among these, in hindsight."""
+        return min((x for x in labels if x in self), key=lambda x: self.mean[self.labels.index(x)])
+
+    @property
+    def best_of_paper(self) -> str:
+        """The paper's policy of least regret here."""
+        return self.best(PAPERS)
+
+    def _combined(self, weights: Mapping[str, float]) -> Interval:
+        w = np.zeros(len(self.labels))
+        for label, weight in weights.items():
+            w[self.labels.index(label)] += weight
+        variance = max(float(w @ self.covariance @ w), 0.0)
+        return Interval.around(float(w @ self.mean), NORMAL_95 * variance**0.5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain types, for JSON."""
+        baseline = BASELINE if BASELINE in self else None
+        return {
+            "trial": self.trial.name,
+            "group": self.trial.group,
+            "problem": self.trial.problem,
+            "visits": self.trial.visits,
+            "runs": self.runs,
+            "facts": dict(self.facts),
+            "policies": {
+                label: {
+                    "regret": self.regret(label)._asdict(),
+                    **({"to_baseline": self.ratio(label, baseline)._asdict()} if baseline else {}),
+                }
+                for label in self.labels
+            },
+            "covariance": self.covariance.tolist(),
+        }
+
+
+def outcome_of(trial: Trial, result: Result) -> Outcome:
+    """The end of a result, all of whose policies had the same runs."""
+    pulls = len(result.policies)
+    last = result.regret.std_error[:, -1]
+    covariance = np.diag(last**2)
+    for p in range(pulls):
+        for q in range(p + 1, pulls):
+            apart = float(result.difference(p, q).std_error[-1])
+            both = (last[p] ** 2 + last[q] ** 2 - apart**2) / 2
+            covariance[p, q] = covariance[q, p] = both
+    problem = trial.make()
+    facts = {
+        "cost_ratio": cost_ratio(problem),
+        "arms": float(result.problem.arms),
+        "length": result.problem.length.mean,
+    }
+    labels = tuple(trial.policies)
+    return Outcome(trial, labels, result.runs[0], result.regret.mean[:, -1], covariance, facts)
+
+
+def from_dict(trial: Trial, data: Mapping[str, Any]) -> Outcome:
+    """What `Outcome.to_dict` wrote."""
+    policies = data["policies"]
+    return Outcome(
+        trial,
+        tuple(policies),
+        int(data["runs"]),
+        np.array([policies[label]["regret"]["value"] for label in policies]),
+        np.array(data["covariance"]),
+        data["facts"],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """All outcomes of a study."""
+
+    outcomes: Sequence[Outcome]
+
+    def of(self, group: str, *labels: str) -> list[Outcome]:
+        """Those of a group that have all these policies, one for each problem: of most runs."""
+        there = [
+            o
+            for o in self.outcomes
+            if o.trial.group == group and all(label in o for label in labels)
+        ]
+        last_of_most = {o.trial.problem: o for o in sorted(there, key=lambda o: o.runs)}
+        return [last_of_most[name] for name in dict.fromkeys(o.trial.problem for o in there)]
+
+    def with_roster(self, *rosters: str) -> list[Outcome]:
+        """Those of these rosters."""
+        return [o for o in self.outcomes if o.trial.roster in rosters]

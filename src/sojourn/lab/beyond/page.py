@@ -1,0 +1,200 @@
+"""The report as Markdown: conclusions, claims with verdicts, tables, pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...stats.intervals import Interval, Verdict
+from ..paper.report import markdown_table
+from .claims import Checked
+from .conclusions import conclude
+from .outcomes import Findings, Outcome
+from .problems import DRAWS, PRIOR
+from .rosters import BASELINE
+from .summaries import POLICIES, comparable, spread, worst
+from .templates import PAGE
+
+GROUPS = {
+    "paper": "The paper's settings",
+    "opposite": "Opposite case",
+    "near-neutral": "Small effects: nearly neutral",
+    "logs": "Fitted to real logs",
+    "violations": "Outside the model",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study found."""
+
+    findings: Findings
+    checked: Sequence[Checked]
+    command: str
+    seed: int
+    precision: str
+    version: str
+
+    @property
+    def summary(self) -> str:
+        """The verdicts, counted."""
+        found = [c.verdict for c in self.checked]
+        parts = ", ".join(f"{found.count(verdict)} {verdict.value}" for verdict in Verdict)
+        return f"{len(found)} claims: {parts}."
+
+
+def to_page(report: Report, pictures: str) -> str:
+    """The whole page; `pictures` is the folder they are in, seen from the page."""
+    findings = report.findings
+    drawn = findings.of("random", *POLICIES)
+    return PAGE.format(
+        command=report.command,
+        seed=report.seed,
+        precision=report.precision,
+        version=report.version,
+        summary=report.summary,
+        conclusions="\n\n".join(conclude(findings)),
+        pictures=pictures,
+        claims=_claims(report.checked),
+        prior=PRIOR,
+        draws=DRAWS,
+        drawn=len(drawn),
+        random=_random(drawn),
+        worst=_worst(findings),
+        groups="\n\n".join(_group(findings, group) for group in GROUPS),
+        sampling=_ratios(findings.with_roster("sampling"), BASELINE),
+        caution=_caution(findings),
+        confidence=_ratios(findings.with_roster("confidence"), "IMED"),
+        excess=_excess(findings.with_roster("confidence")),
+    )
+
+
+def short(ratio: Interval) -> str:
+    """A ratio with its half-width, two or three decimals.
+
+    >>> short(Interval(0.4567, 0.44, 0.4734)), short(Interval.exact(1.0))
+    ('0.457 ± 0.017', '1')
+    """
+    half = (ratio.high - ratio.low) / 2
+    if half == 0.0:
+        return f"{ratio.value:g}"
+    return f"{ratio.value:.2f} ± {half:.2f}" if half >= 0.095 else f"{ratio.value:.3f} ± {half:.3f}"
+
+
+def _claims(checked: Sequence[Checked]) -> str:
+    rows = []
+    for found in checked:
+        shown = [f"{m.what}: {m.interval} ({m.verdict.value})" for m in found.measured]
+        rows.append([found.claim.text, "<br>".join(shown), found.verdict.value])
+    return markdown_table(("claim", "measured, 95 % interval", "verdict"), rows)
+
+
+def _random(outcomes: list[Outcome]) -> str:
+    if len(outcomes) < 2:
+        return "Not run.\n"
+    rows = []
+    for label in POLICIES:
+        if label == BASELINE:
+            continue
+        found = spread(outcomes, label, BASELINE)
+        ratios = sorted(o.ratio(label, o.best_of_paper).value for o in outcomes)
+        tenth = len(ratios) // 10
+        rows.append(
+            [label, str(found.typical), f"{found.better}", f"{found.worse}",
+             f"{ratios[len(ratios) // 2]:.2f}", f"{ratios[tenth]:.2f} to {ratios[-1 - tenth]:.2f}"]
+        )  # fmt: skip
+    heads = (
+        "policy", f"regret / {BASELINE}'s, geometric mean", "less on", "more on",
+        "regret / the paper's best in hindsight, median", "middle 80 %",
+    )  # fmt: skip
+    return markdown_table(heads, rows)
+
+
+def _worst(findings: Findings) -> str:
+    outcomes, rows = comparable(findings), []
+    for label in POLICIES:
+        there = [o for o in outcomes if label in o]
+        if there and label != BASELINE:
+            one, two = (worst(there, label, in_hindsight=h) for h in (False, True))
+            rows.append(
+                [label, short(one.ratio), one.problem, short(two.ratio),
+                 f"{two.problem} ({two.versus})"]
+            )  # fmt: skip
+    heads = (
+        "policy", f"worst: regret / {BASELINE}'s", "where",
+        "worst: regret / the paper's best in hindsight", "where (best there)",
+    )  # fmt: skip
+    return markdown_table(heads, rows)
+
+
+def _group(findings: Findings, group: str) -> str:
+    outcomes = [
+        o for o in findings.with_roster("main", "ema") if o.trial.group == group
+    ]  # fmt: skip
+    if not outcomes:
+        return f"### {GROUPS[group]}\n\nNot run."
+    kinds = ("main", "ema") if group == "paper" else ("main",)
+    tables = [_problems([o for o in outcomes if o.trial.roster == kind]) for kind in kinds]
+    return f"### {GROUPS[group]}\n\n" + "\n".join(tables)
+
+
+def _problems(outcomes: list[Outcome]) -> str:
+    """A column for each problem: facts, regret of the baseline, ratios to it and to the best."""
+    if not outcomes:
+        return ""
+    rows = [
+        ["D(0) / D(1)", *(f"{o.facts['cost_ratio']:.3g}" for o in outcomes)],
+        ["arms", *(f"{o.facts['arms']:.0f}" for o in outcomes)],
+        ["steps a visit", *(f"{o.facts['length']:.1f}" for o in outcomes)],
+        ["visits; runs", *(f"{o.trial.visits:,}; {o.runs:,}" for o in outcomes)],
+        [f"regret of {BASELINE}", *(str(o.regret(BASELINE)) for o in outcomes)],
+    ]  # fmt: skip
+    labels = [label for label in outcomes[0].labels if label != BASELINE]
+    rows += [[label, *(short(o.ratio(label, BASELINE)) for o in outcomes)] for label in labels]
+    rows.append(["best of the paper's", *(o.best_of_paper for o in outcomes)])
+    rows += [
+        [f"{label} / that", *(short(o.ratio(label, o.best_of_paper)) for o in outcomes)]
+        for label in labels
+    ]
+    return markdown_table([f"regret / {BASELINE}'s", *(o.trial.problem for o in outcomes)], rows)
+
+
+def _ratios(outcomes: list[Outcome], base: str) -> str:
+    """A row for each problem, a column for each policy."""
+    if not outcomes:
+        return "Not run.\n"
+    labels = [label for label in outcomes[0].labels if label != base]
+    rows = [
+        [
+            o.trial.problem,
+            f"{o.trial.visits:,}; {o.runs:,}",
+            str(o.regret(base)),
+            *(short(o.ratio(label, base)) for label in labels),
+        ]
+        for o in outcomes
+    ]
+    return markdown_table(["problem", "visits; runs", f"regret of {base}", *labels], rows)
+
+
+def _excess(outcomes: list[Outcome]) -> str:
+    """How far each level of confidence is from the best of the four, over the problems."""
+    if not outcomes:
+        return ""
+    labels = outcomes[0].labels[1:]
+    parts = []
+    for rivals in (labels[: len(labels) // 2], labels[len(labels) // 2 :]):
+        over = np.mean([[o.ratio(x, o.best(rivals)).value for x in rivals] for o in outcomes], 0)
+        parts.append(", ".join(f"{x}: {e - 1:.1%}" for x, e in zip(rivals, over, strict=True)))
+    return f"Regret above that of the best of the four, on average. {'. '.join(parts)}."
+
+
+def _caution(findings: Findings) -> str:
+    rows = []
+    for o in findings.with_roster("caution", "caution, opposite"):
+        for bound, mean in zip(o.labels[::2], o.labels[1::2], strict=True):
+            rows.append(
+                [o.trial.problem, bound, str(o.regret(bound)), str(o.regret(mean)),
+                 short(o.ratio(mean, bound))]
+            )  # fmt: skip
+    heads = ("problem", "policy", "lower bound", "empirical mean", "ratio")
+    return markdown_table(heads, rows) if rows else "Not run.\n"

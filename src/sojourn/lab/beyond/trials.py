@@ -1,0 +1,128 @@
+"""What is simulated, as data: which problem, who plays, how many visits, how many runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...problem import Problem
+from .problems import PROBLEMS
+from .rosters import ROSTERS, Roster
+from .tastes import Tastes
+
+VISITS = 20_000
+"""As in the paper."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A roster of policies on one problem; `quick` and `full` are numbers of runs (0: left out)."""
+
+    group: str
+    problem: str
+    roster: str
+    visits: int
+    full: int
+    quick: int = 0
+
+    @property
+    def name(self) -> str:
+        """Unlike that of any other trial."""
+        return f"{self.problem} ({self.roster})"
+
+    @property
+    def policies(self) -> Roster:
+        """By label."""
+        return ROSTERS[self.roster]
+
+    def make(self) -> Problem | Tastes:
+        """The problem."""
+        return PROBLEMS[self.group][self.problem]()
+
+    def runs(self, quick: bool) -> int:
+        """How many."""
+        return self.quick if quick else self.full
+
+
+RUNS: Mapping[str, tuple[int, int]] = {
+    "A": (512, 16),
+    "D": (512, 16),
+    "B": (1024, 128),
+    "C": (1024, 128),
+    "ema-1000": (256, 8),
+    "ema-100": (256, 8),
+    "ema-low": (1024, 32),
+}
+"""Of the paper's settings, full and quick: visits there last from 3 to 110 steps."""
+
+
+def _paper() -> list[Trial]:
+    return [
+        Trial("paper", name, "ema" if name.startswith("ema") else "main", VISITS, *RUNS[name])
+        for name in PROBLEMS["paper"]
+    ]
+
+
+def _others() -> list[Trial]:
+    return [
+        *(Trial("opposite", name, "main", VISITS, 1024, 32) for name in PROBLEMS["opposite"]),
+        *(
+            Trial("near-neutral", name, "main", VISITS, 1024, 32)
+            for name in PROBLEMS["near-neutral"]
+        ),
+        *(Trial("logs", name, "main", VISITS, 512, 16) for name in PROBLEMS["logs"]),
+        *(Trial("violations", name, "main", 5_000, 512, 16) for name in PROBLEMS["violations"]),
+        *(
+            Trial("random", name, "main", 2_000, 40, 8 if i < 20 else 0)
+            for i, name in enumerate(PROBLEMS["random"])
+        ),
+    ]  # fmt: skip
+
+
+SAMPLED: Mapping[tuple[str, str], tuple[int, int]] = {
+    ("paper", "A"): (2_000, 128),
+    ("paper", "B"): (5_000, 1024),
+    ("paper", "C"): (5_000, 512),
+    ("paper", "D"): (2_000, 128),
+    ("opposite", "opposite"): (5_000, 1024),
+    ("near-neutral", "neutral"): (5_000, 256),
+    ("logs", "OULAD"): (5_000, 64),
+    ("logs", "RoboMission"): (5_000, 128),
+}
+"""Visits and runs of Thompson sampling: it has no leases, and a step takes a hundred times as
+long."""
+
+CAUTIOUS = {
+    "caution": (("paper", "A"), ("paper", "B"), ("paper", "C"), ("paper", "D")),
+    "caution, opposite": (
+        ("opposite", "opposite"),
+        ("opposite", "disappointed"),
+        ("opposite", "disappointed, long visits"),
+        ("logs", "RoboMission"),
+    ),
+}
+CONFIDENT = (
+    ("paper", "A"), ("paper", "B"), ("paper", "C"), ("opposite", "opposite"),
+    ("opposite", "disappointed, long visits"), ("near-neutral", "neutral"),
+    ("near-neutral", "nearly neutral, 1.06"), ("logs", "OULAD"), ("logs", "RoboMission"),
+)  # fmt: skip
+
+
+def _open_choices() -> list[Trial]:
+    full = {name: RUNS[name][0] for name in ("A", "B", "C", "D")}
+    return [
+        *(
+            Trial(group, name, "sampling", visits, runs, 8)
+            for (group, name), (visits, runs) in SAMPLED.items()
+        ),
+        *(
+            Trial(group, name, roster, VISITS, full.get(name, 1024), 16)
+            for roster, places in CAUTIOUS.items()
+            for group, name in places
+        ),
+        *(
+            Trial(group, name, "confidence", VISITS, full.get(name, 1024) // 2, 8)
+            for group, name in CONFIDENT
+        ),
+    ]
+
+
+TRIALS: tuple[Trial, ...] = (*_paper(), *_others(), *_open_choices())

@@ -1,0 +1,78 @@
+"""The choices that the paper leaves open, made the other way: ties, c, details of Q-learning."""
+
+from ..measures import Less, SlopeNears, Times, Towards
+from .base import Claim
+from .readings import DECADES, FIRST_ARM, MIDDLE, ORDER_WISE, SLOPES, TENFOLD, THEOREMS_C, TOWARDS
+from .two_state import BOUNDS, MAIN, OURS, RIVALS
+
+Q_CHOICES = {
+    "p": ("Q by state, p = 0.5", "p = 0.5", "if p = 0.5 instead of 0.05"),
+    "by-step": ("Q by step and state", "Q by step", "if Q depends on the step of the visit too"),
+    "bonus": (
+        "Q by state, c = 0.01",
+        "bonus c = 0.01",
+        "if the constant of the bonus is 0.01 instead of the paper's 4",
+    ),
+}
+
+_TIES = [
+    Claim(
+        f"{setting}-{one.lower()}-ties",
+        f"{section}, open choice",
+        f"{one} outperforms {other} also if ties go to the first arm.",
+        (Less(f"{setting}-ties", one, other),),
+        "Elsewhere ties are broken at random. The first arm is the best one here.",
+        choice=FIRST_ARM,
+        of=f"{setting}-{one.lower()}",
+    )
+    for setting, section in MAIN.items()
+    for one, other in RIVALS
+]
+
+_C4 = [
+    Claim(
+        f"{setting}-{one.lower()}-c4",
+        f"{section}, open choice",
+        f"{one} outperforms {other} also with c = 4.",
+        (Less(f"{setting}-theorems", one, other),),
+        "The theorems take c = 4, the simulations c = 0.",
+        choice=THEOREMS_C,
+        of=f"{setting}-{one.lower()}",
+    )
+    for setting, section in MAIN.items()
+    for one, other in RIVALS
+]
+
+_TOWARDS_C4 = [
+    Claim(
+        f"{setting}-{label.lower()}-{kind}-c4",
+        f"{BOUNDS[setting]}, open choice",
+        f"{what} of {label} goes towards its bound also with c = 4.",
+        (measure,),
+        note,
+        choice=THEOREMS_C,
+        of=f"{setting}-{label.lower()}-{kind}",
+    )
+    for setting in MAIN
+    for label in OURS
+    for kind, what, measure, note in (
+        ("towards", "The curve", Towards(f"{setting}-theorems", label, MIDDLE), TOWARDS),
+        ("slope", "The slope", SlopeNears(f"{setting}-theorems", label, DECADES), SLOPES),
+    )
+]
+
+_Q = [
+    Claim(
+        f"B-q-ucb-{name}",
+        f"{MAIN['B']}, open choice",
+        f"ULCB and KL-ULCB have order-wise lower regret than Q-learning with UCB also {words}.",
+        tuple(Times("B", one, "B-q", label, TENFOLD, MIDDLE) for one in OURS),
+        ORDER_WISE
+        + (" The paper has 4: how much of the gap is the bonus's." if name == "bonus" else ""),
+        choice=choice,
+        of="B-q-ucb",
+    )
+    for name, (label, choice, words) in Q_CHOICES.items()
+]
+
+CLAIMS: tuple[Claim, ...] = (*_TIES, *_C4, *_TOWARDS_C4, *_Q)

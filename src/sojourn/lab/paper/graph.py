@@ -1,0 +1,91 @@
+"""The transition graph of a two-state user: three states, and the ways between them."""
+
+from typing import Any, NamedTuple
+
+from ...problem import Problem
+from ...show import style
+
+
+class Node(NamedTuple):
+    """Where a state is drawn, and what is written in it."""
+
+    x: float
+    y: float
+    name: str
+
+
+class Way(NamedTuple):
+    """An arrow from one state to another: how it bends, where its text goes, and the text.
+
+    A way from a state to itself is a loop above it; the sign of its bend says which way round.
+    """
+
+    origin: int
+    target: int
+    bend: float
+    x: float
+    y: float
+    text: str
+
+
+STATES = (Node(0.25, 0.58, "0"), Node(0.75, 0.58, "1"), Node(0.5, 0.1, "g"))
+WAYS = (
+    Way(0, 1, -0.25, 0.5, 0.76, "μ (1 - q01)"),
+    Way(1, 0, -0.25, 0.5, 0.4, "(1 - μ)(1 - q10)"),
+    Way(0, 2, 0.2, 0.15, 0.24, "(1 - μ) q00 + μ q01"),
+    Way(1, 2, -0.2, 0.85, 0.24, "(1 - μ) q10 + μ q11"),
+)
+LOOPS = (
+    Way(0, 0, -1.0, 0.2, 0.93, "(1 - μ)(1 - q00)"),
+    Way(1, 1, 1.0, 0.8, 0.93, "μ (1 - q11)"),
+)
+RADIUS = 13.0
+"""Of a state, in points."""
+LOOP = (0.03, 0.07, 1.9)
+"""Half the distance of a loop's ends, their height above the state, and the bend."""
+ARROW = "-|>"
+
+
+def draw_graph(axes: Any, problem: Problem) -> None:
+    """States as circles, ways as arrows with formula and, below it, the number for the best arm."""
+    matrix = problem.transition_matrix(problem.best_arm)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.axis("off")
+    for way in WAYS:
+        one, other = STATES[way.origin], STATES[way.target]
+        _arrow(axes, (one.x, one.y), (other.x, other.y), way.bend, RADIUS)
+    side, up, bend = LOOP
+    for way in LOOPS:
+        node = STATES[way.origin]
+        ends = (node.x - way.bend * side, node.y + up), (node.x + way.bend * side, node.y + up)
+        _arrow(axes, *ends, -way.bend * bend, 0)
+    for way in (*WAYS, *LOOPS):
+        number = f"{way.text}\n= {matrix[way.origin, way.target]:.4g}"
+        axes.text(way.x, way.y, number, ha="center", va="center")
+    for node in STATES:
+        axes.plot(
+            [node.x], [node.y], "o", markersize=2 * RADIUS, markerfacecolor="white",
+            markeredgecolor="black", markeredgewidth=style.LINE,
+        )  # fmt: skip
+        axes.text(node.x, node.y, node.name, ha="center", va="center")
+
+
+def _arrow(
+    axes: Any, start: tuple[float, float], end: tuple[float, float], bend: float, shrink: float
+) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            connectionstyle=f"arc3,rad={bend}",
+            arrowstyle=ARROW,
+            mutation_scale=style.TEXT,
+            linewidth=style.LINE,
+            color="black",
+            shrinkA=shrink,
+            shrinkB=shrink,
+        )
+    )

@@ -1,0 +1,195 @@
+"""What is computed, not simulated: gaps, values, bounds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import nan
+
+import numpy as np
+
+from .... import theory
+from ....problem import Problem
+from ....stats.intervals import Interval, Measured
+from ....users import TwoState
+from ..settings import SETTINGS
+from ..tables import Tables
+from .base import Measure
+
+POINTS = 1001
+"""States looked at where there are infinitely many."""
+
+
+def _states(problem: Problem) -> list[float]:
+    finite = problem.user.states
+    return [float(s) for s in (np.linspace(0.0, 1.0, POINTS) if finite is None else range(finite))]
+
+
+@dataclass(frozen=True)
+class MistakesCost(Measure):
+    """In every state a pull of another arm than the best costs something."""
+
+    problem: str
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The smallest mistake cost D(s)."""
+        problem = SETTINGS[self.problem]
+        least = min(problem.mistake_cost(s) for s in _states(problem))
+        return [Measured(f"{self.problem}: smallest D(s)", Interval.exact(least), 0.0, above=True)]
+
+
+@dataclass(frozen=True)
+class ValuesRise(Measure):
+    """V* does not fall with the state."""
+
+    problem: str
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The smallest step of V* from one state to the next."""
+        problem = SETTINGS[self.problem]
+        least = float(np.diff([problem.value(s) for s in _states(problem)]).min())
+        what = f"{self.problem}: smallest step of V*(s)"
+        return [Measured(what, Interval.exact(least), 0.0, above=True)]
+
+
+@dataclass(frozen=True)
+class GapOrder(Measure):
+    """Exact gaps of the two states: state 0 dearer (or cheaper, `opposite`) than state 1."""
+
+    problem: str
+    opposite: bool = False
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """D(0) / D(1)."""
+        costs = theory.mistake_costs(SETTINGS[self.problem])
+        what = f"{self.problem}: gap in state 0 over gap in state 1"
+        return [Measured(what, Interval.exact(costs[0] / costs[1]), 1.0, not self.opposite)]
+
+
+@dataclass(frozen=True)
+class ExampleGaps(Measure):
+    """With q00 = 1 alone the gaps are (μ1 - μa) / (1 - μ1) in state 1, over (1 - μ1)² in 0."""
+
+    problem: str
+    rounding: float
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The largest deviation of a gap from its formula, as a share."""
+        problem = SETTINGS[self.problem]
+        best = max(problem.means)
+        worst = max(
+            abs(problem.gap(s, a) * (1.0 - best) ** (2 - s) / (best - mean) - 1.0)
+            for s in (0, 1)
+            for a, mean in enumerate(problem.means)
+            if mean < best
+        )
+        what = f"{self.problem}: largest relative deviation of a gap from its formula"
+        return [Measured(what, Interval.exact(worst), self.rounding, above=False)]
+
+
+@dataclass(frozen=True)
+class Lemma2(Measure):
+    """Wherever the condition of Lemma 2 holds, a mistake costs at least as much in state 0.
+
+    Looks at all problems of Assumption 1 with leave probabilities in `qs` and best mean in `means`.
+    """
+
+    qs: tuple[float, ...]
+    means: tuple[float, ...]
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The number of counterexamples."""
+        met = [p for p in self._problems() if theory.sufficient_condition(p).holds]
+        failures = sum(not theory.gap_condition(p).holds for p in met)
+        what = f"counterexamples among {len(met)} problems that meet the condition"
+        return [Measured(what, Interval.exact(float(failures)), 0.0, above=False)]
+
+    def _problems(self) -> Iterator[Problem]:
+        for q00, q01, q10, q11 in product(self.qs, repeat=4):
+            falls = q00 >= max(q01, q10) and min(q01, q10) >= q11
+            if falls and q00 > 0.0 and q11 < 1.0 and q00 != q10:
+                user = TwoState(q00=q00, q01=q01, q10=q10, q11=q11)
+                yield from (Problem([mean, mean / 2.0], user) for mean in self.means)
+
+
+@dataclass(frozen=True)
+class BoundRatio(Measure):
+    """The slope of one of the paper's bounds is at most so many times that of another.
+
+    Both go by their names in `theory.bounds`; `n` is the number of bins.
+
+    >>> print(*BoundRatio("A", "ULCB", "UCB").measure({}))
+    A: slope of the bound, ULCB over UCB: 0.1 (exact) (claimed: ≤ 1)
+    """
+
+    problem: str
+    one: str
+    other: str
+    at_most: float = 1.0
+    n: int = 4
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The ratio of the slopes."""
+        slopes = {b.name: b.slope or nan for b in theory.bounds(SETTINGS[self.problem], n=self.n)}
+        what = f"{self.problem}: slope of the bound, {self.one} over {self.other}"
+        found = Interval.exact(slopes[self.one] / slopes[self.other])
+        return [Measured(what, found, self.at_most, above=False)]
+
+
+@dataclass(frozen=True)
+class LongestVisits(Measure):
+    """No rule that goes by the state keeps users longer than the best arm does."""
+
+    problem: str
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The longest expected visit of any other rule, over that with the best arm."""
+        problem = SETTINGS[self.problem]
+        best = (problem.best_arm,) * 2
+        rules = set(product(range(problem.arms), repeat=2)) - {best}
+        longest = max(_length(problem, rule) for rule in rules) / _length(problem, best)
+        what = f"{self.problem}: longest visit with another rule over that with the best arm"
+        return [Measured(what, Interval.exact(longest), 1.0, above=False)]
+
+
+def _length(problem: Problem, rule: tuple[int, ...]) -> float:
+    """Expected steps of a visit from state 1 when state s gets the arm rule[s]."""
+    stay = np.array([problem.transition_matrix(a)[s, :-1] for s, a in enumerate(rule)])
+    return float(np.linalg.solve(np.eye(len(rule)) - stay, np.ones(len(rule)))[1])
+
+
+@dataclass(frozen=True)
+class GapFalls(Measure):
+    """For the paper's leave curve, the gap never grows with the state."""
+
+    c6s: tuple[float, ...]
+    mean: float
+    theta: float
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The largest rise of the mistake cost D; what rounding explains counts as none."""
+        found = []
+        for row in _scan(self.c6s, self.mean, self.theta):
+            rise = 0.0 if row.holds else row.rise
+            what = f"c6 = {row.c6:g}, θ = {self.theta:g}: largest rise of D(s)"
+            found.append(Measured(what, Interval.exact(rise), 0.0, above=False))
+        return found
+
+
+_scan = cache(theory.conjecture)  # the only slow one

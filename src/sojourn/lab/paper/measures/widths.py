@@ -1,0 +1,70 @@
+"""How wide the intervals are: those that the paper states, and those here."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from ....stats.intervals import Interval, Measured
+from ....stats.moments import NORMAL_95
+from ..settings import SETTINGS
+from ..tables import Tables, at
+from .base import Measure
+
+
+@dataclass(frozen=True)
+class RawWidth(Measure):
+    """With `runs` runs, regret from raw rewards has at most this 95 % half-width."""
+
+    experiment: str
+    labels: tuple[str, ...]
+    runs: float
+    at_most: float
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """From the spread of rewards; a spread from n runs is known to a share 1 / sqrt(2 n)."""
+        table = tables[self.experiment]
+        found = []
+        for label in self.labels:
+            p = table[label]
+            n = table.result.runs[p]
+            width = at(table.result.raw_regret, p, -1)[1] * sqrt(n / self.runs)
+            what = f"{self.experiment}: half-width of {label}, {self.runs:,.0f} runs"
+            interval = Interval.around(width, NORMAL_95 * width / sqrt(2.0 * n))
+            found.append(Measured(what, interval, self.at_most, above=False))
+        return found
+
+
+@dataclass(frozen=True)
+class OptimalWidth(Measure):
+    """The same for the optimal rule, exactly: from the variance of the reward of a visit."""
+
+    problem: str
+    visits: int
+    runs: float
+    at_most: float
+
+    needs = ()
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """1.96 sqrt(K variance / runs)."""
+        spread = self.visits * SETTINGS[self.problem].reward.variance
+        width = NORMAL_95 * sqrt(spread / self.runs)
+        what = f"{self.problem}: half-width for the optimal rule, {self.runs:,.0f} runs"
+        return [Measured(what, Interval.exact(width), self.at_most, above=False)]
+
+
+@dataclass(frozen=True)
+class OwnWidth(Measure):
+    """Every regret here has at most this 95 % half-width."""
+
+    experiment: str
+    at_most: float
+
+    def measure(self, tables: Tables) -> list[Measured]:
+        """The largest half-width of all policies and checkpoints."""
+        result = tables[self.experiment].result
+        width = float(np.max(result.regret.half_width))
+        runs = f"{min(result.runs):,} to {max(result.runs):,} runs"
+        what = f"{self.experiment}: largest half-width here, from gaps, {runs}"
+        return [Measured(what, Interval.exact(width), self.at_most, above=False)]

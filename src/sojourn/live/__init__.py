@@ -1,0 +1,48 @@
+"""Live decisions in one process or many: `Experiment`, `Visit`, and stores that lose nothing."""
+
+from typing import TYPE_CHECKING
+
+from ..lazy import exports
+
+if TYPE_CHECKING:
+    from .audit import export as export
+    from .audit import verify as verify
+    from .errors import Busy as Busy
+    from .errors import Conflict as Conflict
+    from .errors import Ended as Ended
+    from .errors import InUse as InUse
+    from .errors import LiveError as LiveError
+    from .errors import NotFound as NotFound
+    from .errors import Unavailable as Unavailable
+    from .experiment import Experiment as Experiment
+    from .journal import Journal as Journal
+    from .records import Bucket as Bucket
+    from .settings import Settings as Settings
+    from .states import LastReward as LastReward
+    from .states import MovingAverage as MovingAverage
+    from .stores import MemoryStore as MemoryStore
+    from .stores import PostgresStore as PostgresStore
+    from .stores import SqliteStore as SqliteStore
+    from .stores import Store as Store
+    from .stores import open_store as open_store
+    from .visit import Choice as Choice
+    from .visit import Decision as Decision
+    from .visit import Opening as Opening
+    from .visit import Visit as Visit
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        ".audit": ["export", "verify"],
+        ".errors": [
+            "Busy", "Conflict", "Ended", "InUse", "LiveError", "NotFound", "Unavailable",
+        ],
+        ".experiment": ["Experiment"],
+        ".journal": ["Journal"],
+        ".records": ["Bucket"],
+        ".settings": ["Settings"],
+        ".states": ["LastReward", "MovingAverage"],
+        ".stores": ["MemoryStore", "PostgresStore", "SqliteStore", "Store", "open_store"],
+        ".visit": ["Choice", "Decision", "Opening", "Visit"],
+    },
+)  # fmt: skip

@@ -1,0 +1,151 @@
+"""What can be done with the whole log: check the counters against it, and export it."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .errors import NotFound
+from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, Key, fold
+from .stores.base import Store
+
+PART = 50_000
+"""Rows that are in memory at a time."""
+
+
+def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
+    """Counters that differ from the fold of all events: (counted, folded). Empty: all is well.
+
+    >>> from sojourn.live import Experiment
+    >>> with Experiment("news", ["a", "b"], compiled=False) as experiment:
+    ...     arm = experiment.visit().choose()
+    ...     verify(experiment.journal.store, "news")
+    {}
+    """
+    settings, _ = _loaded(store, experiment)
+    counted, events = store.history(experiment)
+    folded = fold(events, json.loads(settings)["bins"])
+    wrong = {}
+    for key in counted.keys() | folded.keys():
+        one, other = counted.get(key, 0.0), folded.get(key, 0.0)
+        if abs(one - other) > 1e-9 * max(abs(one), abs(other)):
+            wrong[key] = one, other
+    return wrong
+
+
+class Line(NamedTuple):
+    """One resolved step, in the columns that `sojourn fit` looks for.
+
+    `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
+    `censored` that nobody knows yet, because the visit is open.
+    """
+
+    user: str
+    visit: str
+    step: int
+    arm: str
+    reward: float
+    left: bool
+    censored: bool
+    t: float
+    propensity: float | None
+
+
+def lines(events: Iterable[Event], arms: list[Arm]) -> Iterator[Line]:
+    """The resolved steps of a log, each when it is known whether the user stayed."""
+    users: dict[str, str] = {}
+    decided: dict[str, Event] = {}
+    held: dict[str, Line] = {}
+    for event in events:
+        visit = event.visit
+        if event.kind == DECIDE:
+            decided[visit] = event
+        elif event.kind == RESOLVE:
+            if visit in held:
+                yield held[visit]
+            choice = decided[visit]
+            assert event.arm is not None
+            assert event.reward is not None
+            held[visit] = Line(
+                users.get(visit, visit), visit, event.step, arms[event.arm].name, event.reward,
+                False, False, choice.at, choice.propensity,
+            )  # fmt: skip
+        elif event.kind == LEAVE:
+            decided.pop(visit, None)
+            users.pop(visit, None)
+            if visit in held:
+                yield held.pop(visit)._replace(left=True)
+        elif event.user is not None:
+            users[visit] = event.user
+    for line in held.values():
+        yield line._replace(censored=True)
+
+
+def export(store: Store, experiment: str, path: str | Path) -> int:
+    """Write the resolved steps of an experiment to a .csv or .parquet file; how many there were.
+
+    >>> export(None, "news", "steps.txt")
+    Traceback (most recent call last):
+    ValueError: path = 'steps.txt' is not allowed: it must end in .csv or .parquet
+    """
+    path = Path(path)
+    if path.suffix not in WRITERS:
+        raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
+    _, arms = _loaded(store, experiment)
+    rows = lines(store.history(experiment)[1], arms)
+    done = 0
+    with ExitStack() as stack:
+        write = WRITERS[path.suffix](path, stack)
+        while part := list(islice(rows, PART)):
+            write(part)
+            done += len(part)
+    return done
+
+
+def _loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
+    found = store.load(experiment)
+    if found is None:
+        raise NotFound(f"there is no experiment {experiment!r} in the store")
+    return found
+
+
+Write = Callable[[list[Line]], None]
+
+
+def _csv(path: Path, stack: ExitStack) -> Write:
+    file = stack.enter_context(path.open("w", newline="", encoding="utf-8"))
+    writer = csv.writer(file)
+    writer.writerow(Line._fields)
+
+    def write(part: list[Line]) -> None:
+        for line in part:
+            writer.writerow([int(v) if isinstance(v, bool) else v for v in line])
+
+    return write
+
+
+def _parquet(path: Path, stack: ExitStack) -> Write:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ValueError(
+            "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
+        ) from None
+    kinds: dict[type, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    kinds |= {bool: pa.bool_()}
+    types = [kinds.get(kind, pa.float64()) for kind in Line.__annotations__.values()]
+    schema = pa.schema(list(zip(Line._fields, types, strict=True)))
+    writer = stack.enter_context(pq.ParquetWriter(path, schema))
+
+    def write(part: list[Line]) -> None:
+        columns = dict(zip(Line._fields, zip(*part, strict=True), strict=True))
+        writer.write_table(pa.table({k: list(v) for k, v in columns.items()}, schema=schema))
+
+    return write
+
+
+WRITERS: dict[str, Callable[[Path, ExitStack], Write]] = {".csv": _csv, ".parquet": _parquet}

@@ -1,0 +1,214 @@
+"""Checks that a store keeps what `Store` promises, for those who write one.
+
+    from sojourn.live import conformance
+
+    @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+    def test_my_store(check, tmp_path):
+        check(lambda: MyStore(tmp_path / "file"))
+
+Each check is a function of a function that opens the store; opened again after `close`, a durable
+store must have everything (`durable=False` leaves that out). No test framework is needed: what is
+wrong raises AssertionError.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Row
+from .stores.base import Store
+from .turn import opened
+
+Open = Callable[[], Store]
+
+_versions = count(1)
+
+
+def change(
+    row: Row | None, visit: str = "v", *, wait: float = 1000.0, touch: bool = True, step: int = 0
+) -> Change:
+    """A change of a visit that is new or was at `row`, with one event and two counts."""
+    before = opened("e", visit, "u", 1.0) if row is None else row
+    after = before._replace(base=before.version, version=next(_versions), step=step)
+    kind = OPEN if row is None else DECIDE
+    event = Event("e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25)
+    counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
+    return Change(after, (event,), counts, touch, wait)
+
+
+def experiments_and_arms(open_store: Open, durable: bool = True) -> None:
+    """Settings are replaced; arms keep their positions and are changed by name."""
+    store = open_store()
+    assert store.experiments() == [] and store.load("e") is None
+    store.save("e", "{}", [Arm(0, "b"), Arm(0, "a")])
+    store.save("e", '{"x": 1}', [Arm(7, "a", 1, 3.0, 2.0), Arm(7, "c")])
+    expected = '{"x": 1}', [Arm(0, "b"), Arm(1, "a", 1, 3.0, 2.0), Arm(2, "c")]
+    assert store.load("e") == expected
+    store.save("d", "{}")
+    assert store.experiments() == ["d", "e"]
+    store.close()
+    if durable:
+        store = open_store()
+        assert store.load("e") == expected and store.load("d") == ("{}", [])
+        store.close()
+
+
+def changes_are_kept(open_store: Open, durable: bool = True) -> None:
+    """Rows, events and counts come back as they went in, also after closing."""
+    store = open_store()
+    first = change(None)
+    second = change(first.row, step=1)
+    assert store.append([first]) == [True]
+    assert store.append([second]) == [True]
+    for again in (False, True):
+        if again:
+            store.close()
+            if not durable:
+                return
+            store = open_store()
+        row = store.visit("e", "v")
+        assert row is not None
+        assert row[:-2] == second.row[:-2] and row.deadline == row.touched + 1000.0
+        assert store.visit("e", "w") is None and store.visit("d", "v") is None
+        total, events = store.history("e")
+        assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
+        kept = [event._replace(writer="", at=0.0) for event in events]
+        assert kept == [*first.events, *second.events]
+        assert store.event("e", "v", 1, DECIDE) is not None
+        assert store.event("e", "v", 1, RESOLVE) is None
+    store.close()
+
+
+def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
+    """Of two changes of one version the first wins; the other leaves no trace."""
+    store = open_store()
+    first = change(None)
+    assert store.append([first, change(None)]) == [True, False]
+    assert store.append([change(None)]) == [False]
+    one, other = change(first.row, step=1), change(first.row, step=1)
+    assert store.append([one]) == [True]
+    assert store.append([other, change(None, "w")]) == [False, True]
+    assert store.append([change(other.row, step=2)]) == [False]
+    total, events = store.history("e")
+    assert total["issued", 1, 0, 0] == 1 and total["open", 0, 0, 0] == 1.5
+    assert len(list(events)) == 3
+    row = store.visit("e", "v")
+    assert row is not None and row.version == one.row.version
+    store.close()
+
+
+def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None:
+    """Several changes of a visit in one batch go in together or not at all."""
+    store = open_store()
+    first = change(None)
+    second = change(first.row, step=1)
+    third = change(second.row, step=2)
+    assert store.append([first, second, change(None, "w"), third]) == [True] * 4
+    stranger = change(third.row._replace(version=-5), step=3)
+    assert store.append([stranger, change(stranger.row, step=4)]) == [False, False]
+    total, events = store.history("e")
+    assert [event.step for event in events if event.visit == "v"] == [0, 1, 2]
+    assert sum(n for key, n in total.items() if key[0] == "issued") == 4
+    assert store.append([]) == []
+    store.close()
+
+
+def overdue_visits(open_store: Open, durable: bool = True) -> None:
+    """Deadlines count from the last sign of life, by the clock of the store."""
+    store = open_store()
+    rows = {name: change(None, name, wait=wait) for name, wait in (("a", -5), ("b", -9), ("c", 99))}
+    store.append(list(rows.values()))
+    found = store.overdue("e", 1000.0, 10)
+    assert [(row.id, idle) for row, idle in found] == [("b", False), ("a", False)]
+    assert [row.id for row, _ in store.overdue("e", 1000.0, 1)] == ["b"]
+    assert [idle for _, idle in store.overdue("e", 0.0, 10)] == [True, True]
+    assert store.overdue("d", 0.0, 10) == []
+    (b, _), (a, _) = found
+    left = change(a, "a", step=1)
+    untouched = change(b, "b", touch=False, wait=500.0, step=1)
+    assert store.append([left._replace(row=left.row._replace(status="left")), untouched])
+    assert store.overdue("e", 0.0, 10) == []
+    row = store.visit("e", "b")
+    assert row is not None
+    assert row.touched == b.touched and row.deadline == b.touched + 500.0
+    store.close()
+
+
+def counters_add_up(open_store: Open, durable: bool = True) -> None:
+    """Counters are sums of what was applied; experiments do not mix; others are others."""
+    store = open_store()
+    for number in range(5):
+        store.append([change(None, f"v{number}"), change(None, f"w{number}")])
+    assert store.counts("e") == ({("issued", 0, 0, 0): 10.0, ("open", 0, 0, 0): 5.0}, {})
+    assert store.counts("d") == ({}, {})
+    if store.shared:
+        other = open_store()
+        assert other.writer != store.writer
+        other.append([change(None, "x")])
+        assert other.counts("e")[1] == store.counts("e")[0]
+        assert store.counts("e")[1] == {("issued", 0, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
+        other.close()
+    store.close()
+
+
+def visits_over_time(open_store: Open, durable: bool = True) -> None:
+    """Visits that ended are summed by stretches of time."""
+    store = open_store()
+    ends = {"v": (3, 2.0), "w": (5, 0.5)}
+    for visit, (step, gained) in ends.items():
+        first = change(None, visit)
+        left = change(first.row, visit, step=step)
+        event = left.events[0]._replace(kind=LEAVE, reward=gained)
+        assert store.append([first, left._replace(events=(event,))]) == [True, True]
+    since = store.now() - 1000.0
+    assert store.timeline("e", since, 5000.0) == [Bucket(since, 2, 8.0, 34.0, 2.5, 4.25)]
+    (bucket,) = store.timeline("e", since - 5000.0, 5000.0)
+    assert (bucket.start, bucket.visits) == (since, 2)
+    assert store.timeline("e", since + 2000.0, 1.0) == store.timeline("d", since, 1.0) == []
+    store.close()
+
+
+def threads(open_store: Open, durable: bool = True) -> None:
+    """One thread writes while others read."""
+    store = open_store()
+    store.save("e", "{}", [Arm(0, "a")])
+
+    def read(_: int) -> bool:
+        total, events = store.history("e")
+        seen = len(list(events))
+        return total.get(("issued", 0, 0, 0), 0.0) == seen and store.load("e") is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        reads = pool.map(read, range(20))
+        for number in range(20):
+            assert store.append([change(None, f"v{number}")]) == [True]
+        assert all(reads)
+    store.close()
+
+
+def odd_text(open_store: Open, durable: bool = True) -> None:
+    """Names are any printable text."""
+    store = open_store()
+    for name in ("?", "%s", "'; --", '"', "naïve ☃ 𝄞", "{serial}", " "):
+        store.save(name, "{}", [Arm(0, name)])
+        row = opened(name, name, name, 1.0)._replace(version=1, request=name)
+        events = (Event(name, name, 0, OPEN, user=name), Event(name, name, 1, LATE, reward=0.5))
+        assert store.append([Change(row, events, {}, True, 1.0)]) == [True]
+        kept = store.visit(name, name)
+        assert kept is not None
+        assert (kept.user, kept.request, kept.reward) == (name, name, None)
+        assert [e.user for e in store.history(name)[1]] == [name, None]
+    store.close()
+
+
+CHECKS = (
+    experiments_and_arms,
+    changes_are_kept,
+    a_version_is_changed_once,
+    changes_build_on_one_another,
+    overdue_visits,
+    counters_add_up,
+    visits_over_time,
+    threads,
+    odd_text,
+)

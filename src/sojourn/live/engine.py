@@ -1,0 +1,254 @@
+"""The operations on visits: under one lock decide and learn, then wait for the commit outside it.
+
+Operations are generators for `journal.run` or `journal.arun`: they yield what takes a while,
+tickets of the writer and functions that read the store.
+"""
+
+import time
+from collections import deque
+from functools import partial
+from typing import Any
+
+from .core import STALE, TRIES, Core, Known, Make, Steps
+from .errors import Busy, Conflict, Ended, NotFound
+from .journal import Journal
+from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
+from .settings import Settings
+from .turn import Turn, opened
+from .visit import LEARNED, SAME, TOO_LATE, Choice, Decision, Opening
+from .writer import Ticket
+
+SWEEP_AT_ONCE = 500
+NOTED, PAUSE = 50, 0.05
+"""How many decisions are remembered with their reasons, and the least time between two of them."""
+
+AGAIN = object()
+"""An answer within: the step that a reward is for was resolved before, so tell it first."""
+
+PAST = object()
+"""An answer within: the step wanted was decided before."""
+
+
+class Engine(Core):
+    """One experiment in one process: what can be done with it."""
+
+    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
+        super().__init__(name, settings, journal, make)
+        self.noted: deque[Choice] = deque(maxlen=NOTED)
+
+    def opening(self, visit: str, opening: Opening) -> Steps:
+        """Open a visit unless it is there; whether it was opened."""
+
+        def look(visit: str) -> Steps:
+            if self.stale():
+                yield self.reload
+            return self._known(visit) or Known(opened(self.name, visit), None)
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            return (False, None) if row.version else (True, self._opened(row, opening))
+
+        for _ in range(TRIES):
+            answer, known, ticket = self._try((yield from look(visit)), act)
+            if ticket is not None:
+                return (yield ticket)
+            if answer is not STALE and (yield known.ticket):
+                return False
+        raise Conflict(f"visit {visit!r} is changed by others all the time")
+
+    def _opened(self, row: Row, opening: Opening) -> Turn:
+        start = opening.state
+        if start is None:
+            start = self.user.begin(self.learner.begin())
+        turn = self._turn(row._replace(user=opening.user, before=start, state=start))
+        turn.open()
+        return turn
+
+    def decision(self, row: Row) -> Decision:
+        """The last decision of a visit."""
+        assert row.arm is not None
+        state = self.user.experience(row.before)
+        return Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
+
+    def deciding(
+        self,
+        visit: str,
+        reward: float | None,
+        request: str | None,
+        step: int | None,
+        opening: Opening | None,
+    ) -> Steps:
+        """See `Experiment.decide`."""
+        due = reward
+
+        def look(visit: str) -> Steps:
+            try:
+                return (yield from self.looking(visit))
+            except NotFound:
+                if opening is None:
+                    raise
+                return Known(opened(self.name, visit), None)
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            if _repeats(row, request, step):
+                return self.decision(row), None
+            if step is not None and step != row.step + 1:
+                return (PAST if step <= row.step else _ahead(row, step)), None
+            if due is not None and not row.pending:
+                return AGAIN, None
+            if row.status != "open":
+                raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
+            turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
+            turn.decide(due, request)
+            answer = self.decision(turn.row)
+            self._note(answer, turn.row)
+            return answer, turn
+
+        if opening is not None and reward is None and self._known(visit) is None:
+            # Most likely it is new: open it without a look at the store, which takes a while.
+            answer, _, ticket = self._try(Known(opened(self.name, visit), None), act)
+            if ticket is not None and (yield ticket):
+                return answer
+        while (answer := (yield from self._attempt(visit, act, look))) is AGAIN:
+            assert reward is not None
+            yield from self.rewarding(visit, reward, None if step is None else step - 1)
+            due = None
+        if answer is PAST:
+            return (yield from self._decided(visit, step, request))
+        return answer
+
+    def _decided(self, visit: str, step: int | None, request: str | None) -> Steps:
+        """A decision of the past, asked for again."""
+        assert step is not None
+        yield self.journal.writer.barrier()
+        event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
+        if event is None or request is None or event.request != request:
+            raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
+        return Decision(visit, step, self.arms[event.arm].name, event.state, event.propensity)
+
+    def _note(self, decision: Decision, row: Row) -> None:
+        """Remember a decision and why it was taken, a few times a second."""
+        now = time.time()
+        if self.noted and now - self.noted[-1].at < PAUSE:
+            return
+        assert row.arm is not None
+        view = self.learner.view(row.arm, decision.state)
+        best = None if view.best is None else self.arms[view.best].name
+        self.noted.append(
+            Choice(now, decision.visit, decision.step, decision.arm, decision.state,
+                   view.optimism, view.pulls, view.successes, view.t, view.new, best)
+        )  # fmt: skip
+
+    def rewarding(self, visit: str, reward: float, step: int | None) -> Steps:
+        """See `Visit.reward`."""
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            wanted = row.step if step is None else step
+            if not 1 <= wanted <= row.step:
+                raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")
+            if wanted < row.step or not row.pending:
+                return (wanted, row.version), None
+            turn = self._turn(row)
+            turn.resolve(reward, REWARD)
+            return LEARNED, turn
+
+        while True:
+            answer = yield from self._attempt(visit, act)
+            if answer == LEARNED:
+                return LEARNED
+            wanted, version = answer
+            answer = yield from self._after_resolution(visit, wanted, version, reward)
+            if answer is not None:
+                return answer
+
+    def _after_resolution(self, visit: str, step: int, version: int, reward: float) -> Steps:
+        """A reward for a step that has one, or was resolved without; None if the visit went on."""
+        store = self.journal.store
+        yield self.journal.writer.barrier()
+        resolved = yield lambda: store.event(self.name, visit, step, RESOLVE)
+        if resolved.cause == REWARD:
+            if resolved.reward != reward:
+                raise Conflict(
+                    f"step {step} of visit {visit!r} has the reward {resolved.reward:g}, "
+                    f"and {reward:g} came later"
+                )
+            return SAME
+        if (yield lambda: store.event(self.name, visit, step, LATE)) is not None:
+            return TOO_LATE
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            if row.version != version:
+                return None, None
+            turn = self._turn(row)
+            turn.late(step, reward)
+            return TOO_LATE, turn
+
+        return (yield from self._attempt(visit, act))
+
+    def ending(self, visit: str, reward: float | None) -> Steps:
+        """See `Visit.end`."""
+        due = reward
+
+        def act(row: Row) -> tuple[Any, Turn | None]:
+            if due is not None and not row.pending:
+                return AGAIN, None
+            if row.status != "open":
+                return False, None
+            turn = self._turn(row)
+            turn.leave(due, END)
+            return True, turn
+
+        while (answer := (yield from self._attempt(visit, act))) is AGAIN:
+            assert reward is not None
+            yield from self.rewarding(visit, reward, None)
+            due = None
+        return answer
+
+    def sweep(self) -> int:
+        """Resolve steps and end visits that are overdue; how many visits had something done."""
+        store, swept = self.journal.store, 0
+        if self.stale():
+            self.reload()
+        while True:
+            found = store.overdue(self.name, self.settings.idle_timeout, SWEEP_AT_ONCE)
+            tickets = self._expire(found)
+            applied = [ticket.wait() for ticket in tickets]
+            swept += sum(applied)
+            if len(found) < SWEEP_AT_ONCE or not tickets:
+                return swept
+
+    def _expire(self, found: list[tuple[Row, bool]]) -> list[Ticket]:
+        tickets: list[Ticket] = []
+        for seen, idle in found:
+
+            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Turn | None]:
+                if row.version != seen.version:
+                    return None, None
+                turn = self._turn(seen)  # which has the time of the last sign of life
+                if idle:
+                    turn.leave(None, TIMEOUT)
+                else:
+                    turn.resolve(None, TIMEOUT)
+                    turn.touch = False
+                return None, turn
+
+            try:
+                _, known, ticket = self._try(Known(seen, None), act)
+            except Busy:
+                break
+            if ticket is not None:
+                tickets.append(ticket)
+            elif known.ticket is not None and known.ticket.done:
+                self._forget(known)  # another process may have changed it: look again
+        return tickets
+
+
+def _repeats(row: Row, request: str | None, step: int | None) -> bool:
+    """Whether a request is that of the last decision."""
+    known = row.step > 0 and request is not None and row.request == request
+    return known and step in (None, row.step)
+
+
+def _ahead(row: Row, step: int) -> Conflict:
+    return Conflict(
+        f"step = {step} is not allowed: the next step of visit {row.id!r} is {row.step + 1}"
+    )

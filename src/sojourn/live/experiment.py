@@ -1,0 +1,282 @@
+"""`Experiment`: a policy behind live visits, which loses nothing."""
+
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from math import inf
+from typing import Any, Self
+
+from .. import checks
+from ..policies import LearnedIMED, Policy
+from ..users import User
+from .core import Steps
+from .engine import Engine
+from .enrolment import check_arms, check_name, enrol
+from .errors import NotFound
+from .journal import Journal, arun, run
+from .learner import Learner
+from .records import Arm, Bucket, Counts, News
+from .settings import IDLE_TIMEOUT, Settings
+from .stores.sql import added
+from .visit import Choice, Decision, Opening, Visit, maybe
+
+
+class Experiment:
+    """One experiment: arms by name, a policy that learns from visits, and a store.
+
+    >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
+    ...     visit = experiment.visit(user="u42")
+    ...     first = visit.choose()
+    ...     second = visit.step(1)
+    ...     left = visit.end()
+    >>> first, second
+    ('dance', 'cooking')
+
+    The state of a visit follows its rewards as `user` says: `LastReward()` unless said otherwise,
+    `MovingAverage(theta)`, or a user model of the package. A step that gets no reward has the
+    `default_reward` when the next decision is asked for, when the visit ends, or after
+    `reward_wait` seconds; a visit without a sign of life for `idle_timeout` seconds has ended.
+
+    A new arm is introduced only to users in a state of positive optimism, unless
+    `introduce_in_any_state`. With `count_in_flight`, pulls that have no result yet narrow
+    confidence bounds where optimism is positive: better when rewards come late, not covered by
+    theorems.
+
+    `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
+    share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
+    fixes the coin flips of the policy, which are then those of the simulator.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arms: Sequence[str] = (),
+        policy: Policy | None = None,
+        user: User | None = None,
+        *,
+        default_reward: float = 0.0,
+        reward_wait: float | None = None,
+        idle_timeout: float = IDLE_TIMEOUT,
+        introduce_in_any_state: bool = False,
+        count_in_flight: bool = False,
+        store: str | Journal = "memory://",
+        seed: int | None = None,
+        run: int = 0,
+        compiled: bool = True,
+    ) -> None:
+        self.name = check_name("name", name)
+        names = check_arms(arms)
+        settings = Settings(
+            policy=LearnedIMED() if policy is None else policy,
+            user=user,  # type: ignore[arg-type]
+            default_reward=default_reward,
+            reward_wait=reward_wait,
+            idle_timeout=idle_timeout,
+            introduce_in_any_state=introduce_in_any_state,
+            count_in_flight=count_in_flight,
+        )
+        seed = secrets.randbits(62) if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
+        self._own = not isinstance(store, Journal)
+        self.journal = store if isinstance(store, Journal) else Journal(store)
+        try:
+            enrol(self.journal.store, name, settings, names)
+            make = partial(Learner, seed=seed, run=run, compiled=compiled)
+            self.engine = Engine(name, settings, self.journal, make)
+            self.engine.reload()
+        except BaseException:
+            if self._own:
+                self.journal.close()
+            raise
+        self.journal.enter(self)
+
+    @classmethod
+    def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
+        """An experiment that the store knows, with the settings it has there."""
+        own = not isinstance(store, Journal)
+        journal = store if isinstance(store, Journal) else Journal(store)
+        try:
+            found = journal.store.load(name)
+            if found is None:
+                raise NotFound(f"there is no experiment {name!r} in the store")
+            settings = Settings.from_json(found[0])
+            kept = {
+                f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in options
+            }
+            experiment = cls(name, **kept, **options, store=journal)
+        except BaseException:
+            if own:
+                journal.close()
+            raise
+        experiment._own = own
+        return experiment
+
+    @property
+    def settings(self) -> Settings:
+        """What was said about the experiment."""
+        return self.engine.settings
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it is served."""
+        return self.engine.settings.policy
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms in use."""
+        return tuple(arm.name for arm in self.engine.arms if not arm.retired)
+
+    def visit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> Visit:
+        """Open a visit; an `id` that is known goes on with that visit.
+
+        It starts in `state`, or where the user model says.
+        """
+        visit = self._new_id(id)
+        return Visit(self, visit, new=run(self.engine.opening(visit, _opening(user, state))))
+
+    async def avisit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> Visit:
+        """`visit` for asyncio."""
+        visit = self._new_id(id)
+        new = await arun(self.engine.opening(visit, _opening(user, state)))
+        return Visit(self, visit, new=new)
+
+    def _new_id(self, id: str | None) -> str:
+        return str(uuid.uuid4()) if id is None else check_name("id", id)
+
+    def decide(
+        self,
+        id: str,
+        reward: float | None = None,
+        *,
+        request: str | None = None,
+        step: int | None = None,
+        opening: Opening | None = None,
+    ) -> Decision:
+        """`Visit.decide` by id; with `opening`, a visit that is not known is opened as well."""
+        decision: Decision = run(self._deciding(id, reward, request, step, opening))
+        return decision
+
+    async def adecide(
+        self,
+        id: str,
+        reward: float | None = None,
+        *,
+        request: str | None = None,
+        step: int | None = None,
+        opening: Opening | None = None,
+    ) -> Decision:
+        """`decide` for asyncio."""
+        decision: Decision = await arun(self._deciding(id, reward, request, step, opening))
+        return decision
+
+    def _deciding(
+        self,
+        id: str,
+        reward: float | None,
+        request: str | None,
+        step: int | None,
+        opening: Opening | None,
+    ) -> Steps:
+        if request is not None:
+            check_name("request", request)
+        if step is not None:
+            step = checks.whole("step", step, 1)
+        if opening is not None:
+            check_name("id", id)
+            opening = _opening(*opening)
+        return self.engine.deciding(id, maybe(reward), request, step, opening)
+
+    def get(self, id: str) -> Visit:
+        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
+        return Visit(self, check_name("id", id))
+
+    def add_arm(self, name: str) -> None:
+        """Take an arm into use, for the first time or again."""
+        self._change_arm(check_name("arm", name), retired=0)
+
+    def retire_arm(self, name: str) -> None:
+        """Choose an arm no longer; what is known of it stays."""
+        if self.arms == (name,):
+            raise ValueError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
+        self._known(name)
+        self._change_arm(name, retired=1)
+
+    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """Counts from elsewhere, (pulls, successes) by arm, added to what was counted here.
+
+        Given again, they replace the ones given before.
+        """
+        arms = []
+        for name, (pulls, successes) in prior.items():
+            n = checks.number(f"pulls of {name!r}", pulls, 0, inf)
+            s = checks.number(f"successes of {name!r}", successes, 0, n)
+            arms.append(self._known(name)._replace(pulls=n, successes=s))
+        self._save(arms)
+
+    def _known(self, name: str) -> Arm:
+        for arm in self.engine.arms:
+            if arm.name == name:
+                return arm
+        raise NotFound(f"there is no arm {name!r} in {self.name!r}")
+
+    def _change_arm(self, name: str, *, retired: int) -> None:
+        known = {arm.name: arm for arm in self.engine.arms}
+        arm = known.get(name, Arm(0, name))
+        if name not in known or arm.retired != retired:
+            self._save([arm._replace(retired=retired)])
+
+    def _save(self, arms: Sequence[Arm]) -> None:
+        self.journal.store.save(self.name, self.settings.to_json(), arms)
+        self.engine.reload()
+
+    @property
+    def all_arms(self) -> tuple[Arm, ...]:
+        """All arms with their prior counts, retired ones too."""
+        return tuple(self.engine.arms)
+
+    def recent(self) -> list[Choice]:
+        """Decisions of this process with what the policy knew, the latest first."""
+        return list(self.engine.noted)[::-1]
+
+    def now(self) -> float:
+        """The time by the clock of the store, in seconds since 1970."""
+        return self.journal.store.now()
+
+    def timeline(self, since: float, width: float) -> list[Bucket]:
+        """Visits that ended since then, in stretches of `width` seconds."""
+        return self.journal.store.timeline(self.name, since, width)
+
+    def sweep(self) -> int:
+        """End visits that are overdue, now; a thread does it every second."""
+        return self.engine.sweep()
+
+    def refresh(self, news: News | None = None) -> None:
+        """Add what other processes have counted, now; a thread does it all the time."""
+        self.engine.refresh(news)
+
+    def counts(self) -> Counts:
+        """The counters of all processes, as the store has them; `records.tally` names them."""
+        return added(*self.journal.store.counts(self.name))
+
+    def close(self) -> None:
+        """Write what is queued; visits stay open in the store."""
+        self.journal.leave(self)
+        if self._own:
+            self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _opening(user: str | None, state: float | None) -> Opening:
+    if user is not None:
+        check_name("user", user)
+    return Opening(user, None if state is None else checks.number("state", state, 0, 1))

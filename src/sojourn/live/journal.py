@@ -1,0 +1,161 @@
+"""A store with the threads it needs: one that writes, one that looks after timeouts and others."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+from .errors import LiveError
+from .records import News
+from .stores import Store, open_store
+from .writer import Writer
+
+QUEUE, BATCH = 4096, 512
+PULSE, SWEEP = 0.2, 1.0
+"""Seconds between two looks at what other processes count, and between two looks for timeouts."""
+
+log = logging.getLogger("sojourn.live")
+
+
+class Member(Protocol):
+    """What is looked after."""
+
+    name: str
+
+    def refresh(self, news: News | None = None) -> None:
+        """Add what other processes have counted."""
+
+    def sweep(self) -> int:
+        """End the visits that are overdue."""
+
+
+class Journal:
+    """What the experiments of one process share: the store, its writer, and a thread for upkeep.
+
+    `queue` is how many calls may wait for their commit, `batch` how many one commit takes. With
+    `upkeep` False, `Experiment.sweep` and `Experiment.refresh` are for the caller to call.
+
+    >>> with Journal("memory://") as journal:
+    ...     journal.store.experiments()
+    []
+    """
+
+    def __init__(
+        self,
+        store: str | Store,
+        *,
+        queue: int = QUEUE,
+        batch: int = BATCH,
+        upkeep: bool = True,
+    ) -> None:
+        self.store: Store = open_store(store) if isinstance(store, str) else store
+        self.writer = Writer(self.store.append, queue=queue, batch=batch)
+        self._members: list[Member] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._upkeep = upkeep
+
+    @property
+    def on_commit(self) -> Callable[[int, float], None] | None:
+        """Called in the writer's thread after each commit: how many changes, how many seconds."""
+        return self.writer.on_commit
+
+    @on_commit.setter
+    def on_commit(self, function: Callable[[int, float], None] | None) -> None:
+        self.writer.on_commit = function
+
+    def check(self) -> None:
+        """Raise `Unavailable` if the store cannot be read."""
+        self.store.experiments()
+
+    def enter(self, member: Member) -> None:
+        """Look after an experiment from now on."""
+        self._members = [*self._members, member]
+        if self._upkeep and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sojourn-upkeep", daemon=True)
+            self._thread.start()
+
+    def leave(self, member: Member) -> None:
+        """No longer."""
+        self._members = [m for m in self._members if m is not member]
+
+    def _run(self) -> None:
+        swept, pause = time.monotonic(), PULSE
+        while not self._stop.wait(pause):
+            began, busy = time.monotonic(), time.thread_time()
+            due = began - swept >= SWEEP
+            members = self._members
+            news = self._news([member.name for member in members])
+            for member in members:
+                self._look_after(member, news.get(member.name), due)
+            now = time.monotonic()
+            swept = now if due else swept
+            worked = time.thread_time() - busy
+            pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # a tenth of a core, or a second
+
+    def _news(self, names: list[str]) -> dict[str, News]:
+        """Of all experiments at once: one by one they would wait for each other."""
+        try:
+            return self.store.news(names) if self.store.shared else {}
+        except LiveError:
+            return {}
+
+    def _look_after(self, member: Member, news: News | None, due: bool) -> None:
+        try:
+            member.refresh(news)
+            if due and (news is None or news.overdue):
+                member.sweep()
+        except LiveError as error:
+            log.warning("upkeep: %s", error)
+        except Exception:
+            log.exception("upkeep failed")
+
+    def close(self) -> None:
+        """Write what is queued and let go of the store."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.writer.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def run(steps: Any) -> Any:
+    """Do what a generator asks for: wait for tickets, call functions that may take a while."""
+    try:
+        answer = next(steps)
+        while True:
+            try:
+                result = answer() if callable(answer) else answer.wait()
+            except BaseException as error:
+                answer = steps.throw(error)
+            else:
+                answer = steps.send(result)
+    except StopIteration as done:
+        return done.value
+
+
+async def arun(steps: Any) -> Any:
+    """The same without blocking the event loop."""
+    import asyncio
+
+    try:
+        answer = next(steps)
+        while True:
+            try:
+                if callable(answer):
+                    result = await asyncio.to_thread(answer)
+                else:
+                    result = await answer.arrive()
+            except BaseException as error:
+                answer = steps.throw(error)
+            else:
+                answer = steps.send(result)
+    except StopIteration as done:
+        return done.value

@@ -1,0 +1,198 @@
+"""What a store keeps: events, which are the truth; visits; and counters, a fold of events.
+
+A visit goes `open`, then for every step `decide` and `resolve`, then `leave`. A step is resolved
+exactly once, by the first of its reward, the next decision, the end and a timeout. That the user
+stayed after a step is known from the next `decide`, that they left from `leave`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..engine.steps import level_of
+
+OPEN, DECIDE, RESOLVE, LEAVE, LATE = "open", "decide", "resolve", "leave", "late"
+REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
+"""What resolved a step; the last two also say how a visit ended."""
+
+Key = tuple[str, int, int, int]
+Counts = dict[Key, float]
+"""Sums by (what, i, j, k); see `tally`."""
+
+
+class Event(NamedTuple):
+    """One line of the log. States are what the policy saw of them, from 0 to 1.
+
+    The reward of an event of kind `leave` is the sum over the visit, and its step the last one.
+    """
+
+    experiment: str
+    visit: str
+    step: int
+    kind: str
+    arm: int | None = None
+    state: float | None = None
+    reward: float | None = None
+    after: float | None = None
+    cause: str | None = None
+    request: str | None = None
+    propensity: float | None = None
+    user: str | None = None
+    writer: str = ""
+    at: float = 0.0
+
+
+class Row(NamedTuple):
+    """A visit: all that is needed to go on with it.
+
+    `before` is the state in which the last step was decided, `state` the one it led to, `gained`
+    the sum of the rewards. `version` is a random number that every change replaces, and `base` the
+    version that it replaced.
+    """
+
+    experiment: str
+    id: str
+    base: int
+    version: int
+    user: str | None
+    status: str
+    step: int
+    arm: int | None
+    pending: int
+    before: float
+    state: float
+    reward: float | None
+    gained: float
+    cause: str | None
+    request: str | None
+    propensity: float | None
+    touched: float
+    deadline: float
+
+
+class Step(NamedTuple):
+    """A resolved step: where, which arm, with what reward, and where it led."""
+
+    step: int
+    state: float
+    arm: int
+    reward: float
+    after: float
+
+
+class Change(NamedTuple):
+    """One step of a visit from one version to the next, with its events and what they count.
+
+    The store adds the time: `touch` makes it the visit's last sign of life, and the deadline is
+    `wait` seconds after that sign.
+    """
+
+    row: Row
+    events: tuple[Event, ...]
+    counts: Counts
+    touch: bool
+    wait: float
+
+    def stamped(self, now: float) -> Row:
+        """The row as it is kept at time `now`."""
+        touched = now if self.touch else self.row.touched
+        return self.row._replace(touched=touched, deadline=touched + self.wait)
+
+
+class Bucket(NamedTuple):
+    """Visits that ended within a stretch of time.
+
+    With the sums of their lengths, of their rewards, and of the squares of both.
+    """
+
+    start: float
+    visits: int
+    steps: float
+    steps2: float
+    reward: float
+    reward2: float
+
+
+class Arm(NamedTuple):
+    """An arm: its number, whether it is retired, and counts from elsewhere to begin with."""
+
+    position: int
+    name: str
+    retired: int = 0
+    pulls: float = 0.0
+    successes: float = 0.0
+
+
+class News(NamedTuple):
+    """What a process needs of an experiment to keep up with others."""
+
+    settings: str
+    arms: list[Arm]
+    writer: str
+    """The one whose counts are not among those of `others`."""
+    others: Counts
+    overdue: bool = False
+    """Whether there are visits past their deadline."""
+
+
+def tally(event: Event, previous: Step | None, bins: int) -> Iterator[tuple[Key, float]]:
+    """What an event adds to the counters; `previous` is the resolved step before it, if any.
+
+    >>> visit = Event("news", "v1", 1, RESOLVE, arm=0, state=1.0, reward=1.0, cause=REWARD)
+    >>> for key, amount in tally(visit, None, bins=2):
+    ...     print(key, amount)
+    ('pulls', 0, 1, 0) 1.0
+    ('successes', 0, 1, 0) 1.0
+    ('resolved by reward', 0, 0, 0) 1.0
+    """
+    if event.kind in (DECIDE, LEAVE) and previous is not None:
+        b, r = level_of(previous.state, bins), int(previous.reward > 0.0)
+        yield ("moves", b, r, level_of(previous.after, bins)), 1.0
+        if event.kind == LEAVE:
+            yield ("gone", b, r, 0), 1.0
+    if event.kind in (DECIDE, RESOLVE):
+        assert event.arm is not None
+        assert event.state is not None
+        b = level_of(event.state, bins)
+        if event.kind == DECIDE:
+            yield ("issued", event.arm, b, 0), 1.0
+        else:
+            yield ("pulls", event.arm, b, 0), 1.0
+            if event.reward:
+                yield ("successes", event.arm, b, 0), event.reward
+    if event.kind in (RESOLVE, LEAVE):
+        verb = "resolved" if event.kind == RESOLVE else "left"
+        yield (f"{verb} by {event.cause}", 0, 0, 0), 1.0
+    elif event.kind in (OPEN, LATE):
+        yield (event.kind, 0, 0, 0), 1.0
+
+
+def told(events: Iterable[Event]) -> Iterator[tuple[Event, Step | None]]:
+    """Every event, in order, with the resolved step of its visit before it."""
+    resolved: dict[str, Step] = {}
+    for event in events:
+        previous = resolved.get(event.visit) if event.kind in (DECIDE, LEAVE) else None
+        yield event, previous
+        if event.kind == RESOLVE:
+            resolved[event.visit] = step_of(event)
+        elif event.kind == LEAVE:
+            resolved.pop(event.visit, None)
+
+
+def step_of(event: Event) -> Step:
+    """The step that an event of kind `resolve` has resolved."""
+    assert None not in (event.state, event.arm, event.reward, event.after)
+    return Step(event.step, event.state, event.arm, event.reward, event.after)  # type: ignore[arg-type]
+
+
+def fold(events: Iterable[Event], bins: int) -> Counts:
+    """The counters that belong to these events.
+
+    >>> fold([Event("news", "v1", 0, OPEN), Event("news", "v1", 0, LEAVE, cause=END)], bins=2)
+    {('open', 0, 0, 0): 1.0, ('left by end', 0, 0, 0): 1.0}
+    """
+    total: Counter[Key] = Counter()
+    for event, previous in told(events):
+        for key, amount in tally(event, previous, bins):
+            total[key] += amount  # type: ignore[assignment]
+    return dict(total)

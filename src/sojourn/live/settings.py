@@ -1,0 +1,106 @@
+"""The settings of an experiment, and their form in a store."""
+
+import json
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from .. import checks
+from ..engine.calls import pupil_of
+from ..policies import ALL, EpsilonMixture, LearnedIMED, Policy
+from ..users import User
+from . import states
+
+IDLE_TIMEOUT = 1800.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What `Experiment` was told about an experiment, apart from its arms.
+
+    >>> settings = Settings(reward_wait=60)
+    >>> Settings.from_json(settings.to_json()) == settings
+    True
+    """
+
+    policy: Policy = field(default_factory=LearnedIMED)
+    user: User = field(default_factory=states.LastReward)
+    default_reward: float = 0.0
+    reward_wait: float | None = None
+    idle_timeout: float = IDLE_TIMEOUT
+    introduce_in_any_state: bool = False
+    count_in_flight: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
+        for name in ("introduce_in_any_state", "count_in_flight"):
+            checks.flag(name, getattr(self, name))
+        reward = checks.number("default_reward", self.default_reward, 0, 1)
+        idle = checks.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
+        wait = self.reward_wait
+        if wait is not None:
+            wait = checks.number("reward_wait", wait, 0, idle)
+        kept = {"default_reward": reward, "idle_timeout": idle, "reward_wait": wait}
+        kept["user"] = states.live(self.user)  # type: ignore[assignment]
+        kept["policy"] = _introducing(self.policy, self.introduce_in_any_state)  # type: ignore[assignment]
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def bins(self) -> int:
+        """Into how many equal parts of the state counters are split: the policy's if it has any."""
+        return int(getattr(pupil_of(self.policy), "bins", self.user.levels))
+
+    @property
+    def wait(self) -> float:
+        """Seconds for which a step may stay without a reward."""
+        return self.idle_timeout if self.reward_wait is None else self.reward_wait
+
+    def to_json(self) -> str:
+        """As text."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        return json.dumps(
+            plain
+            | {"policy": _policy(self.policy), "user": states.describe(self.user)}
+            | {"bins": self.bins}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Settings":
+        """From text; ValueError where it names a class that is not of this package."""
+        data = {name: value for name, value in json.loads(text).items() if name != "bins"}
+        return cls(
+            **data
+            | {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
+        )
+
+
+def _introducing(policy: Policy, in_any_state: bool) -> Policy:
+    """The policy, introducing new arms as told."""
+    changed: dict[str, Any] = {}
+    if "introduce_in_any_state" in policy.parameters:
+        changed["introduce_in_any_state"] = in_any_state
+    if isinstance(policy, EpsilonMixture):
+        changed["policy"] = _introducing(policy.policy, in_any_state)
+    return replace(policy, **changed)
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    parameters = {
+        name: _policy(value) if isinstance(value, Policy) else value
+        for name, value in policy.parameters.items()
+    }
+    return {"name": policy.name, "parameters": parameters}
+
+
+def _made(data: dict[str, Any]) -> Policy:
+    known = {cls.__name__: cls for cls in ALL}
+    if data["name"] not in known:
+        raise ValueError(f"policy is missing: this experiment has one of its own, {data['name']}")
+    parameters = {
+        name: _made(value) if isinstance(value, dict) else value
+        for name, value in data["parameters"].items()
+    }
+    return known[data["name"]](**parameters)

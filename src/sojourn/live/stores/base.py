@@ -1,0 +1,116 @@
+"""What a store has to offer. `sojourn.live.conformance` checks that one does."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
+
+
+class Store(Protocol):
+    """Keeps experiments, visits, events and counters. Methods may be called from any thread.
+
+    A method that cannot do its work raises `Unavailable`; after that the store may be tried again.
+    """
+
+    writer: str
+    """The name under which this process counts; no other process uses it at the same time."""
+
+    shared: bool
+    """Whether other processes may write at the same time."""
+
+    def experiments(self) -> list[str]:
+        """The names of all experiments."""
+
+    def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
+        """The settings and the arms of an experiment, in their order, or None."""
+
+    def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
+        """Make or change an experiment.
+
+        Arms are found by name: known ones are changed, new ones get the next positions, whatever
+        position they come with; those not given stay as they are.
+        """
+
+    def append(self, changes: Sequence[Change]) -> list[bool]:
+        """Apply changes in one transaction, durable when this returns; say which were applied.
+
+        A change is applied if its visit is at the version `row.base` (0: there is no such visit);
+        its events and counts are kept with it or not at all. Changes may build on one another.
+        """
+
+    def visit(self, experiment: str, visit: str) -> Row | None:
+        """A visit, or None."""
+
+    def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
+        """Open visits past their deadline, and whether their last sign is `idle` seconds old."""
+
+    def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
+        """One event, or None."""
+
+    def counts(self, experiment: str) -> tuple[Counts, Counts]:
+        """The counters of this writer, and the sum of those of all others."""
+
+    def news(self, experiments: Sequence[str]) -> dict[str, News]:
+        """What other processes have changed: asked of stores that are `shared`."""
+
+    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+        """The sum of all counters, and all events of that same moment.
+
+        The events of a visit are in their order.
+        """
+
+    def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
+        """Visits that ended at `since` or later, by stretches of `width` seconds from there.
+
+        In order of time; stretches without any are left out.
+        """
+
+    def now(self) -> float:
+        """The time, in seconds since 1970, by the clock that changes are stamped with."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Chain(NamedTuple):
+    """Changes of one visit that build on one another: kept together or not at all."""
+
+    row: Row
+    events: list[Event]
+    counts: list[tuple[Key, float]]
+
+
+def chains(changes: Sequence[Change], now: float) -> tuple[list[Chain], list[Chain | None]]:
+    """Changes joined by visit, and the chain of every change (None: it builds on nothing here)."""
+    latest: dict[tuple[str, str], Chain] = {}
+    found: list[Chain | None] = []
+    for change in changes:
+        row = change.stamped(now)
+        key = row.experiment, row.id
+        before = latest.get(key)
+        if before is not None and before.row.version != row.base:
+            found.append(None)
+            continue
+        if before is None:
+            chain = Chain(row, [], [])
+        else:
+            chain = before._replace(row=row._replace(base=before.row.base))
+        chain.events.extend(event._replace(at=now) for event in change.events)
+        chain.counts.extend(change.counts.items())
+        latest[key] = chain
+        found.append(chain)
+    return list(latest.values()), found
+
+
+def merged(known: Iterable[Arm], given: Iterable[Arm]) -> list[Arm]:
+    """The arms after those `given` were saved: known ones in their places, new ones at the end."""
+    arms = {arm.name: arm for arm in known}
+    for arm in given:
+        position = arms[arm.name].position if arm.name in arms else len(arms)
+        arms[arm.name] = arm._replace(position=position)
+    return list(arms.values())
+
+
+def answers(found: Iterable[Chain | None], applied: set[tuple[str, str]]) -> list[bool]:
+    """Which changes were applied, from which visits were."""
+    return [c is not None and (c.row.experiment, c.row.id) in applied for c in found]

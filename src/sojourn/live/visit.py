@@ -1,0 +1,137 @@
+"""A visit in the hands of the caller."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import checks
+from .journal import arun, run
+from .records import Row
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
+
+LEARNED, SAME, TOO_LATE = "learned", "same", "late"
+
+
+class Decision(NamedTuple):
+    """An arm for one step of a visit."""
+
+    visit: str
+    step: int
+    arm: str
+    state: float
+    propensity: float | None
+
+    @property
+    def id(self) -> str:
+        """Names the decision among all of its experiment: the visit and the step."""
+        return f"{self.visit}:{self.step}"
+
+
+class Opening(NamedTuple):
+    """Of whom a visit is, and in which state it starts, if not where the user model says."""
+
+    user: str | None = None
+    state: float | None = None
+
+
+class Choice(NamedTuple):
+    """A decision with what the policy knew when it took it.
+
+    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
+    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
+    mean.
+    """
+
+    at: float
+    visit: str
+    step: int
+    arm: str
+    state: float
+    optimism: float | None
+    pulls: float
+    successes: float
+    t: float
+    new: bool
+    best: str | None
+
+
+class Visit:
+    """One stay of one user. A call returns when what it did is durable.
+
+    `new` says whether the call that returned this visit has opened it.
+
+    `decide`, `reward` and `end` have twins for asyncio: `adecide`, `areward`, `aend`.
+    """
+
+    def __init__(self, experiment: "Experiment", id: str, *, new: bool = False) -> None:
+        self.experiment, self.id, self.new = experiment, id, new
+
+    def __repr__(self) -> str:
+        return f"Visit({self.experiment.name!r}, {self.id!r})"
+
+    def choose(self) -> str:
+        """The arm to show next; a pending one that got no reward has the default reward now."""
+        return self.decide().arm
+
+    def step(self, reward: float) -> str:
+        """The reward of the pending arm, and the arm to show next, in one write."""
+        return self.decide(reward).arm
+
+    def decide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
+        """`step` or, without a reward, `choose`.
+
+        The same `request` as that of the visit's last decision gets the same answer and changes
+        nothing, so that a call whose answer was lost can be repeated. With the number of the `step`
+        wanted that holds for all decisions of the visit, and a number that is neither the next nor
+        one decided for this request raises `Conflict`.
+        """
+        return self.experiment.decide(self.id, reward, request=request, step=step)
+
+    async def adecide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
+        """`decide` for asyncio."""
+        return await self.experiment.adecide(self.id, reward, request=request, step=step)
+
+    def reward(self, value: float, *, step: int | None = None) -> str:
+        """The reward of a step, the last one unless said otherwise.
+
+        Returns "learned"; or "same" if this reward is known; or "late" if the step was resolved
+        without it: then it is kept in the log, but not learned. Another value than the one known
+        raises `Conflict`.
+        """
+        answer: str = run(self.experiment.engine.rewarding(self.id, reward_of(value), step))
+        return answer
+
+    async def areward(self, value: float, *, step: int | None = None) -> str:
+        """`reward` for asyncio."""
+        answer: str = await arun(self.experiment.engine.rewarding(self.id, reward_of(value), step))
+        return answer
+
+    def end(self, reward: float | None = None) -> bool:
+        """The user has left, perhaps after a last reward. False if that was known."""
+        ended: bool = run(self.experiment.engine.ending(self.id, maybe(reward)))
+        return ended
+
+    async def aend(self, reward: float | None = None) -> bool:
+        """`end` for asyncio."""
+        ended: bool = await arun(self.experiment.engine.ending(self.id, maybe(reward)))
+        return ended
+
+    @property
+    def row(self) -> Row:
+        """The visit as the store has it: status, step, state, pending arm."""
+        row: Row = run(self.experiment.engine.fetching(self.id))
+        return row
+
+
+def reward_of(value: Any) -> float:
+    """A reward as a number from 0 to 1; True and False will do."""
+    return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
+
+
+def maybe(value: Any) -> float | None:
+    """A reward, or None."""
+    return None if value is None else reward_of(value)

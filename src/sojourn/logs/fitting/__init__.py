@@ -1,0 +1,1 @@
+"""Steps become totals, and totals a fitted model."""

@@ -1,0 +1,252 @@
+"""Steps become totals: the only queries whose answers leave the engine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil, log1p
+from typing import Any
+from uuid import uuid4
+
+import ibis
+import numpy as np
+
+from ..reading.options import Options
+from ..reading.steps import BUCKETS, CENSORED, LEFT, with_averages
+from .ema import BINS, CODES, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
+from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Array, Totals, Whole
+
+SAMPLE = 1_000_000
+"""The moving average is fitted to about so many steps, of users picked by hash, if there are more:
+it needs running sums, the dearest thing here, and is then known to a few parts in a thousand."""
+
+
+def count(table: Any, options: Options, name: str) -> Totals:
+    """The totals of a table of steps (see `steps`); ValueError where no fit can come of them."""
+    steps = _steps(table)
+    if steps[..., LEFT].sum() == 0:
+        visits = steps[..., 1:].sum()
+        raise ValueError(f"{name} has no departure: none of its {visits:,} visits is seen to end")
+    arms, kept = _arms(table, options, name)
+    users, products = _products(table, kept, arms)
+    if users == 1:
+        raise ValueError(
+            f"{name} has one user only: intervals are over users, so give two or more, "
+            "or no user column (and guess=False) to take visits for users"
+        )
+    return Totals(steps, users, arms, products)
+
+
+def marked_early(table: Any) -> int:
+    """How many steps say that the user left, though the visit went on."""
+    return int(table.early.sum().to_pyarrow().as_py() or 0)
+
+
+def _steps(table: Any) -> Whole:
+    keyed = table.select(
+        held=(table.bucket % 4 == 3).ifelse(1, 0),
+        step=ibis.least(table.step, LONGEST),
+        previous=ibis.cases(
+            (table.step == 1, FIRST), (table.previous.isnull(), UNKNOWN), else_=table.previous
+        ),
+        reward=ibis.coalesce(table.reward, 2),
+        end=table.end,
+    )
+    keys = list(keyed.columns)
+    rows = _fetch(keyed.group_by(keys).aggregate(n=keyed.count()))
+    found = np.zeros((2, LONGEST, 4, 3, 3), np.int64)
+    where = [rows[k].astype(np.int64) for k in keys]
+    where[1] -= 1
+    found[tuple(where)] = rows["n"]
+    return found
+
+
+def _arms(table: Any, options: Options, name: str) -> tuple[Arms, Any]:
+    """The arms with enough pulls, also as an expression with their means."""
+    known = table.filter(table.reward.notnull())
+    pairs = {
+        f"p{2 * s + r}": (known.same & (known.previous == s) & (known.reward == r)).sum()
+        for s in (0, 1)
+        for r in (0, 1)
+    }
+    every = known.group_by("arm").aggregate(
+        pulls=known.count(), successes=known.reward.cast("int64").sum(), **pairs
+    )
+    everything = _fetch(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
+    least = options.min_pulls or enough(int(everything["pulls"][0]))
+    kept = every.filter(every.pulls >= least)
+    rows = _fetch(kept.order_by("arm"))
+    order = np.argsort(rows["arm"].astype(str), kind="stable")
+    _check_arms(rows, int(everything["arms"][0]), least, options, name)
+    rest = every.filter(every.pulls < least)
+    others = _fetch(
+        rest.aggregate(
+            arms=rest.count(),
+            pulls=ibis.coalesce(rest.pulls.sum(), 0),
+            successes=ibis.coalesce(rest.successes.sum(), 0),
+        )
+    )
+    arms = Arms(
+        names=tuple(str(a) for a in rows["arm"][order]),
+        pulls=rows["pulls"][order].astype(float),
+        successes=rows["successes"][order].astype(float),
+        squares=_squares(known, kept)[order],
+        pairs=np.stack([rows[p][order].astype(float) for p in pairs], axis=1),
+        others=int(others["arms"][0]),
+        other_pulls=int(others["pulls"][0]),
+        other_successes=int(others["successes"][0]),
+        min_pulls=least,
+    )
+    return arms, kept.select("arm", mean=kept.successes.cast("float64") / kept.pulls)
+
+
+def enough(steps: int) -> int:
+    """The pulls an arm needs to count as one: 0.5 % of the steps, but 100, or 5 % if that is less.
+
+    >>> enough(100), enough(6_000), enough(100_000)
+    (5, 100, 500)
+    """
+    return max(ceil(0.005 * steps), min(100, ceil(0.05 * steps)))
+
+
+def _check_arms(rows: dict[str, Any], arms: int, least: int, options: Options, name: str) -> None:
+    found = len(rows["arm"])
+    if arms == 1:
+        raise ValueError(
+            f"{name} has one arm only ({rows['arm'][0] if found else 'a rare one'}): "
+            "a fit needs at least two to choose between"
+        )
+    if options.rare == "refuse" and found < arms:
+        raise ValueError(
+            f"{name} has {arms - found:,} arms of {arms:,} with fewer than {least:,} pulls: "
+            "give arms (a map to fewer), a smaller min_pulls, or rare='other'"
+        )
+    if found < 2:
+        raise ValueError(
+            f"{name} has {arms:,} arms, but only {found} with at least {least:,} pulls: "
+            "give arms (a map to fewer) or a smaller min_pulls"
+        )
+
+
+def _squares(known: Any, kept: Any) -> Array:
+    """Sums over users of pulls^2, pulls x successes and successes^2, for each arm kept."""
+    own = known.semi_join(kept, "arm").group_by(["user", "arm"])
+    own = own.aggregate(n=lambda t: t.count(), s=lambda t: t.reward.cast("int64").sum())
+    n, s = own.n.cast("float64"), own.s.cast("float64")
+    sums = own.group_by("arm").aggregate(nn=(n * n).sum(), ns=(n * s).sum(), ss=(s * s).sum())
+    rows = _fetch(sums.order_by("arm"))
+    return np.stack([rows[c].astype(float) for c in ("nn", "ns", "ss")], axis=1)
+
+
+def _products(table: Any, kept: Any, arms: Arms) -> tuple[int, Array]:
+    """The number of users, and the sums over them of the products of any two of `USER_SUMS`."""
+    joined = table.left_join(kept, "arm")
+    cell = ibis.cases(
+        (joined.step == 1, joined.reward), else_=2 + 2 * joined.previous + joined.reward
+    )
+    joined = joined.select("user", "reward", "end", "mean", "arm", cell=cell.cast("int8"))
+    each = joined.group_by("user").aggregate(**_user_sums(joined, arms))
+    one = len(USER_SUMS) - 1
+    pairs = [(i, j) for i in range(one) for j in range(i, one)]
+    sums = {f"s{i}_{j}": (each[f"x{i}"] * each[f"x{j}"]).sum() for i, j in pairs}
+    sums |= {f"s{i}_{one}": each[f"x{i}"].sum() for i in range(one)}
+    (row,) = each.aggregate(**sums, **{f"s{one}_{one}": each.count()}).to_pyarrow().to_pylist()
+    products = np.zeros((one + 1, one + 1))
+    for key, value in row.items():
+        i, j = (int(x) for x in key[1:].split("_"))
+        products[i, j] = products[j, i] = float(value)
+    return round(products[one, one]), products
+
+
+def _user_sums(t: Any, arms: Arms) -> dict[str, Any]:
+    """`USER_SUMS` but the last as expressions, named x0, x1, ..."""
+    seen, left, known = t.end != CENSORED, t.end == LEFT, t.reward.notnull()
+    own = t.mean.notnull() & known
+    best = known & (t.arm == arms.names[arms.best])
+    cells = range(len(CELLS))
+    flags = [
+        *((t.cell == c) & seen for c in cells),
+        *((t.cell == c) & left for c in cells),
+        best,
+        best & (t.reward == 1),
+        own,
+        own & (t.reward == 1),
+    ]
+    sums = [ibis.coalesce(f, ibis.literal(False)).sum().cast("float64") for f in flags]
+    coins = (t.mean, t.mean * (1.0 - t.mean))
+    sums += [ibis.coalesce(ibis.ifelse(own, c, 0.0).sum(), 0.0) for c in coins]
+    return {f"x{i}": s for i, s in enumerate(sums)}
+
+
+def moving_average(table: Any, totals: Totals) -> EmaFit | None:
+    """The moving-average user fitted to all steps, or to about `SAMPLE` of them if there are more.
+
+    None if no visit has a second step with a known average.
+    """
+    share = min(1.0, SAMPLE / int(totals.steps.sum()))
+    some = table.filter(table.bucket < share * BUCKETS) if share < 1.0 else table
+    with kept(with_averages(some, THETAS)) as coded:
+        averages = tuple(_averages(coded, i) for i in range(len(THETAS)))
+        if averages[0].n.size == 0:
+            return None
+        choice = choose(averages)
+        i = THETAS.index(choice.theta)
+        return fitted(choice, averages[i], _bin_squares(coded, i, choice.start), totals.users)
+
+
+def _usable(table: Any, i: int) -> Any:
+    """Steps that tell about the leave curve: not the first, not censored, the average known."""
+    return table.filter((table.step > 1) & (table.end != CENSORED) & table[f"e{i}"].notnull())
+
+
+def _averages(coded: Any, i: int) -> Averages:
+    usable = _usable(coded, i)
+    keyed = usable.select(
+        held=(usable.bucket % 4 == 3).ifelse(1, 0),
+        step=ibis.least(usable.step, cap(THETAS[i])),
+        code=usable[f"e{i}"],
+        left=(usable.end == LEFT).ifelse(1, 0),
+    )
+    made = keyed.group_by(["held", "step", "code"]).aggregate(
+        n=keyed.count(), left=keyed.left.sum()
+    )
+    rows = _fetch(made.order_by(["held", "step", "code"]))
+    return Averages(
+        THETAS[i],
+        rows["held"].astype(bool),
+        *(rows[c].astype(float) for c in ("step", "code", "n", "left")),
+    )
+
+
+def _bin_squares(coded: Any, i: int, start: float) -> Array:
+    """For each bin of the leave curve, sums over users of n^2, n x left and left^2."""
+    usable, theta = _usable(coded, i), THETAS[i]
+    step = ibis.least(usable.step, cap(theta)).cast("float64")
+    fresh = (step * log1p(-theta)).exp() * start
+    state = (usable[f"e{i}"].cast("float64") + (0.5 - SHIFT)) / CODES + fresh
+    where = ibis.least(ibis.greatest((state * BINS).floor(), 0), BINS - 1).cast("int32")
+    keyed = usable.select("user", bin=where, left=(usable.end == LEFT).ifelse(1, 0))
+    own = keyed.group_by(["user", "bin"]).aggregate(n=keyed.count(), k=keyed.left.sum())
+    n, k = own.n.cast("float64"), own.k.cast("float64")
+    sums = {"nn": (n * n).sum(), "nk": (n * k).sum(), "kk": (k * k).sum()}
+    rows = _fetch(own.group_by("bin").aggregate(**sums))
+    found = np.zeros((BINS, 3))
+    for column, key in enumerate(sums):
+        found[rows["bin"].astype(int), column] = rows[key]
+    return found
+
+
+@contextmanager
+def kept(first: Any, *more: Any) -> Iterator[Any]:
+    """The answers of queries, one after the other, as a temporary table of their engine."""
+    engine, name = first._find_backend(use_default=True), f"sojourn_{uuid4().hex}"
+    table = engine.create_table(name, first, temp=True)
+    try:
+        for expression in more:
+            engine.raw_sql(f"INSERT INTO {name} {ibis.to_sql(expression)}")
+        yield table
+    finally:
+        engine.drop_table(name)
+
+
+def _fetch(expression: Any) -> dict[str, Any]:
+    read = expression.to_pyarrow()
+    return {c: read[c].to_numpy(zero_copy_only=False) for c in read.column_names}

@@ -1,0 +1,180 @@
+"""Which case a log is in: Assumption 1 pair by pair, mistake costs, and how sure that is."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import exp, inf, log, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...stats.clusters import z
+from ...users import TwoState
+from ...values import NeverEnds, solve
+
+Array = NDArray[np.float64]
+
+PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
+"""Assumption 1: after a worse pair of rewards people leave at least as often as after a better."""
+
+POWER = 0.8
+"""The chance of a clear answer that `Costs.times_the_data` is computed for."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One inequality of Assumption 1: q(worse) >= q(better).
+
+    `confidence` is the chance, by the estimates' normal errors, that it is true.
+    """
+
+    name: str
+    difference: Interval
+    confidence: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The mistake costs D(0) and D(1), what they say, and how much data would say more.
+
+    `ratio` is None where a cost is not positive. `times_the_data` is how many times the users of
+    this log would show the case with 80 % chance, if the estimates are right.
+    """
+
+    d0: Interval
+    d1: Interval
+    ratio: Interval | None
+    case: str
+    confidence: float
+    times_the_data: float
+
+
+def assumption_1(q: Array, covariance: Array) -> tuple[Pair, ...]:
+    """The five inequalities, from the four leave probabilities q00, q01, q10, q11."""
+    index = {"00": 0, "01": 1, "10": 2, "11": 3}
+    found = []
+    for worse, better in PAIRS:
+        i, j = index[worse], index[better]
+        difference = float(q[i] - q[j])
+        error = sqrt(max(covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j], 0.0))
+        sure = NormalDist().cdf(difference / error) if error > 0.0 else float(difference >= 0.0)
+        half = z() * error
+        verdict = "holds" if difference > half else "fails" if difference < -half else "undecided"
+        interval = Interval(difference, difference - half, difference + half)
+        found.append(Pair(f"q{worse} >= q{better}", interval, sure, verdict))
+    return tuple(found)
+
+
+def overall(pairs: tuple[Pair, ...]) -> str:
+    """Assumption 1 as a whole, in a few words."""
+    if any(p.verdict == "fails" for p in pairs):
+        return "rejected"
+    if all(p.verdict == "holds" for p in pairs):
+        return "holds"
+    in_order = all(p.difference.value >= 0.0 for p in pairs)
+    return "holds up to noise" if in_order else "undecided"
+
+
+def mistake_costs(parameters: Array) -> Array:
+    """D(0) and D(1) for q00, q01, q10, q11 and the mean of the best arm, if it is always shown.
+
+    That is the optimum unless one of them is negative, and does not depend on other arms.
+
+    >>> mistake_costs(np.array([1.0, 0.0, 0.0, 0.0, 0.9])).round(9).tolist()
+    [100.0, 10.0]
+    """
+    q00, q01, q10, q11, best = np.clip(parameters, 0.0, 1.0).tolist()
+    values = solve(TwoState(q00=q00, q01=q01, q10=q10, q11=q11), (best, best))
+    return np.array([values.mistake_cost(0.0), values.mistake_cost(1.0)])
+
+
+def costs(parameters: Array, covariance: Array) -> Costs:
+    """Mistake costs with their errors, by linearising the solution of the decision problem.
+
+    `parameters` as for `mistake_costs`, with their `covariance`. ValueError if a visit might
+    never end.
+    """
+    try:
+        d = mistake_costs(parameters)
+        slope = _gradient(mistake_costs, parameters)
+    except NeverEnds:
+        raise ValueError(
+            "by these counts a visit might never end: there are too few departures"
+        ) from None
+    spread = slope @ covariance @ slope.T
+    d0, d1 = (_interval(d[s], sqrt(max(spread[s, s], 0.0))) for s in (0, 1))
+    if d.min() <= 0.0:
+        worst = int(np.argmin(d))
+        error = sqrt(max(spread[worst, worst], 0.0))
+        sure = (d0, d1)[worst].high < 0.0
+        return Costs(
+            d0,
+            d1,
+            None,
+            "improper" if sure else "undecided",
+            _confidence(-d[worst], error),
+            _times(d[worst], error),
+        )
+    weights = np.array([1.0 / d[0], -1.0 / d[1]])
+    middle, error = log(d[0] / d[1]), sqrt(max(weights @ spread @ weights, 0.0))
+    low, high = middle - z() * error, middle + z() * error
+    case = "normal" if low > 0.0 else "opposite" if high < 0.0 else "undecided"
+    ratio = Interval(exp(middle), exp(low), exp(high))
+    return Costs(d0, d1, ratio, case, _confidence(abs(middle), error), _times(middle, error))
+
+
+def _interval(value: float, error: float) -> Interval:
+    return Interval(float(value), float(value - z() * error), float(value + z() * error))
+
+
+def _confidence(distance: float, error: float) -> float:
+    return NormalDist().cdf(distance / error) if error > 0.0 else 1.0
+
+
+def _times(effect: float, error: float) -> float:
+    """How many times the data would make `effect` clear: errors fall with the root of it."""
+    if effect == 0.0:
+        return inf
+    needed = z() + NormalDist().inv_cdf(POWER)
+    return (needed * error / effect) ** 2
+
+
+def _gradient(function: Callable[[Array], Array], at: Array) -> Array:
+    """Central differences, one-sided where a parameter is at the edge of [0, 1]."""
+    columns = []
+    for i, value in enumerate(at):
+        step = 1e-6 * max(min(value, 1.0 - value), 1e-3)
+        low, high = max(value - step, 0.0), min(value + step, 1.0)
+        ends = [at.copy(), at.copy()]
+        ends[0][i], ends[1][i] = low, high
+        columns.append((function(ends[1]) - function(ends[0])) / (high - low))
+    return np.stack(columns, axis=1)
+
+
+def as_dict(pairs: tuple[Pair, ...], found: Costs) -> dict[str, Any]:
+    """Plain data."""
+    return {
+        "assumption_1": {"verdict": overall(pairs), "pairs": [asdict(p) for p in pairs]},
+        "mistake_cost": {
+            "d0": asdict(found.d0),
+            "d1": asdict(found.d1),
+            "ratio": None if found.ratio is None else asdict(found.ratio),
+        },
+        "case": found.case,
+        "confidence": found.confidence,
+        "times_the_data": found.times_the_data if found.times_the_data < inf else None,
+    }

@@ -1,0 +1,230 @@
+"""What a log says: leave probabilities, means, the user model, and how far to trust them."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import checks
+from ...problem import Problem
+from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
+from ...users import Ema, TwoState, User
+from . import diagnosis
+from .diagnosis import Costs, Interval, Pair
+from .doubts import Doubt, doubts
+from .ema import EmaFit
+from .totals import CELLS, USER_SUMS, Totals
+from .users import OwnFirstStep, curve
+
+Array = NDArray[np.float64]
+
+MODELS = ("two-state", "ema")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a log was read: its rows, those that were bad, what was guessed, and remarks."""
+
+    name: str = "totals"
+    rows: int = 0
+    bad: Mapping[str, int] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm of the log: its pulls and successes, and its mean with a 95 % interval."""
+
+    name: str
+    pulls: int
+    successes: int
+    mean: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The model fitted to a log. Made by `fit` or from totals by `Fit.from_counts`.
+
+    `n` and `k` are steps (not censored) and departures for the six cells of `CELLS`: by reward at
+    the first step, then by (previous reward, reward). `covariance` is that of the six leave
+    probabilities and of the best arm's mean.
+
+    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
+    ...                       means=[0.794, 0.178])
+    >>> fit.case, fit.counts["10"]
+    ('opposite', (425, 789))
+    """
+
+    n: Array
+    k: Array
+    covariance: Array
+    arms: tuple[Arm, ...]
+    users: int
+    visits: int
+    reading: Reading = field(default_factory=Reading)
+    totals: Totals | None = field(default=None, repr=False)
+    ema: EmaFit | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.k.sum() == 0:
+            raise ValueError(f"{self.reading.name} has no departure: nobody is seen to leave")
+        for cell, steps in zip(CELLS[2:], self.n[2:], strict=True):
+            if steps == 0:
+                raise ValueError(
+                    f"{self.reading.name} has no step with previous reward {cell[0]} and reward "
+                    f"{cell[1]} whose end is known: the two-state model cannot be fitted"
+                )
+
+    @classmethod
+    def from_totals(
+        cls, totals: Totals, reading: Reading | None = None, ema: EmaFit | None = None
+    ) -> "Fit":
+        """The fit to the totals of a log, with intervals clustered by user."""
+        over = [USER_SUMS.index(f"k {c}") for c in CELLS]
+        under = [USER_SUMS.index(f"n {c}") for c in CELLS]
+        over.append(USER_SUMS.index("best successes"))
+        under.append(USER_SUMS.index("best pulls"))
+        _, covariance = ratio_covariance(totals.products, over, under, totals.users)
+        return cls(
+            totals.n,
+            totals.k,
+            covariance,
+            _arms(totals),
+            totals.users,
+            totals.visits,
+            reading or Reading(),
+            totals,
+            ema,
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        n: Sequence[Sequence[float]],
+        k: Sequence[Sequence[float]],
+        means: Sequence[float],
+        *,
+        first_n: Sequence[float] = (0, 0),
+        first_k: Sequence[float] = (0, 0),
+        users: int = 0,
+        visits: int = 0,
+        name: str = "totals",
+    ) -> "Fit":
+        """The fit to published totals: n[s][r] steps and k[s][r] departures by (previous, reward).
+
+        Without the users, steps count as independent and means as known: intervals are too narrow.
+        """
+        steps = np.array([*first_n, *np.ravel(n)], float)
+        gone = np.array([*first_k, *np.ravel(k)], float)
+        if steps.shape != (6,) or gone.shape != (6,) or (gone > steps).any() or gone.min() < 0:
+            raise ValueError(
+                "n and k are not allowed: give two rows of two, with 0 <= k <= n everywhere"
+            )
+        q = np.divide(gone, steps, out=np.zeros(6), where=steps > 0)
+        variance = np.divide(q * (1.0 - q), steps, out=np.zeros(6), where=steps > 0)
+        checked = [checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)]
+        if len(checked) < 2:
+            raise ValueError(f"means = {list(means)!r} is not allowed: give at least two arms")
+        arms = tuple(Arm(f"arm {i}", 0, 0, Interval(m, m, m)) for i, m in enumerate(checked))
+        covariance = np.diag([*variance, 0.0])
+        return cls(steps, gone, covariance, arms, users, visits, Reading(name))
+
+    @property
+    def q(self) -> Array:
+        """The six leave probabilities, in the order of `CELLS`; 0 for a cell without steps."""
+        return np.divide(self.k, self.n, out=np.zeros(6), where=self.n > 0)
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Departures and steps of each cell."""
+        return {c: (int(k), int(n)) for c, k, n in zip(CELLS, self.k, self.n, strict=True)}
+
+    @cached_property
+    def leave(self) -> dict[str, Interval]:
+        """The leave probability of each cell, with its interval."""
+        found = {}
+        for i, cell in enumerate(CELLS):
+            ends = share_interval(self.k[i], self.n[i], self.covariance[i, i])
+            found[cell] = Interval(float(self.q[i]), *ends)
+        return found
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of every arm, in the order of `arms`."""
+        return tuple(arm.mean.value for arm in self.arms)
+
+    @cached_property
+    def assumption_1(self) -> tuple[Pair, ...]:
+        """The five inequalities of Assumption 1, with confidence."""
+        return diagnosis.assumption_1(self.q[2:], self.covariance[2:6, 2:6])
+
+    @cached_property
+    def costs(self) -> Costs:
+        """The mistake costs, their ratio and the case, with intervals."""
+        parameters = np.array([*self.q[2:], max(self.means)])
+        return diagnosis.costs(parameters, self.covariance[2:, 2:])
+
+    @property
+    def case(self) -> str:
+        """One of "normal", "opposite", "improper", or "undecided" by these data."""
+        return self.costs.case
+
+    @cached_property
+    def warnings(self) -> tuple[Doubt, ...]:
+        """Where the log does not look like the model, and what that means for the decision."""
+        return doubts(self.n, self.k, self.costs, self.totals)
+
+    def problem(self, model: str = "two-state", *, first_step: bool = True) -> Problem:
+        """The fitted problem, ready to be solved and simulated.
+
+        `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
+        probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or
+        in the moving average's fitted start), as in the paper.
+        """
+        user = (
+            self._two_state()
+            if checks.one_of("model", model, MODELS) == "two-state"
+            else self._ema()
+        )
+        if first_step and self.n[:2].min() > 0:
+            user = OwnFirstStep(user, first0=float(self.q[0]), first1=float(self.q[1]))
+        with warnings.catch_warnings():
+            # A curve with corners is solved to some digits less, still far better than it is known.
+            warnings.filterwarnings("ignore", "the values of", UserWarning)
+            return Problem(self.means, user)
+
+    def _two_state(self) -> User:
+        q00, q01, q10, q11 = self.q[2:].tolist()
+        return TwoState(q00=q00, q01=q01, q10=q10, q11=q11)
+
+    def _ema(self) -> User:
+        if self.ema is None:
+            raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
+        leave = curve(self.ema.curve.states, self.ema.curve.q)
+        return Ema(theta=self.ema.theta, leave=leave, start=self.ema.start)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        from ..reporting.screen import as_dict
+
+        return as_dict(self)
+
+    def __str__(self) -> str:
+        from ..reporting.screen import text
+
+        return text(self)
+
+
+def _arms(totals: Totals) -> tuple[Arm, ...]:
+    arms = totals.arms
+    variances = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
+    return tuple(
+        Arm(name, int(n), int(s), Interval(s / n, *share_interval(s, n, v)))
+        for name, n, s, v in zip(arms.names, arms.pulls, arms.successes, variances, strict=True)
+    )

@@ -1,0 +1,89 @@
+"""User models that come out of logs: a first step of its own, and a leave curve from a table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import checks
+from ...engine.jit import Compiled
+from ...users import CELLS, StaysFirst
+
+
+@dataclass(frozen=True, repr=False)
+class OwnFirstStep(StaysFirst):
+    """The same user, who leaves after the first step with chances of its own.
+
+    `first0` and `first1` are the chances to leave after reward 0 and 1 there. In logs the first
+    step is often different: people look in and go.
+
+    >>> from sojourn import TwoState
+    >>> user = OwnFirstStep(TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1), first0=0.6, first1=0.4)
+    >>> s = user.begin(0.5); user.leave_probability(s, 0.0), user.leave_probability(1.0, 0.0)
+    (0.6, 0.3)
+    """
+
+    first0: float
+    first1: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("first0", "first1"):
+            object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
+
+    def leave_probability(self, state: float, reward: float) -> float:
+        """The first step's own chance, later the user's."""
+        if state < 0.0:
+            return self.first1 if reward > 0.0 else self.first0
+        return self.user.leave_probability(state, reward)
+
+
+@dataclass(frozen=True)
+class TableLeave(Compiled):
+    """A leave curve through points, straight between them and level outside.
+
+    >>> TableLeave(states=(0.2, 0.8), q=(0.3, 0.1)).probability(0.5)
+    0.2
+    """
+
+    states: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.states) != len(self.q) or not self.states:
+            raise ValueError("states and q are not allowed: they must be as many, and not none")
+        if any(a >= b for a, b in zip(self.states, self.states[1:], strict=False)):
+            raise ValueError(f"states = {self.states!r} is not allowed: they must ascend")
+        for name in ("states", "q"):
+            values = getattr(self, name)
+            checked = tuple(checks.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
+            object.__setattr__(self, name, checked)
+
+    def probability(self, state: float) -> float:
+        """q(state)."""
+        last = len(self.states) - 1
+        if state <= self.states[0]:
+            return self.q[0]
+        if state >= self.states[last]:
+            return self.q[last]
+        i = 1
+        while self.states[i] < state:
+            i += 1
+        share = (state - self.states[i - 1]) / (self.states[i] - self.states[i - 1])
+        return self.q[i - 1] + share * (self.q[i] - self.q[i - 1])
+
+    def table(self) -> NDArray[np.float64]:
+        """The curve at even states if it falls all the way, else empty."""
+        for i in range(len(self.q) - 1):
+            if self.q[i] < self.q[i + 1]:
+                return np.zeros(0)
+        entries = np.empty(CELLS + 1)
+        for i in range(CELLS + 1):
+            entries[i] = self.probability(i / CELLS)
+        return entries
+
+
+def curve(states: Any, q: Any) -> TableLeave:
+    """A `TableLeave` from arrays."""
+    return TableLeave(tuple(float(s) for s in states), tuple(float(p) for p in q))

@@ -1,0 +1,1 @@
+"""Logs as they come become steps of visits."""

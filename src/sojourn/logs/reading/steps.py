@@ -1,0 +1,165 @@
+"""Events become steps: visits, the step's number, what came before, how the visit ended."""
+
+from math import log1p
+from typing import Any
+
+import ibis
+import ibis.expr.operations as ops
+
+from ..fitting.ema import CODES, REACH, SHIFT
+from .events import Events, horizon
+from .options import Options
+
+ON, LEFT, CENSORED = 0, 1, 2
+"""What happened after a step: another one, a departure, or the log stopped looking."""
+
+BUCKETS = 4096
+"""Users fall into this many classes by a hash that is the same in every engine."""
+
+
+def steps(events: Events, options: Options, parts: int = 1) -> list[Any]:
+    """One row a step: expressions over so many parts of the users.
+
+    * user, visit, arm: whose step it was, in which visit, and what was shown;
+    * bucket: a hash of the user;
+    * step, previous, reward, end: its number, the reward before it (null at the first step, and
+      where it is not known), its own, and what happened after it (`ON`, `LEFT`, `CENSORED`);
+    * same: whether the step before showed the same arm;
+    * early: whether it was marked as the last step and was not.
+    """
+    until = horizon(events, options)
+    key = next((c for c in ("user", "visit") if c in events.table.columns), None)
+    if parts == 1 or key is None:
+        return [_steps(events.table, options, until)]
+    where = _bucket(events.table[key]) % parts
+    return [_steps(events.table.filter(where == i), options, until) for i in range(parts)]
+
+
+def _steps(table: Any, options: Options, until: float | None) -> Any:
+    table = _merge(table, options) if options.ties != "keep" else table
+    table = _with_visits(table, options)
+    if "user" not in table.columns:
+        table = table.mutate(user=table.visit)
+    order = _order(table, options)
+    # Windows sort all they are given: no more than is needed.
+    table = table.select(
+        *dict.fromkeys(["user", "visit", "arm", "reward", *order]),
+        gone=_gone(table, options, until),
+        marked=_is_one(table, "left") if "left" in table.columns else ibis.literal(False),
+    )
+    here = ibis.window(group_by=["user", "visit"], order_by=order)
+    table = table.mutate(
+        number=ibis.row_number().over(here) + 1,
+        previous=table.reward.lag().over(here),
+        same=table.arm == table.arm.lag().over(here),
+        last=table.visit.lead().over(here).isnull(),
+    )
+    return table.select(
+        "user",
+        "visit",
+        "arm",
+        bucket=_bucket(table.user).cast("int16"),
+        step=table.number.cast("int32"),
+        previous=table.previous.cast("int8"),
+        reward=table.reward.cast("int8"),
+        end=ibis.cases((~table.last, ON), (table.gone, LEFT), else_=CENSORED).cast("int8"),
+        same=ibis.coalesce(table.same, ibis.literal(False)),
+        early=table.marked & ~table.last,
+    )
+
+
+def with_averages(table: Any, thetas: tuple[float, ...]) -> Any:
+    """The steps with the moving average of the visit's rewards for each theta, e0, e1, ..., coded.
+
+    s_h = (1 - theta)^h s_0 + A_h, and A_h does not depend on the start:
+    A_h = (1 - theta)^h * sum over j <= h of theta r_j (1 - theta)^-j is one running sum. It is
+    null from the first unknown reward on, and beyond `REACH` steps, where it would overflow.
+    """
+    table = table.select("user", "visit", "bucket", "step", "reward", "end")
+    so_far = ibis.window(group_by=["user", "visit"], order_by="step", preceding=(None, 0))
+    near, step = table.step <= REACH, ibis.least(table.step, REACH).cast("float64")
+    unknown = table.reward.isnull().sum().over(so_far)
+    made = {}
+    for i, theta in enumerate(thetas):
+        rate = -log1p(-theta)
+        grown = ibis.ifelse(near, table.reward * theta * (step * rate).exp(), 0.0)
+        average = grown.sum().over(so_far) * (step * -rate).exp()
+        code = ibis.ifelse(near, (average * CODES + SHIFT).floor(), ibis.null("float64"))
+        made[f"e{i}"] = ibis.ifelse(unknown == 0, code, ibis.null("float64")).cast("int16")
+    return table.mutate(**made)
+
+
+def _merge(table: Any, options: Options) -> Any:
+    """Rows of one moment are one screen, and one step: its reward by rule, its arm the first."""
+    keys = [c for c in ("user", "visit", "time") if c in table.columns]
+    place = next((table[c] for c in ("step", "row") if c in table.columns), table.arm)
+    mean = table.reward.cast("float64").mean()
+    rules = {
+        "any": table.reward.max(),
+        "all": table.reward.min(),
+        "half": ibis.cases((mean >= 0.5, 1), (mean < 0.5, 0)),
+    }
+    made = {"reward": rules[options.ties].cast("int8"), "arm": table.arm.argmin(place)}
+    made |= {c: table[c].max() for c in ("end", "left", "censored") if c in table.columns}
+    made |= {c: table[c].min() for c in ("step", "row") if c in table.columns}
+    return table.group_by(keys).aggregate(**made)
+
+
+def _with_visits(table: Any, options: Options) -> Any:
+    """Number the visits of each user where no column does: by the gap, or by marked ends."""
+    if "visit" in table.columns:
+        return table
+    group = ["user"] if "user" in table.columns else []
+    order = _order(table, options)
+
+    def total(value: Any, until: int) -> Any:
+        return value.over(ibis.window(group_by=group, order_by=order, preceding=(None, until)))
+
+    if options.gap is None:
+        ended = _is_one(table, "left")
+        if "censored" in table.columns:
+            ended = ended | _is_one(table, "censored")
+        return table.mutate(visit=ibis.coalesce(total(ended.sum(), 1), 0))
+    idle = table.time - table.end.lag().over(ibis.window(group_by=group, order_by=order))
+    table = table.mutate(fresh=ibis.coalesce(idle > options.gap_seconds, ibis.literal(False)))
+    return table.mutate(visit=total(table.fresh.sum(), 0))
+
+
+def _order(table: Any, options: Options) -> list[str]:
+    """What orders the steps of a visit: the step or the time, then the row, or else anything."""
+    by_step = options.step is not None and options.gap is None
+    wanted = ["step"] if by_step else ["time", "step"]
+    wanted += ["row"] if "row" in table.columns else ["arm", "reward"]
+    return [c for c in wanted if c in table.columns]
+
+
+def _is_one(table: Any, column: str) -> Any:
+    return ibis.coalesce(table[column] == 1, ibis.literal(False))
+
+
+def _gone(table: Any, options: Options, until: float | None) -> Any:
+    """Whether the user left, if this was the last step."""
+    gone = _is_one(table, "left") if "left" in table.columns else ibis.literal(True)
+    if "censored" in table.columns:
+        gone = gone & ~_is_one(table, "censored")
+    if until is not None:
+        gone = gone & (table.end + (options.gap_seconds or 0.0) <= until)
+    return gone
+
+
+def _bucket(user: Any) -> Any:
+    if user.type().is_integer():
+        return (user % 100_003).abs() * 7_919 % 100_003 % BUCKETS
+    digest, digits = _digest(user.cast("string")).lower(), ibis.literal("0123456789abcdef")
+    first, second, third = (digits.find(digest.substr(i, 1)) for i in range(3))
+    return first * 256 + second * 16 + third
+
+
+def _digest(text: Any) -> Any:
+    if text._find_backend(use_default=True).has_operation(ops.HexDigest):
+        return text.hexdigest("md5")
+
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        ...
+
+    return ibis.udf.scalar.builtin(md5)(text)

@@ -1,0 +1,1 @@
+"""What a policy would have achieved on a log that another one wrote."""

@@ -1,0 +1,276 @@
+"""Replay: what a policy would have achieved on a log that another policy wrote.
+
+Four estimates of the total reward of a visit and of its length, each with an interval:
+
+weighted    per-decision importance sampling: unbiased if the propensities are right
+normalised  the same with weights that sum to one: less variance, a bias of order 1 / visits
+model       the value in the problem fitted to the log: no weights, but the model must be right
+robust      the model's value, corrected by the weighted steps that it did not foresee (doubly
+            robust): right if the propensities are, and sharper the better the model is
+
+docs/replay.md says what each of them assumes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ... import checks
+from ...policies import FixedArm, Policy, Rule, Uniform
+from .model import Fitted, Solution, check_support, fit_model
+from .steps import Floats, Steps, steps_of
+from .weights import Weights, weigh
+
+STATIONARY = (FixedArm, Rule, Uniform)
+"""Policies that learn nothing, so that any memory will do."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over visits, its standard error and its interval, which need not be symmetric."""
+
+    mean: float
+    std_error: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:>14.4f}  {f'{self.low:.4f} to {self.high:.4f}':<20}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The estimates by method, and what they rest on."""
+
+    policy: Policy
+    visits: int
+    users: int
+    steps: int
+    cut: int
+    """Visits whose end the log does not have (before the horizon, if there is one)."""
+    horizon: int | None
+    effective: float | None
+    """How many visits of the policy the weighted log is worth."""
+    confidence: float
+    reward: dict[str, Estimate]
+    length: dict[str, Estimate]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "policy": repr(self.policy)}
+
+    def __str__(self) -> str:
+        worth = "" if self.effective is None else f", worth {self.effective:,.1f} of this policy"
+        interval = f"{100 * self.confidence:g} % interval"
+        until = "" if self.horizon is None else f"; the first {self.horizon} steps of a visit"
+        lines = [
+            f"{self.policy!r}",
+            f"{self.visits:,} visits of {self.users:,} users{worth}{until}",
+            f"{'method':<12}reward a visit  {interval:<20} steps a visit  {interval}",
+        ]
+        for name, reward in self.reward.items():
+            lines.append(f"{name:<12}{reward}{self.length[name]}".rstrip())
+        if self.cut:
+            lines.append(
+                f"{self.cut:,} visits are cut short by the log: weighted and normalised count "
+                "them as far as they go"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A policy on a log; weights and solutions are computed when a method asks for them."""
+
+    steps: Steps
+    policy: Policy
+    memory: Any
+    learns: bool
+    horizon: int | None
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Importance weights, checked for overlap."""
+        return weigh(self.steps, self.policy, self.memory, self.learns)
+
+    @cached_property
+    def solutions(self) -> dict[bool, Solution]:
+        """The fitted problem, solved for the length (False) and for the reward (True)."""
+        if self.learns:
+            raise ValueError(
+                f"policy = {self.policy!r} learns as it goes, and a fitted problem has a "
+                "value for fixed rules only: give it a memory (see `learn`)"
+            )
+        fitted = Fitted(fit_model(self.steps), self.policy, self.memory, self.horizon)
+        check_support(fitted)
+        return {of_reward: fitted.solve(of_reward) for of_reward in (False, True)}
+
+    def model(self, of_reward: bool) -> tuple[float, Floats]:
+        """The value in the fitted problem."""
+        solution = self.solutions[of_reward]
+        return solution.value, solution.influence()
+
+    def robust(self, of_reward: bool) -> tuple[float, Floats]:
+        """The fitted value of each visit, and the weighted surprises in it."""
+        solution = self.solutions[of_reward]
+        rows = self.weights.after * solution.surprise()
+        total = solution.opening + self.steps.by_visit(rows)
+        mean = float(total.mean())
+        return mean, (total - mean) / total.size
+
+
+METHODS: dict[str, Callable[[Task, bool], tuple[float, Floats]]] = {
+    "weighted": lambda task, of_reward: task.weights.weighted(of_reward),
+    "normalised": lambda task, of_reward: task.weights.normalised(of_reward),
+    "model": Task.model,
+    "robust": Task.robust,
+}
+OF_WEIGHTS = ("weighted", "normalised")
+"""Methods that need no model: they apply to policies that learn, and their errors are skewed."""
+
+
+def replay(
+    log: Any,
+    policy: Policy,
+    *,
+    memory: Any = None,
+    theta: float = 1.0,
+    start: float = 1.0,
+    horizon: int | None = None,
+    arms: Sequence[Any] | None = None,
+    names: Mapping[str, str] | None = None,
+    methods: Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> Replay:
+    """Estimate the reward and the length of a visit under `policy` from a log of another one.
+
+    `log` has a row per step, with columns visit, arm, reward and, where there are, user, step,
+    left, censored, propensity, state (`names` translates, `arms` lists the arms in the policy's
+    order; see `steps_of`). Visits of the same user count as one observation for the intervals.
+    States follow from the rewards by `theta` and `start`; theta = 1 is the last reward.
+
+    A policy that learns is taken with the `memory` it is given (`learn` makes one, from another
+    part of the log), which stays as it is. Without one it learns from the log as it goes, visit by
+    visit: what is estimated then is the mean value of the policies it was on the way.
+
+    With `horizon`, all is about the first so many steps of a visit, which keeps weights small.
+    `methods` are some of weighted, normalised, model and robust; all that apply unless said.
+
+    >>> import sojourn as sj
+    >>> from sojourn.logs.synthetic import synthetic_log
+    >>> log = synthetic_log(sj.paper.SETTINGS["C"], sj.Uniform(), visits=2_000, seed=1)
+    >>> found = replay(log, sj.FixedArm(0))
+    >>> found.reward["weighted"].low < sj.paper.SETTINGS["C"].value() < found.reward["model"].high
+    True
+    """
+    steps = steps_of(log, theta=theta, start=start, arms=arms, names=names)
+    confidence = checks.number("confidence", confidence, 0, 1, open_ends=True)
+    if horizon is not None:
+        horizon = checks.whole("horizon", horizon, 1)
+        steps = steps.until(horizon)
+    learns = memory is None and not isinstance(policy, STATIONARY)
+    memory = _checked_memory(policy, memory, steps)
+    task = Task(steps, policy, memory, learns, horizon)
+    if methods is None:
+        methods = OF_WEIGHTS if learns else list(METHODS)
+    chosen = {checks.one_of("methods", name, METHODS): METHODS[name] for name in methods}
+    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    found = {
+        of_reward: {
+            name: _interval(steps, z, name in OF_WEIGHTS, *f(task, of_reward))
+            for name, f in chosen.items()
+        }
+        for of_reward in (True, False)
+    }
+    return Replay(
+        policy=policy,
+        visits=steps.visits,
+        users=int(steps.user.max()) + 1,
+        steps=steps.arm.size,
+        cut=int(steps.censored.sum()),
+        horizon=horizon,
+        effective=task.weights.effective if "weights" in vars(task) else None,
+        confidence=confidence,
+        reward=found[True],
+        length=found[False],
+    )
+
+
+def learn(
+    log: Any,
+    policy: Policy,
+    *,
+    theta: float = 1.0,
+    start: float = 1.0,
+    arms: Sequence[Any] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Any:
+    """The memory of a policy that was told all steps of a log, in order.
+
+    A visit that the log cuts short looks to the policy like one that goes on.
+
+    >>> import sojourn as sj
+    >>> log = {"visit": [0, 0, 1], "arm": [0, 1, 1], "reward": [0, 1, 1]}
+    >>> learn(log, sj.UCB()).successes.tolist()
+    [0.0, 2.0]
+    """
+    steps = steps_of(log, theta=theta, start=start, arms=arms, names=names)
+    memory = _checked_memory(policy, None, steps)
+    onward = steps.next_state
+    for row in range(steps.arm.size):
+        policy.update(
+            memory,
+            float(steps.state[row]),
+            int(steps.arm[row]),
+            float(steps.reward[row]),
+            bool(steps.left[row]),
+            float(onward[row]),
+        )
+    return memory
+
+
+def _checked_memory(policy: Policy, memory: Any, steps: Steps) -> Any:
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy = {policy!r} is not allowed: it must be a policy")
+    policy.check_arms(len(steps.arms))
+    fresh = policy.memory(len(steps.arms))
+    if memory is not None:
+        shapes, wanted = ([np.shape(part) for part in m] for m in (memory, fresh))
+        if shapes != wanted:
+            raise ValueError(
+                f"memory is not allowed: it must be one of {policy.name} for the "
+                f"{len(steps.arms)} arms of the log"
+            )
+        fresh = memory
+    if policy.probabilities(fresh, 1.0).size == 0:
+        raise ValueError(
+            f"policy = {policy!r} is not allowed: replay needs its probabilities, and it has none"
+        )
+    return fresh
+
+
+def _interval(steps: Steps, z: float, skewed: bool, mean: float, influence: Floats) -> Estimate:
+    """From each visit's share in the error; what the visits of one user add is added up first."""
+    by_user = np.bincount(steps.user, influence)
+    few = by_user.size / max(by_user.size - 1, 1)
+    variance = float((by_user**2).sum())
+    error = sqrt(few * variance)
+    skewness = float((by_user**3).sum()) / variance**1.5 if skewed and variance > 0.0 else 0.0
+    below, above = (_unskewed(y, skewness) for y in (z, -z))
+    return Estimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
+
+
+def _unskewed(y: float, skewness: float) -> float:
+    """Where a mean of this skewness, in standard errors, has the chance that a normal has at y.
+
+    Hall's cubic transformation (On the removal of skewness by transformation, J. R. Statist. Soc. B
+    54, 1992): the weights of long visits are skewed, and the plain interval ends too low.
+    """
+    if abs(skewness) < 1e-6:
+        return y
+    return 3.0 / skewness * (float(np.cbrt(1.0 + skewness * (y - skewness / 6.0))) - 1.0)

@@ -1,0 +1,1 @@
+"""A fit and a decision for people: a screen, a page, pictures."""

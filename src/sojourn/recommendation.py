@@ -1,0 +1,298 @@
+"""Which policy to run on a problem, in words why, and what to expect of it."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import checks, theory
+from .policies import IMED, KLUCB, KLULCB, ContKLULCB, DiscKLULCB, LearnedIMED, Policy, SafeIMED
+from .problem import Problem
+from .simulation import PrecisionWarning, Progress, Result, simulate
+from .stats.intervals import Interval
+
+BASELINE, SAFE, PLAIN = "KL-UCB", "Learned IMED", "IMED"
+"""What gains are measured against, and the two that need not be told anything of the problem."""
+
+SURE = "you are certain of the problem"
+AGREED = "97.5 % of the draws agree"
+"""Grounds to recommend a policy that has to know the problem."""
+
+IMPROPER = (
+    "in some state the best arm is not the one to play, because people stay longer after a failure "
+    "there: no policy here looks for that, and all lose something at every visit; ask whether the "
+    "reward measures what people come for"
+)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A policy for a problem, with the reason and what it is expected to gain over KL-UCB.
+
+    `gain` is in rewards over all `visits`, with its 95 % interval. `print` shows a table.
+    """
+
+    policy: Policy
+    name: str
+    reason: str
+    case: str
+    visits: int
+    gain: Interval
+    regrets: Mapping[str, Interval]
+    """Of every candidate, with 95 % intervals."""
+    runs: int
+
+    @property
+    def gain_share(self) -> float:
+        """The gain as a share of KL-UCB's regret."""
+        return self.gain.value / self.regrets[BASELINE].value
+
+    def __str__(self) -> str:
+        wide = max(len(name) for name in self.regrets)
+        rows = [
+            f"{'*' if name == self.name else ' '} {name:<{wide}}  {regret}"
+            for name, regret in self.regrets.items()
+        ]
+        return "\n".join(
+            [
+                f"Run {self.policy!r}.",
+                self.reason,
+                f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
+                f"{self.gain_share:.0%} of its regret.",
+                "",
+                f"  {'regret':<{wide}}  95 % interval, {self.runs:,} runs",
+                *rows,
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain types, for JSON."""
+        return {
+            "policy": {
+                "name": self.policy.name,
+                "label": self.name,
+                "parameters": self.policy.parameters,
+            },
+            "reason": self.reason,
+            "case": self.case,
+            "visits": self.visits,
+            "gain": {**self.gain._asdict(), "share": self.gain_share},
+            "regrets": {name: regret._asdict() for name, regret in self.regrets.items()},
+            "runs": self.runs,
+        }
+
+
+def candidates(problem: Problem) -> dict[str, Policy]:
+    """Who is tried: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
+
+    >>> from sojourn.lab.paper import SETTINGS
+    >>> list(candidates(SETTINGS["opposite"]))
+    ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
+    """
+    always: dict[str, Policy] = {
+        BASELINE: KLUCB(), "IMED": IMED(), SAFE: LearnedIMED(),
+    }  # fmt: skip
+    case = theory.case(problem)
+    if case not in ("normal", "opposite"):
+        return always
+    gates: dict[str, Any] = {"KL-ULCB": KLULCB(), "Safe IMED": SafeIMED()}
+    if problem.user.states is None:
+        gates = {"DISC-KL-ULCB": DiscKLULCB(), "CONT-KL-ULCB": ContKLULCB(), **gates}
+    if case == "opposite":
+        gates = {f"{name}, opposite": policy.opposite() for name, policy in gates.items()}
+    return {**always, **gates}
+
+
+def recommend(
+    problem: Problem,
+    *,
+    visits: int = 20_000,
+    certain: bool = False,
+    precision: float | str = "5%",
+    max_runs: int = 4_096,
+    seed: int = 0,
+    workers: int | None = None,
+    store: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Recommendation:
+    """The policy to run on this problem, found by simulating the candidates on it.
+
+    Each is simulated until the 95 % half-width of its regret is at most `precision`, with at most
+    `max_runs` runs. Learned optimism is what is recommended, because it needs no knowledge of the
+    problem, or IMED if that is significantly better here (docs/beyond.md shows where each is
+    good). If you are `certain` of the problem, it is any candidate significantly better than both.
+
+    >>> from sojourn.lab.paper import SETTINGS
+    >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
+    >>> advice.policy.name, advice.case
+    ('LearnedIMED', 'normal')
+    """
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem = {problem!r} is not allowed: it must be a Problem")
+    checks.flag("certain", certain)
+    case, tried = theory.case(problem), candidates(problem)
+    if case == "improper":
+        warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)
+    with warnings.catch_warnings():
+        # The case and the intervals say it.
+        for category in (theory.AssumptionWarning, PrecisionWarning):
+            warnings.simplefilter("ignore", category)
+        result = simulate(
+            problem, list(tried.values()), visits=visits, precision=precision, max_runs=max_runs,
+            seed=seed, workers=workers, store=store, progress=progress, checkpoints=[visits],
+        )  # fmt: skip
+    names = list(tried)
+    less = {name: _differences(result, names.index(name)) for name in (SAFE, PLAIN)}
+    chosen, why = choose(names, less, SURE if certain else None)
+    regrets = dict(zip(names, _intervals(result), strict=True))
+    return Recommendation(
+        policy=tried[chosen],
+        name=chosen,
+        reason=f"{_in_words(problem, case)} {why}",
+        case=case,
+        visits=visits,
+        gain=_gain(result, names, chosen),
+        regrets=regrets,
+        runs=max(result.runs),
+    )
+
+
+def choose(
+    names: Sequence[str], less: Mapping[str, Sequence[Interval]], ground: str | None
+) -> tuple[str, str]:
+    """The policy, and why; `less[x]` is the regret of each less that of x.
+
+    With no `ground` to trust the problem, what needs to know it is only mentioned.
+    """
+    safe = PLAIN if less[SAFE][names.index(PLAIN)].high < 0.0 else SAFE
+    best = min(range(len(names)), key=lambda p: less[safe][p].value)
+    gain = _positive(less[safe][best])
+    because = {
+        SAFE: f"{SAFE} finds out by itself where mistakes are cheap",
+        PLAIN: f"{PLAIN}, which treats all states alike, is better here than {SAFE}",
+    }[safe]
+    if gain.low <= 0.0:
+        return safe, f"{because}, and no candidate is significantly better."
+    if ground is not None:
+        return names[best], (
+            f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
+        )
+    return safe, (
+        f"{because}. {names[best]} would be better by {gain} rewards if the problem is just as "
+        f"described; {safe} needs no such knowledge."
+    )
+
+
+def _positive(less: Interval) -> Interval:
+    return Interval(-less.value, -less.high, -less.low)
+
+
+def _in_words(problem: Problem, case: str) -> str:
+    if case == "improper":
+        return f"Beware: {IMPROPER}."
+    if case == "neutral":
+        return "A mistake costs the same in every state."
+    if case == "mixed":
+        return "A mistake costs most neither in the best state nor in the worst one."
+    at_0, at_1 = problem.mistake_cost(0), problem.mistake_cost(1)
+    ratio, where = (at_0 / at_1, "worst") if case == "normal" else (at_1 / at_0, "best")
+    return (
+        f"A mistake costs {ratio:.3g} times as much in the {where} state as in the other extreme."
+    )
+
+
+def _intervals(result: Result) -> list[Interval]:
+    regret = result.regret
+    return [
+        Interval.around(float(mean), float(half))
+        for mean, half in zip(regret.mean[:, -1], regret.half_width[:, -1], strict=True)
+    ]
+
+
+def _differences(result: Result, base: int) -> list[Interval]:
+    """Regret of every policy less that of one, run by run."""
+    found = [Interval.exact(0.0)] * len(result.policies)
+    for p in range(len(found)):
+        if p != base:
+            estimate = result.difference(p, base)
+            found[p] = Interval.around(float(estimate.mean[-1]), float(estimate.half_width[-1]))
+    return found
+
+
+def _gain(result: Result, names: Sequence[str], chosen: str) -> Interval:
+    return _positive(_differences(result, names.index(BASELINE))[names.index(chosen)])
+
+
+def recommend_among(
+    draws: Sequence[Problem], *, visits: int = 20_000, runs: int = 64, seed: int = 0
+) -> Recommendation:
+    """The policy to run if the problem may be any of these, as draws around a fit may be.
+
+    Every candidate of any draw plays all draws. Regrets are averages over draws and the intervals
+    are where 95 % of the draws are, so they contain what is not known of the problem. A policy
+    other than learned optimism is recommended only if 97.5 % of the draws agree.
+
+    >>> from sojourn.lab.paper import SETTINGS
+    >>> recommend_among([SETTINGS["B"], SETTINGS["opposite"]], visits=50, runs=8).name
+    'Learned IMED'
+    """
+    if len(draws) < 2 or not all(isinstance(draw, Problem) for draw in draws):
+        raise ValueError("draws must be at least two problems")
+    cases = [theory.case(draw) for draw in draws]
+    tried = {name: policy for draw in draws for name, policy in candidates(draw).items()}
+    names = list(tried)
+    regrets = np.array(
+        [
+            result.regret.mean[:, -1]
+            for result in played(draws, list(tried.values()), visits=visits, runs=runs, seed=seed)
+        ]
+    )
+    usual = max(set(cases), key=cases.count)
+    less = {
+        name: [_over_draws(of_one - regrets[:, names.index(name)]) for of_one in regrets.T]
+        for name in (SAFE, PLAIN)
+    }
+    chosen, why = choose(names, less, AGREED)
+    share = cases.count(usual) / len(cases)
+    return Recommendation(
+        policy=tried[chosen],
+        name=chosen,
+        reason=f"The case is {usual} in {share:.0%} of the draws. {why}",
+        case=usual,
+        visits=visits,
+        gain=_over_draws(regrets[:, names.index(BASELINE)] - regrets[:, names.index(chosen)]),
+        regrets={name: _over_draws(regrets[:, p]) for p, name in enumerate(names)},
+        runs=runs * len(draws),
+    )
+
+
+def played(
+    draws: Sequence[Problem],
+    policies: Sequence[Policy],
+    *,
+    visits: int,
+    runs: int,
+    seed: int,
+    stride: int = 0,
+) -> Iterator[Result]:
+    """The policies on each draw; the runs of draw i are numbered from i times `stride`.
+
+    With a stride of `runs`, every draw has runs of its own, and the chance in them averages out.
+    """
+    for number, draw in enumerate(draws):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", theory.AssumptionWarning)
+            yield simulate(
+                draw, policies, visits=visits, runs=runs, seed=seed, first_run=number * stride,
+                checkpoints=[visits],
+            )  # fmt: skip
+
+
+def _over_draws(values: Any) -> Interval:
+    """The mean, and where 95 % of the draws are."""
+    tail = 100.0 * (1.0 - 0.95) / 2.0
+    low, high = np.percentile(values, [tail, 100.0 - tail])
+    return Interval(float(np.mean(values)), float(low), float(high))

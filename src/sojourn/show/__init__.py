@@ -1,0 +1,1 @@
+"""How results look: tables, pictures, pages, plain data."""

@@ -1,0 +1,1 @@
+"""Statistics: moments, intervals, clusters."""

@@ -1,4 +1,0 @@
-"""A study beyond the paper: which policy to run where, at what gain, and at what risk.
-
-`sojourn.study.beyond` has the function that runs, draws and checks it.
-"""

@@ -1,0 +1,209 @@
+"""Leases, bounds and coasting change the speed of a simulation, and nothing else."""
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sojourn as sj
+from sojourn.engine import board, kernel
+from sojourn.engine.divergence import bernoulli_kl
+from sojourn.engine.steps import coast_steps, make_tally, make_world
+from sojourn.lab.paper import SETTINGS
+from sojourn.policies import Policy
+from sojourn.simulation.chunks import NEVER, chunk
+
+many = settings(max_examples=150, deadline=None, derandomize=True)
+few = settings(max_examples=40, deadline=None, derandomize=True)
+
+optimisms = st.sampled_from([-1.0, 1.0]) | st.floats(-1.5, 1.5)
+index_classes = [cls for cls in sj.ALL if issubclass(cls, sj.policies.Index)]
+
+
+@st.composite
+def index_policies(draw: st.DrawFn) -> Policy:
+    cls = draw(st.sampled_from(index_classes))
+    parameters = {
+        "c": draw(st.sampled_from([0.0, 0.0, 4.0, 0.7])),
+        "random_ties": draw(st.booleans()),
+        "introduce_in_any_state": draw(st.booleans()),
+    }
+    if issubclass(cls, sj.policies.optimism.Graded):
+        parameters |= {"c0": draw(optimisms), "c1": draw(optimisms)}
+    if issubclass(cls, sj.policies.optimism.TopBin):
+        parameters["n"] = draw(st.integers(2, 6))
+    if issubclass(cls, sj.policies.learned.Learned):
+        parameters |= {"bins": draw(st.integers(2, 9)), "growth": draw(st.sampled_from([0, 0.1]))}
+        parameters["floor"] = draw(st.sampled_from([-1.0, -0.4, 0.0, 0.5]))
+    return cls(**parameters)
+
+
+means = st.lists(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 1.0), min_size=2, max_size=7)
+chances = st.sampled_from([0.0, 0.2, 1.0]) | st.floats(0.02, 1.0)
+
+
+def problem_or_none(arms: list[float], user: sj.User) -> sj.Problem | None:
+    try:
+        problem = sj.Problem(arms, user)
+    except ValueError:  # someone stays for ever
+        return None
+    return problem if problem.length.mean < 200 else None
+
+
+def same_with_and_without(problem: sj.Problem, policy: Policy, visits: int, seed: int) -> None:
+    grid = np.array([max(visits // 3, 1), visits])
+    fast = chunk(problem, policy, seed, 0, 1, grid, leases=True)
+    slow = chunk(problem, policy, seed, 0, 1, grid, leases=False)
+    np.testing.assert_array_equal(fast, slow)
+
+
+@many
+@given(index_policies(), means, st.tuples(chances, chances, chances, chances), st.integers(0, 99))
+def test_two_state_users(
+    policy: Policy, arms: list[float], q: tuple[float, float, float, float], seed: int
+) -> None:
+    if problem := problem_or_none(arms, sj.TwoState(*q, start=seed % 2)):
+        same_with_and_without(problem, policy, 400, seed)
+
+
+@many
+@given(index_policies(), means, st.floats(0.05, 0.95), st.floats(0.5, 2000.0), st.integers(0, 99))
+@pytest.mark.filterwarnings("ignore:the values of")
+def test_moving_average_users(
+    policy: Policy, arms: list[float], theta: float, c6: float, seed: int
+) -> None:
+    user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6), start=(seed % 3) / 2)
+    if problem := problem_or_none(arms, user):
+        same_with_and_without(problem, policy, 60, seed)
+
+
+@pytest.mark.parametrize("setting", ["A", "C", "D", "opposite", "ema-1000", "ema-low"])
+@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
+    problem = SETTINGS[setting]
+    policy = cls.for_problem(problem)
+    visits = 1_500 if setting in "AD" else 4_000
+    same_with_and_without(problem, policy, visits, 7)
+    if isinstance(policy, sj.policies.optimism.Graded):
+        same_with_and_without(problem, policy.opposite(), visits, 8)
+
+
+@pytest.mark.parametrize("policy", [sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy()], ids=repr)
+def test_many_arms(policy: Policy) -> None:
+    """More arms than are few: horizons, searches and ties among many."""
+    rng = np.random.default_rng(1)
+    problem = sj.Problem(rng.uniform(0.2, 0.9, 150).tolist(), SETTINGS["B"].user)
+    same_with_and_without(problem, policy, 1_500, 3)
+
+
+def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, policy = SETTINGS["A"], sj.KLULCB()
+    decided = []
+    plain = board.decide
+    monkeypatch.setattr(
+        "sojourn.policies.index.decide", lambda *given: decided.append(1) or plain(*given)
+    )
+    out = np.zeros((1, kernel.columns(2, 2)))
+    kernel.play(
+        policy, problem.user, problem.values.value_function, np.array(problem.means),
+        True, 2, 0, 0, np.array([2_000]), True, NEVER, out,
+    )  # fmt: skip
+    steps = out[0, kernel.STEPS]
+    assert steps > 100_000 and len(decided) < 0.02 * steps
+
+
+@few
+@given(
+    st.tuples(chances, chances, chances, chances),
+    st.floats(0.0, 1.0),
+    st.lists(st.tuples(st.integers(1, 300), st.integers(1, 9), st.floats(0, 1)), max_size=12),
+    st.integers(0, 1),
+)
+def test_64_steps_at_a_time_are_64_steps(
+    q: tuple[float, float, float, float],
+    mean: float,
+    legs: list[tuple[int, int, float]],
+    start: int,
+) -> None:
+    user = sj.TwoState(*q, start=start)
+    value = sj.values.Table(np.zeros(2))
+    arms = np.array([mean, 0.5])
+    worlds = [make_world(user, arms, True, value, 5, 9) for _ in range(2)]
+    tallies = [make_tally(2, 2) for _ in range(2)]
+    states, visit = [float(start), float(start)], 1
+    for steps, visits, least in legs:
+        fast = user.coast(worlds[0], tallies[0], 0, least, states[0], visit, steps, visits)
+        slow = coast_steps(user, worlds[1], tallies[1], 0, least, states[1], visit, steps, visits)
+        assert fast == slow
+        states, visit = [fast[0], slow[0]], visit + fast[2]
+        for mine, theirs in zip(tallies[0][:3], tallies[1][:3], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@few
+@given(st.floats(0.05, 0.95), st.floats(0.1, 5000.0), st.floats(0.02, 0.98), st.integers(0, 50))
+def test_the_leave_table_decides_as_the_curve(
+    theta: float, c6: float, mean: float, seed: int
+) -> None:
+    user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6))
+    value = sj.values.Table(np.zeros(2))
+    runs = []
+    for table in (user.leave_table(), np.zeros(0)):
+        world = make_world(user, np.array([mean, 0.0]), True, value, seed, 2)
+        tally = make_tally(4, 2)
+        end = user.coast(world._replace(leave_table=table), tally, 0, 0.0, 1.0, 1, 700, 60)
+        runs.append((end, tally.pulls.tolist(), tally.won.tolist()))
+    assert runs[0] == runs[1]
+
+
+@given(st.floats(0.01, 0.98), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_what_the_kl_argument_rests_on(low: float, a: float, b: float, c: float) -> None:
+    """For m_i < m_a < p < p', kl(m_i, p) / kl(m_a, p) falls as p grows (docs/leases.md)."""
+    high = low + (0.99 - low) * (0.05 + 0.9 * a)
+    p, q = sorted(high + (1.0 - high) * (0.02 + 0.96 * x) for x in (b, c))
+    ratios = [bernoulli_kl(low, x) / bernoulli_kl(high, x) for x in (p, q)]
+    assert ratios[1] <= ratios[0] * (1 + 1e-9)
+
+
+@given(st.sampled_from([0.0, 1.0, 4.0]), st.floats(0.2, 1.5), st.floats(0.0, 60.0))
+def test_the_time_at_which_a_bound_is_reached_is_not_late(c: float, a: float, y: float) -> None:
+    evidence = a * y + c * log(max(y, 1.0))
+    found = board.when(a, c, evidence)
+    assert found <= y + 1e-9 * max(1.0, y)
+    assert found == pytest.approx(y, abs=1e-6)
+
+
+@given(st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=40), st.data())
+def test_trees_of_maxima(values: list[float], data: st.DataObject) -> None:
+    made = board.make_board(len(values))
+    for arm, value in enumerate(values):
+        board.set_leaf(made.tops, arm, value)
+    arm = data.draw(st.integers(0, len(values) - 1))
+    values[arm] = -9.0
+    board.set_leaf(made.tops, arm, -9.0)
+    assert made.tops[1] == max(values)
+    leaves, i = [], 1
+    while i > 0:
+        if i < made.tops.size // 2:
+            i = 2 * i
+        else:
+            leaves.append(i - made.tops.size // 2)
+            i = board.next_node(i)
+    assert leaves == list(range(made.tops.size // 2))
+
+
+@given(st.sets(st.integers(0, 20), min_size=1), st.data())
+def test_picking_among_tied_arms(arms: set[int], data: st.DataObject) -> None:
+    first = data.draw(st.sampled_from(sorted(arms)))
+    listed = np.array([first, *sorted(arms - {first})])
+    found = [board.pick(listed, len(listed), skip) for skip in range(len(listed))]
+    assert found == sorted(arms)
+
+
+def test_a_stopped_chunk_returns_at_once() -> None:
+    stop = np.ones(1, np.int8)
+    grid = np.array([10**9])
+    rows = chunk(SETTINGS["B"], sj.Uniform(), 0, 0, 1, grid, stop=stop)
+    assert rows[0, 0, kernel.STEPS] == 0.0

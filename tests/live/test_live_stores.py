@@ -1,0 +1,270 @@
+"""The stores: one conformance suite over all of them, and what each one promises besides."""
+
+import itertools
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+
+import sojourn as sj
+from sojourn.live import (
+    Experiment,
+    Journal,
+    MemoryStore,
+    PostgresStore,
+    SqliteStore,
+    Unavailable,
+    conformance,
+    open_store,
+    verify,
+)
+from sojourn.live.records import fold
+from sojourn.live.stores import sql
+from sojourn.live.stores.clock import Steady
+
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(server: str) -> str:
+    """A database of one's own."""
+    return postgres.database(server, f"live{next(numbers)}")
+
+
+@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
+class TestConformance:
+    def test_memory(self, check: Callable[..., None]) -> None:
+        check(MemoryStore, durable=False)
+
+    def test_sqlite(self, check: Callable[..., None], tmp_path: Path) -> None:
+        check(lambda: SqliteStore(tmp_path / "live.db"))
+
+    def test_postgres(self, check: Callable[..., None], database: str) -> None:
+        check(lambda: PostgresStore(database))
+
+
+def test_one_process_per_file(tmp_path: Path) -> None:
+    path = tmp_path / "live.db"
+    store = SqliteStore(path)
+    with pytest.raises(ValueError, match=r"live.db is in use by another process: a SQLite file"):
+        SqliteStore(path)
+    store.close()
+    SqliteStore(path).close()
+
+
+def test_files_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE x (y)")
+    db.close()
+    with pytest.raises(ValueError, match="is a database of something else"):
+        SqliteStore(path)
+    (tmp_path / "text.db").write_text("hello " * 1000)
+    with pytest.raises(Unavailable, match="is not a store, or it is damaged"):
+        SqliteStore(tmp_path / "text.db")
+    with pytest.raises(ValueError, match="cannot be opened"):
+        SqliteStore(tmp_path / "missing" / "live.db")
+
+
+def test_sqlite_is_durable(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "live.db")
+    (mode,) = store._writer.execute("PRAGMA journal_mode").fetchone()
+    (level,) = store._writer.execute("PRAGMA synchronous").fetchone()
+    assert (mode, level) == ("wal", 2)
+    store.close()
+
+
+EXTRA = ("ALTER TABLE sojourn_visit ADD COLUMN extra BIGINT",)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_migration(
+    kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> Any:
+        return SqliteStore(tmp_path / "live.db") if kind == "sqlite" else PostgresStore(database)
+
+    store = opened()
+    store.append([conformance.change(None)])
+    store.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(sql, "MIGRATIONS", [*sql.MIGRATIONS, EXTRA])
+        for _ in range(2):
+            store = opened()
+            assert store.visit("e", "v") is not None
+            with store._reading() as run:
+                assert run("SELECT extra FROM sojourn_visit") == [(None,)]
+            store.close()
+    with pytest.raises(ValueError, match="the tables are of version 2, and this version"):
+        opened()
+
+
+def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A wall clock that is set ahead or back ends no visit early, and none too late."""
+    wall = 5e9
+    monkeypatch.setattr("time.time", lambda: wall)
+    clock = Steady()
+    wall += 1e6
+    assert 5e9 <= clock() < 5e9 + 60
+    store = SqliteStore(tmp_path / "live.db")
+    store.append([conformance.change(None, wait=30.0)])
+    for wall in (6e9, 1e9):  # noqa: B007
+        assert store.overdue("e", 30.0, 10) == []
+    store.close()
+    again = SqliteStore(tmp_path / "live.db")  # the clock was set back: time goes on from there
+    assert again.overdue("e", 30.0, 10) == []
+    again.append([conformance.change(None, "w", wait=-1.0)])
+    assert [row.id for row, _ in again.overdue("e", 30.0, 10)] == ["w"]
+    again.close()
+
+
+def test_processes_learn_from_one_another(database: str) -> None:
+    """Two journals on one database serve the same visits, and count each step once."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        experiments = [
+            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, seed=1, compiled=False)
+            for journal in (one, two)
+        ]
+        experiments[0].add_arm("c")
+        experiments[1].refresh()
+        assert experiments[1].arms == ("a", "b", "c")
+        ids = [experiments[0].visit(id=f"v{n}").id for n in range(4)]
+        for step in range(12):
+            for number, visit in enumerate(ids):
+                experiments[(step + number) % 2].get(visit).decide(
+                    float(number % 2) if step else None
+                )
+        for visit in ids:
+            assert experiments[0].get(visit).end(1)
+            assert not experiments[1].get(visit).end(1)
+        for experiment in experiments:
+            experiment.refresh()
+            memory = experiment.engine.learner.memory
+            assert memory.clock[0] == memory.pulls.sum() == 48
+            assert memory.moves.sum() == 48 and memory.gone.sum() == 4
+        counts, events = one.store.history("news")
+        assert counts == fold(events, 4)
+        assert experiments[0].engine.conflicts + experiments[1].engine.conflicts > 0
+
+
+def test_what_was_lost_is_taken_back(database: str) -> None:
+    """The policy forgets a step that another process has decided before: memory is the store's."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        policy = sj.LearnedUCB(bins=2)
+        first, second = (
+            Experiment("news", ["a", "b", "c"], policy, store=journal, compiled=False, seed=2)
+            for journal in (one, two)
+        )
+        for visit in ("v", "w"):
+            first.visit(id=visit)
+            second.get(visit).choose()
+            first.get(visit).step(1)
+            second.get(visit).step(0)
+            first.get(visit).end(1)
+            assert not second.get(visit).end(1)
+        assert first.engine.conflicts > 0 and second.engine.conflicts > 0
+        assert first.engine.loads == second.engine.loads == 1
+        for experiment in (first, second):
+            experiment.refresh()
+            learner = experiment.engine.learner
+            seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
+            waiting = set(learner.waiting)
+            experiment.engine.reload()
+            after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
+            assert repr(seen) == repr(after) and waiting == learner.waiting
+            assert learner.memory.clock[0] == 6
+
+
+def test_settings_reach_other_processes(database: str) -> None:
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
+        Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, idle_timeout=60, compiled=False)
+        assert first.visit().choose() == "a"
+        first.refresh()
+        assert first.visit().choose() == "b" and first.settings.idle_timeout == 60
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> None:
+    url = f"sqlite:///{tmp_path}/live.db" if kind == "sqlite" else database
+    if kind == "sqlite":
+        with pytest.raises(ValueError, match="there is no file"):
+            open_store(url, reading=True)
+    else:
+        with pytest.raises(ValueError, match="the tables are of version 0, and this version"):
+            open_store(url, reading=True)
+    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+        experiment.visit(id="v").choose()
+        store = open_store(url, reading=True)
+        assert store.experiments() == ["news"] and store.visit("news", "v") is not None
+        assert verify(store, "news") == {}
+        experiment.get("v").end(1)
+        assert store.counts("news")[1 if kind == "postgres" else 0]["left by end", 0, 0, 0] == 1
+        with pytest.raises(Unavailable):
+            store.save("other", "{}")
+        store.close()
+
+
+def test_racing_for_a_visit(database: str) -> None:
+    """Threads of two processes' worth: every request is answered once, and the same."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        experiments = [
+            Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
+            for journal in (one, two)
+        ]
+        experiments[0].visit(id="v")
+        answers: dict[str, set[Any]] = {}
+
+        def play(experiment: Experiment) -> None:
+            for number in range(15):
+                decision = experiment.get("v").decide(request=f"r{number}")
+                answers.setdefault(f"r{number}", set()).add((decision.step, decision.arm))
+                barrier.wait()
+
+        barrier = threading.Barrier(4)
+        threads = [threading.Thread(target=play, args=(b,)) for b in experiments * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [len(a) for a in answers.values()] == [1] * 15
+        counts, events = one.store.history("news")
+        assert counts == fold(events, 2)
+        assert sum(n for key, n in counts.items() if key[0] == "issued") == 15
+
+
+def test_a_repeated_request_waits_for_the_first(database: str) -> None:
+    """What it would repeat is on its way, and loses against another process: nobody may see it."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
+        second = Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, compiled=False)
+        first.visit(id="v")
+        second.get("v").row  # noqa: B018
+        append, go = two.writer._append, threading.Event()
+
+        def slow(changes: Any) -> Any:
+            go.wait()
+            return append(changes)
+
+        two.writer._append = slow
+        with ThreadPoolExecutor(2) as pool:
+            losing = pool.submit(second.get("v").decide, request="r")
+            while "v" not in second.engine.visits:
+                time.sleep(0.001)
+            assert second.engine.visits["v"].row.arm == 1
+            repeated = pool.submit(second.get("v").decide, request="r")
+            assert first.get("v").decide(request="r").arm == "a"
+            go.set()
+            assert {losing.result().arm, repeated.result().arm} == {"a"}

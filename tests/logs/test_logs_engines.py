@@ -1,0 +1,143 @@
+"""The same numbers from PostgreSQL as from DuckDB, without moving the events."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import postgres
+import psycopg
+import pytest
+
+import sojourn as sj
+from sojourn.cli.main import main
+from sojourn.logs.synthetic import synthetic_log
+
+PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q11=0.1))
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with postgres.server() as found:
+        yield found
+
+
+def events() -> pd.DataFrame:
+    """Text users, screens of two items, grades some of which are missing, rows in any order."""
+    log = synthetic_log(PROBLEM, sj.Uniform(), visits=250, users=50, seed=4, horizon=15)
+    rng = np.random.default_rng(0)
+    size = log["visit"].size
+    rows = {
+        "person": np.char.add("user-", log["user"].astype(str)),
+        "at": pd.Timestamp("2024-03-01")
+        + pd.to_timedelta(log["visit"] * 9000 + log["step"] // 2 * 40.25, unit="s"),
+        "seconds": rng.integers(1, 30, size),
+        "place": log["step"],
+        "session": log["visit"],
+        "topic": np.char.add("t", log["arm"].astype(str)),
+        "stars": np.where(
+            rng.random(size) < 0.02, -1.0, log["reward"] * 3 + rng.integers(0, 3, size)
+        ),
+    }
+    return pd.DataFrame(rows).iloc[rng.permutation(size)].reset_index(drop=True)
+
+
+GRADED = {"arm": "topic", "reward": "stars", "threshold": 3, "unknown": [-1], "bad": "skip"}
+
+WAYS: dict[str, dict[str, Any]] = {
+    "visit": {**GRADED, "visit": "session", "user": "person", "step": "place"},
+    "gap": {**GRADED, "user": "person", "time": "at", "step": "place", "gap": "30min"},
+    "screens": {
+        **GRADED,
+        "user": "person",
+        "time": "at",
+        "step": "place",
+        "gap": "30min",
+        "ties": "half",
+        "duration": "seconds",
+    },
+    "map": {
+        **GRADED,
+        "visit": "session",
+        "step": "place",
+        "arms": {"t0": "good", "t1": "rest", "t2": "rest"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(address: str) -> pd.DataFrame:
+    frame = events()
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE events (person text, at timestamp, seconds int, place int,"
+            " session bigint, topic text, stars double precision)"
+        )
+        with cursor.copy("COPY events FROM STDIN") as copy:
+            for row in frame.itertuples(index=False):
+                copy.write_row(row)
+    return frame
+
+
+def plain(fit: sj.Fit) -> dict[str, Any]:
+    found = fit.to_dict()
+    found["log"].pop("name")
+    return found
+
+
+def approximately(one: Any, other: Any) -> None:
+    """Equal, numbers up to rounding: sums of fractions depend on the order."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            approximately(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            approximately(a, b)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_from_postgres(way: str, address: str, loaded: pd.DataFrame) -> None:
+    here = sj.fit(loaded, guess=False, **WAYS[way])
+    there = sj.fit(address, table="events", guess=False, **WAYS[way])
+    assert here.totals is not None
+    assert there.totals is not None
+    np.testing.assert_array_equal(here.totals.steps, there.totals.steps)
+    np.testing.assert_array_equal(here.totals.arms.squares, there.totals.arms.squares)
+    approximately(plain(here), plain(there))
+
+
+def test_nothing_is_left_behind_and_an_open_table_will_do(
+    address: str, loaded: pd.DataFrame
+) -> None:
+    engine = ibis.connect(address)
+    try:
+        there = sj.fit(engine.table("events"), guess=False, **WAYS["visit"])
+        assert engine.list_tables() == ["events"]
+    finally:
+        engine.disconnect()
+    approximately(plain(there), plain(sj.fit(loaded, guess=False, **WAYS["visit"])))
+
+
+def test_a_query_from_the_command_line(
+    address: str, loaded: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT session, place AS step, topic AS arm, stars AS reward FROM events"
+    arguments = ["fit", address, "--sql", query, "--threshold", "3", "--no-ema", "--json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["log"]["rows"] == len(loaded)
+
+
+def test_an_engine_that_cannot_be_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "postgres://nobody@127.0.0.1:1/none", "--table", "events"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: events cannot be read: ")
+    assert error.count("\n") == 1

@@ -1,0 +1,294 @@
+"""The fit: intervals that cover, mistake costs, cases, warnings."""
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs_twin import Log, Steps, averages_twin, curve_twin, twin
+
+import sojourn as sj
+from sojourn.logs import Fit, Interval, OwnFirstStep, TableLeave
+from sojourn.logs.fitting.doubts import odds_ratio
+from sojourn.logs.fitting.ema import Choice, choose, fitted, isotonic
+from sojourn.logs.fitting.totals import CELLS
+from sojourn.logs.synthetic import synthetic_log
+from sojourn.stats.clusters import ratio_covariance
+
+LOGS = 500
+"""So many that intervals which always cover fail as well."""
+RULE = sj.Uniform()
+
+TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.35, q01=0.2, q10=0.25, q11=0.1))
+AVERAGE = sj.Problem([0.7, 0.3], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20), start=1))
+
+
+def covers(interval: Interval, truth: float) -> bool:
+    return interval.low <= truth <= interval.high
+
+
+def check_coverage(hits: dict[str, list[bool]]) -> None:
+    """95 % of the intervals cover, up to 4.5 standard errors of the count."""
+    for name, covered in hits.items():
+        error = np.sqrt(0.05 * 0.95 / len(covered))
+        assert abs(np.mean(covered) - 0.95) < 4.5 * error, (name, np.mean(covered))
+
+
+def test_intervals_of_the_two_state_model_cover() -> None:
+    user = TWO_STATE.user
+    truth = {c: user.leave_probability(float(c[0]), float(c[1])) for c in CELLS[2:]}
+    truth |= {c: user.leave_probability(1.0, float(c[-1])) for c in CELLS[:2]}
+    d0, d1 = (TWO_STATE.mistake_cost(s) for s in (0, 1))
+    hits: dict[str, list[bool]] = {}
+    for run in range(LOGS):
+        log = synthetic_log(TWO_STATE, RULE, visits=800, users=200, seed=7, run=run, horizon=8)
+        found = Fit.from_totals(twin(log))
+        now = {c: covers(found.leave[c], q) for c, q in truth.items()}
+        now |= {f"arm {a.name}": covers(a.mean, TWO_STATE.means[int(a.name)]) for a in found.arms}
+        now |= {"D(0)": covers(found.costs.d0, d0), "D(1)": covers(found.costs.d1, d1)}
+        assert found.costs.ratio is not None
+        now["ratio"] = covers(found.costs.ratio, d0 / d1)
+        for name, hit in now.items():
+            hits.setdefault(name, []).append(hit)
+    check_coverage(hits)
+
+
+def test_intervals_of_the_leave_curve_cover_and_its_average_is_found() -> None:
+    leave = AVERAGE.user.leave  # type: ignore[attr-defined]
+    hits: dict[str, list[bool]] = {}
+    found_theta = []
+    for run in range(LOGS):
+        log = synthetic_log(AVERAGE, RULE, visits=600, users=150, seed=8, run=run, horizon=12)
+        averages, squares = curve_twin(log, 0.5, 1.0)
+        found = fitted(Choice(0.5, 1.0, {(0.5, 1.0): 0.0}), averages, squares, 150)
+        for s, n, lo, hi in zip(found.state, found.n, found.low, found.high, strict=True):
+            if n >= 150:  # below, too few departures for intervals that rest on a normal error
+                name = f"bin {int(s * 20)}"
+                hits.setdefault(name, []).append(lo <= leave.probability(float(s)) <= hi)
+        if run < 20:
+            found_theta.append(choose(averages_twin(log)).theta)
+    check_coverage({name: covered for name, covered in hits.items() if len(covered) > 400})
+    assert sum(len(c) > 400 for c in hits.values()) >= 5
+    assert np.mean([0.3 <= t <= 0.7 for t in found_theta]) >= 0.9
+
+
+def test_the_moving_average_becomes_a_problem() -> None:
+    log = synthetic_log(AVERAGE, RULE, visits=20_000, seed=3, horizon=30)
+    totals = twin(log)
+    choice = choose(averages_twin(log))
+    assert (choice.theta, choice.start) == (0.5, 1.0)
+    ema = fitted(choice, *curve_twin(log, 0.5, 1.0), totals.users)
+    found = Fit.from_totals(totals, ema=ema)
+    assert (np.diff(ema.curve.q) <= 0.0).all()
+    problem = found.problem("ema")
+    assert isinstance(problem.user, OwnFirstStep)
+    assert problem.value() == pytest.approx(AVERAGE.value(), rel=0.05)
+    assert isinstance(found.problem(first_step=False).user, sj.TwoState)
+
+
+def two_kinds_of_users() -> Log:
+    """Some leave early whatever happens, some stay: steps of one user go together."""
+    patient = sj.Problem([0.8, 0.5], sj.TwoState(q00=0.1, q01=0.08, q10=0.09, q11=0.05))
+    hasty = sj.Problem([0.5, 0.3], sj.TwoState(q00=0.6, q01=0.5, q10=0.5, q11=0.4))
+    one, other = (
+        synthetic_log(p, RULE, visits=900, users=150, seed=s) for s, p in ((1, patient), (2, hasty))
+    )
+    other = {**other, "user": other["user"] + 150, "visit": other["visit"] + 900}
+    return {c: np.concatenate([one[c], other[c]]) for c in one}
+
+
+def test_errors_are_those_of_a_bootstrap_over_users() -> None:
+    log = two_kinds_of_users()
+    found = Fit.from_totals(twin(log))
+    s = Steps(log)
+    rng = np.random.default_rng(5)
+    draws = []
+    for _ in range(200):
+        weight = np.bincount(rng.integers(0, s.users, s.users), minlength=s.users)
+        w = weight[s.person]
+        q = []
+        for previous in (0, 1):
+            for reward in (0, 1):
+                here = (s.previous == previous) & (s.reward == reward)
+                q.append(w[here & (s.end == 1)].sum() / w[here & (s.end < 2)].sum())
+        means = [np.average(s.reward[s.arm == a], weights=w[s.arm == a]) for a in (0, 1)]
+        problem = sj.Problem(means, sj.TwoState(q00=q[0], q01=q[1], q10=q[2], q11=q[3]))
+        draws.append([*q, np.log(problem.mistake_cost(0) / problem.mistake_cost(1))])
+    spread = np.std(draws, axis=0)
+    ratio = found.costs.ratio
+    assert ratio is not None
+    mine = [*np.sqrt(np.diag(found.covariance)[2:6]), np.log(ratio.high / ratio.low) / 2 / 1.96]
+    np.testing.assert_allclose(mine, spread, rtol=4.5 / np.sqrt(2 * 200))
+    naive = np.sqrt(found.q * (1 - found.q) / found.n)[2:]
+    assert (np.array(mine[:4]) > 1.05 * naive).all()  # clustering matters here
+
+
+def test_ratio_covariance_from_products() -> None:
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 9, (40, 2)).astype(float)
+    k = np.floor(n * rng.random((40, 2)))
+    x = np.hstack([n, k, np.ones((40, 1))])
+    q, covariance = ratio_covariance(x.T @ x, [2, 3], [0, 1], 40)
+    np.testing.assert_allclose(q, k.sum(0) / n.sum(0))
+    residuals = (k - q * n) / n.sum(0)
+    np.testing.assert_allclose(covariance, residuals.T @ residuals * 40 / 39)
+
+
+def test_isotonic_against_all_partitions() -> None:
+    """The best nonincreasing step function, by trying every way to pool neighbours."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        value, weight = rng.random(7), rng.random(7) + 0.1
+        best, cost = value, np.inf
+        for cuts in range(2**6):
+            edges = [0, *(i + 1 for i in range(6) if cuts >> i & 1), 7]
+            blocks = [slice(a, b) for a, b in pairwise(edges)]
+            means = [np.average(value[b], weights=weight[b]) for b in blocks]
+            flat = np.concatenate(
+                [[m] * (b.stop - b.start) for m, b in zip(means, blocks, strict=True)]
+            )
+            if (np.diff(flat) <= 0).all() and (weight * (value - flat) ** 2).sum() < cost:
+                best, cost = flat, (weight * (value - flat) ** 2).sum()
+        np.testing.assert_allclose(isotonic(value, weight), best)
+
+
+def test_mistake_costs_are_those_of_the_theory() -> None:
+    for problem in (sj.paper.SETTINGS["A"], sj.paper.SETTINGS["B"], sj.paper.SETTINGS["opposite"]):
+        user = problem.user
+        n = [[10**6, 10**6], [10**6, 10**6]]
+        k = [[round(user.leave_probability(s, r) * 10**6) for r in (0.0, 1.0)] for s in (0.0, 1.0)]
+        found = Fit.from_counts(n, k, problem.means)
+        assert found.costs.d0.value == pytest.approx(problem.mistake_cost(0), rel=1e-9)
+        assert found.costs.d1.value == pytest.approx(problem.mistake_cost(1), rel=1e-9)
+        assert found.case == sj.theory.case(problem)
+
+
+def test_an_improper_log_is_called_so() -> None:
+    found = Fit.from_counts(
+        n=[[12541, 18353], [12911, 56757]], k=[[1668, 311], [1374, 24749]], means=[0.9046, 0.4]
+    )
+    assert found.case == "improper"
+    assert [w.name for w in found.warnings] == ["improper"]
+    assert "D(1) = -0.6" in str(found.warnings[0])
+    assert "Lemma 1" in str(found)
+
+
+def names(fit: Fit) -> set[str]:
+    return {doubt.name for doubt in fit.warnings}
+
+
+def test_a_clean_log_has_no_warnings() -> None:
+    log = synthetic_log(TWO_STATE, RULE, visits=4000, seed=1)
+    assert names(Fit.from_totals(twin(log))) == set()
+
+
+def test_warnings_tell_what_is_wrong_with_a_log() -> None:
+    clean = synthetic_log(TWO_STATE, RULE, visits=4000, seed=1)
+    assert "few steps" in names(Fit.from_totals(twin({c: v[:400] for c, v in clean.items()})))
+
+    differing = synthetic_log(TWO_STATE, RULE, visits=4000, users=200, spread=1.5, seed=1)
+    assert {"users differ", "repeating rewards"} <= names(Fit.from_totals(twin(differing)))
+
+    cut = clean["step"] == 4
+    later = clean["step"] <= 4
+    lesson = {c: v[later] for c, v in clean.items()}
+    lesson["left"] = np.where(cut[later], 1, lesson["left"])
+    found = names(Fit.from_totals(twin(lesson)))
+    assert "step number" in found
+
+    rng = np.random.default_rng(0)
+    aborted = dict(clean)
+    aborted["reward"] = np.where(
+        (clean["left"] == 1) & (rng.random(cut.size) < 0.9), 0, clean["reward"]
+    )
+    assert "recorded at departure" in names(Fit.from_totals(twin(aborted)))
+
+    lost = dict(clean)
+    lost["reward"] = np.where(
+        (clean["left"] == 1) & (rng.random(cut.size) < 0.3), 2, clean["reward"]
+    )
+    assert "unknown at the end" in names(Fit.from_totals(twin(lost)))
+
+
+def test_visit_lengths_that_spike_are_found() -> None:
+    steady = sj.Problem([0.6, 0.5], sj.TwoState(q00=0.05, q01=0.05, q10=0.05, q11=0.05))
+    log = synthetic_log(steady, RULE, visits=3000, seed=2)
+    rng = np.random.default_rng(0)
+    quota = rng.random(3000) < 0.3
+    kept = ~(quota[log["visit"]] & (log["step"] > 10))
+    spiked = {c: v[kept] for c, v in log.items()}
+    spiked["left"] = np.where(quota[spiked["visit"]] & (spiked["step"] == 10), 1, spiked["left"])
+    (spike,) = [w for w in Fit.from_totals(twin(spiked)).warnings if w.name == "spikes"]
+    assert "after 10 steps" in spike.seen
+
+
+def test_odds_ratio_against_one_table() -> None:
+    n, k = np.array([[100.0, 300.0], [50.0, 70.0]]), np.array([[30.0, 60.0], [0.0, 0.0]])
+    assert odds_ratio(n, k) == pytest.approx((30 / 70) / (60 / 240))
+
+
+def test_table_leave_is_a_curve_for_the_simulator() -> None:
+    leave = TableLeave((0.2, 0.6), (0.5, 0.1))
+    assert [leave.probability(s) for s in (0.0, 0.4, 0.9)] == pytest.approx([0.5, 0.3, 0.1])
+    assert leave.table().size == 257
+    assert TableLeave((0.2, 0.6), (0.1, 0.5)).table().size == 0
+    with pytest.raises(ValueError, match="they must ascend"):
+        TableLeave((0.6, 0.2), (0.5, 0.1))
+    with pytest.raises(ValueError, match="has no problem file"):
+        sj.files.to_dict(sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, 0.9, 0.5)))
+    problem = sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, first0=0.9, first1=0.5))
+    result = sj.simulate(problem, [sj.FixedArm(0)], visits=500, runs=64)
+    lengths, errors = result.visit_length.mean[0, -1], result.visit_length.half_width[0, -1]
+    assert abs(lengths - problem.length.mean) < 4.5 / 1.96 * errors
+
+
+def test_more_data_would_decide() -> None:
+    small = Fit.from_counts([[470, 355], [789, 3488]], [[60, 40], [90, 380]], [0.7, 0.5], users=100)
+    assert small.case == "undecided"
+    times = small.costs.times_the_data
+    more = [[round(x * times) for x in row] for row in ([470, 355], [789, 3488])]
+    left = [[round(x * times) for x in row] for row in ([60, 40], [90, 380])]
+    assert Fit.from_counts(more, left, [0.7, 0.5]).case != "undecided"
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "means", "message"),
+    [
+        ([[1, 1], [1, 1]], [[2, 0], [0, 0]], [0.5, 0.4], "with 0 <= k <= n everywhere"),
+        ([[1, 1], [1, 1]], [[0, 0], [0, 0]], [0.5, 0.4], "nobody is seen to leave"),
+        ([[0, 1], [1, 1]], [[0, 1], [0, 0]], [0.5, 0.4], "previous reward 0 and reward 0"),
+        ([[1, 1], [1, 1]], [[1, 0], [0, 0]], [0.5], "at least two arms"),
+    ],
+)
+def test_bad_counts(
+    n: list[list[int]], k: list[list[int]], means: list[float], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Fit.from_counts(n, k, means)
+
+
+def test_the_moving_average_is_not_there_unless_fitted() -> None:
+    found = Fit.from_totals(twin(synthetic_log(TWO_STATE, RULE, visits=400)))
+    with pytest.raises(ValueError, match="no moving average was fitted"):
+        found.problem("ema")
+    with pytest.raises(ValueError, match="it must be one of two-state, ema"):
+        found.problem("three-state")
+
+
+DATA = Path(os.environ.get("SOJOURN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real logs are not here: set SOJOURN_DATA")
+def test_published_totals_give_their_ratios() -> None:
+    totals = json.loads((DATA / "fitted_aggregates.json").read_text())
+    for name, row in totals.items():
+        found = Fit.from_counts(row["n"], row["k"], [row["mu1"], row["muM"]], name=name)
+        if name == "assist15":
+            assert found.case == "improper"
+            assert found.warnings[0].name == "improper"
+            assert found.costs.d1.value == pytest.approx(-0.6153, abs=1e-4)
+        else:
+            assert found.costs.ratio is not None
+            assert found.costs.ratio.value == pytest.approx(row["ratio"], rel=1e-9)

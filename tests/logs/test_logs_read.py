@@ -1,0 +1,366 @@
+"""Reading logs: what people have, visits, outcomes, bad rows; and the totals against a twin."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from logs_twin import NOT_KNOWN, averages_twin, curve_twin, twin
+
+import sojourn as sj
+from sojourn.logs import Fit, columns, sensitivity
+from sojourn.logs.fitting import count
+from sojourn.logs.fitting.ema import choose, fitted
+from sojourn.logs.fitting.totals import Totals
+from sojourn.logs.reading import events, steps
+from sojourn.logs.reading.options import Options, resolve, seconds
+from sojourn.logs.reading.source import ROW, opened
+from sojourn.logs.synthetic import synthetic_log
+
+PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q11=0.1))
+
+
+def a_log(visits: int = 300, seed: int = 0) -> dict[str, Any]:
+    log = synthetic_log(PROBLEM, sj.Uniform(), visits=visits, users=60, seed=seed, horizon=20)
+    kept = ("user", "visit", "step", "arm", "reward", "left", "censored")
+    return {c: log[c] for c in kept}
+
+
+def shuffled(log: dict[str, Any]) -> dict[str, Any]:
+    order = np.random.default_rng(1).permutation(log["visit"].size)
+    return {c: v[order] for c, v in log.items()}
+
+
+def same_totals(one: Totals, other: Totals) -> None:
+    np.testing.assert_array_equal(one.steps, other.steps)
+    assert one.users == other.users
+    assert one.arms.names == other.arms.names
+    for name in ("pulls", "successes", "squares", "pairs"):
+        np.testing.assert_array_equal(getattr(one.arms, name), getattr(other.arms, name))
+    rare = ("others", "other_pulls", "other_successes", "min_pulls")
+    assert [getattr(one.arms, r) for r in rare] == [getattr(other.arms, r) for r in rare]
+    np.testing.assert_allclose(one.products, other.products, rtol=1e-12)
+
+
+@contextmanager
+def steps_of(source: Any, options: Options) -> Iterator[Any]:
+    with opened(source) as found:
+        chosen, _ = resolve(options, [c for c in found.table.columns if c != ROW])
+        with count.kept(*steps.steps(events.clean(found, chosen), chosen)) as table:
+            yield table
+
+
+def totals_of(source: Any, **options: Any) -> Totals:
+    with steps_of(source, Options(**options)) as table:
+        return count.count(table, Options(**options), "log")
+
+
+def test_totals_are_those_of_the_twin() -> None:
+    log = shuffled(a_log())
+    rng = np.random.default_rng(2)
+    unknown = rng.random(log["visit"].size) < 0.05
+    with_gaps = {**log, "reward": np.where(unknown, NOT_KNOWN, log["reward"])}
+    read = {**log, "reward": np.where(unknown, np.nan, log["reward"].astype(float))}
+    same_totals(totals_of(read, bad="skip"), twin(with_gaps))
+
+    with steps_of(read, Options(bad="skip")) as table:
+        found = count.moving_average(table, twin(with_gaps))
+    averages = averages_twin(with_gaps)
+    choice = choose(averages)
+    expected = fitted(choice, *curve_twin(with_gaps, choice.theta, choice.start), 60)
+    assert found is not None
+    assert (found.theta, found.start) == (choice.theta, choice.start)
+    assert found.tried == pytest.approx(choice.tried, rel=1e-9)
+    for name in ("state", "n", "left", "low", "high"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
+
+
+def test_a_moving_average_is_fitted_to_a_sample_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = a_log()
+    usable = averages_twin(log)[0].n.sum()
+    monkeypatch.setattr(count, "SAMPLE", 0.5 * log["visit"].size)
+    found = sj.fit(log).ema
+    assert found is not None
+    assert 0.3 * usable < found.n.sum() < 0.7 * usable
+
+
+def test_large_logs_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = shuffled(a_log())
+    log["time"] = log["visit"] * 5000 + log["step"] * 60
+    whole = [sj.fit(log), sj.fit(log, gap="20min")]
+    monkeypatch.setattr("sojourn.logs.fitting.fit.AT_ONCE", log["visit"].size // 5)
+    for one, other in zip(whole, [sj.fit(log), sj.fit(log, gap="20min")], strict=True):
+        assert one.totals is not None
+        assert other.totals is not None
+        same_totals(one.totals, other.totals)
+
+
+def test_every_source_gives_the_same(tmp_path: Path) -> None:
+    log = a_log(120)
+    expected = twin(log)
+    frame = pd.DataFrame(log)
+    csv, packed, parquet = (tmp_path / f"log.{s}" for s in ("csv", "csv.gz", "parquet"))
+    frame.to_csv(csv, index=False)
+    frame.to_csv(packed, index=False)
+    pl.DataFrame(log).write_parquet(parquet)
+    engine = duckdb.connect()
+    engine.register("frame", pa.table(log))
+    sources = [
+        frame,
+        pl.DataFrame(log),
+        pl.DataFrame(log).lazy(),
+        pa.table(log),
+        engine.sql("select * from frame"),
+        ibis.memtable(pa.table(log)),
+        csv,
+        str(packed),
+        parquet,
+    ]
+    for source in sources:
+        same_totals(totals_of(source), expected)
+    assert sj.fit(str(parquet), ema=False).reading.name == "log.parquet"
+
+
+def test_columns_as_arrays() -> None:
+    log = a_log(20)
+    np.testing.assert_array_equal(columns(pd.DataFrame(log), ["arm"])["arm"], log["arm"])
+    with pytest.raises(ValueError, match="has no column 'propensity'"):
+        columns(log, ["propensity"])
+
+
+def counts(source: Any, **options: Any) -> dict[str, tuple[int, int]]:
+    """Departures and steps of each cell, also where no fit can come of them."""
+    found = totals_of(source, min_pulls=1, **options)
+    rows = zip(("f0", "f1", "00", "01", "10", "11"), found.k, found.n, strict=True)
+    return {c: (int(k), int(n)) for c, k, n in rows if n}
+
+
+TIMES = {
+    "user": list("aaaabb"),
+    "arm": list("xyxyxy"),
+    "reward": [1, 0, 1, 1, 0, 0],
+    "time": [0, 60, 4000, 4060, 10, 5000],
+}
+CUT = {"f1": (0, 2), "10": (1, 1), "11": (1, 1), "f0": (2, 2)}
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        TIMES["time"],
+        [t + 1_700_000_000 for t in TIMES["time"]],
+        [(t + 1_700_000_000) * 1000 for t in TIMES["time"]],
+        [
+            f"2024-01-0{1 + t // 86400}T0{t // 3600}:{t // 60 % 60:02}:{t % 60:02}"
+            for t in TIMES["time"]
+        ],
+        pd.to_datetime(TIMES["time"], unit="s"),
+        pd.to_datetime(TIMES["time"], unit="s", utc=True).tz_convert("Asia/Tokyo"),
+    ],
+    ids=["seconds", "epoch", "milliseconds", "iso", "timestamps", "zoned"],
+)
+def test_visits_by_gap(time: Any) -> None:
+    frame = pd.DataFrame({**TIMES, "time": time})
+    for rows in (frame, frame.iloc[::-1]):
+        assert counts(rows, gap="30min", horizon="never") == CUT
+
+
+def test_the_end_of_the_log_censors_visits_cut_by_a_gap() -> None:
+    by_default = counts(TIMES, gap="30min")  # the log ends at 5000: 4060 + 1800 is beyond
+    assert by_default == {"f1": (0, 2), "10": (1, 1), "f0": (1, 1)}
+    assert counts(TIMES, gap="30min", horizon=1e6) == CUT
+
+
+def test_idle_time_counts_from_the_end_of_an_event() -> None:
+    lasting = {**TIMES, "took": [0, 3000, 0, 0, 0, 0]}
+    one_visit = {"f1": (0, 1), "10": (0, 1), "01": (0, 1), "11": (1, 1), "f0": (2, 2)}
+    assert counts(lasting, gap="30min", duration="took", horizon="never") == one_visit
+    until = {**TIMES, "until": [0, 3060, 4000, 4060, 10, 5000]}
+    assert counts(until, gap="30min", end="until", horizon="never") == one_visit
+
+
+def test_visits_by_order_and_marked_ends() -> None:
+    log = {
+        "arm": list("xyxyx"),
+        "reward": [1, 0, 1, 1, 0],
+        "left": [0, 1, 0, 0, 1],
+    }
+    assert counts(log) == {"f1": (0, 2), "10": (2, 2), "11": (0, 1)}
+    assert counts({**log, "left": [0, 1, 0, 0, 0], "censored": [0, 0, 0, 1, 0]}) == {
+        "f1": (0, 2),
+        "10": (1, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("any", {"f1": (0, 2), "11": (2, 2)}),
+        ("all", {"f0": (0, 2), "00": (2, 2)}),
+        ("half", {"f1": (0, 2), "10": (2, 2)}),
+    ],
+)
+def test_items_of_one_screen_become_one_step(ties: str, expected: dict[str, Any]) -> None:
+    log = {
+        "visit": [1] * 5 + [2] * 5,
+        "time": [0, 0, 9, 9, 9] * 2,
+        "arm": list("xyyxx") * 2,
+        "reward": [1, 0, 0, 1, 0] * 2,
+    }
+    assert counts(log, ties=ties) == expected
+
+
+def test_outcomes_are_read_from_words_grades_and_flags() -> None:
+    log = {"visit": [1, 1, 2, 2], "step": [1, 2, 1, 2], "arm": list("xyxy")}
+    expected = {"f1": (0, 1), "10": (1, 1), "f0": (0, 1), "01": (1, 1)}
+    words = ["yes", "No", "false", "1.0"]
+    for reward in ([1, 0, 0, 1], [True, False, False, True], [1.0, 0.0, 0.0, 1.0], words):
+        assert counts({**log, "reward": reward}) == expected
+    assert counts({**log, "reward": [5, 1, 2, 4]}, threshold=3.5) == expected
+    assert counts({**log, "reward": ["5", "1", "2", "4"]}, threshold=3.5) == expected
+    assert counts({**log, "reward": [True, False, False, True]}, threshold=0.5) == expected
+    missing = counts({**log, "reward": [5, -1, 2, 4]}, threshold=3.5, unknown=[-1], bad="skip")
+    assert missing == {"f1": (0, 1), "f0": (0, 1), "01": (1, 1)}
+
+
+def test_a_bad_row_keeps_its_place() -> None:
+    """Dropped, it would make the step before it a departure."""
+    log = {"visit": [1, 1, 1, 2, 2], "arm": list("xyxyx"), "reward": [1.0, 0.0, None, None, 1.0]}
+    frame = pd.DataFrame(log)
+    assert counts(frame, bad="skip") == {"f1": (0, 1), "10": (0, 1)}
+
+
+def test_items_are_mapped_to_arms_and_rare_ones_counted_together() -> None:
+    log = a_log()
+    items = {**log, "arm": np.char.add("item", (log["arm"] * 10 + log["step"] % 10).astype(str))}
+    arms = {item: item[4:-1] or "0" for item in set(items["arm"].tolist())}
+    same_totals(totals_of(items, arms=arms), twin(log))
+    rare = totals_of(items, min_pulls=80)
+    same_totals(rare, twin(items, min_pulls=80))
+    assert rare.arms.others > 0
+    some = {k: v for k, v in arms.items() if v != "2"}
+    found = sj.fit(items, arms=some, bad="skip", ema=False)
+    assert found.reading.bad == {"no arm": int((log["arm"] == 2).sum())}
+
+
+def test_guesses_are_told() -> None:
+    found = sj.fit(a_log(), ema=False)
+    assert found.reading.guessed["reward"] == "reward"
+    assert "columns guessed: visit = visit" in str(found)
+    with pytest.raises(ValueError, match="say which column is the arm"):
+        sj.fit(a_log(), guess=False, visit="visit", reward="reward")
+
+
+def test_sensitivity_is_the_fit_under_other_definitions() -> None:
+    log = a_log()
+    rng = np.random.default_rng(3)
+    log["grade"] = log["reward"] + rng.random(log["reward"].size)
+    log["time"] = log["visit"] * 5000 + log["step"] * 60
+    first, second = sensitivity(
+        log, thresholds=[1.0], gaps=["20min"], reward="grade", threshold=0.5
+    )
+    assert first.counts == sj.fit(log, ema=False).counts
+    assert first.name == "threshold 1"
+    assert second.name == "gap 20min"
+    log["grade"] = log["reward"]
+    (again,) = sensitivity(log, gaps=["20min"], reward="grade", horizon="never")
+    assert again.visits == sj.fit(log, ema=False).visits
+
+
+LOG = {"visit": [1, 1, 2, 2], "arm": list("xyxy"), "reward": [1, 0, 0, 1]}
+ALL_NULL = pd.DataFrame({**LOG, "reward": [1.0, 0.0, None, None]})
+
+MISTAKES = [
+    ("nowhere.csv", {}, "nowhere.csv cannot be read: there is no such file"),
+    ("log.txt", {}, "log.txt is not allowed: a log must end in"),
+    (3, {}, "source = int is not allowed: it must be a file"),
+    ({"visit": [], "arm": [], "reward": []}, {}, "the frame has no rows"),
+    (LOG, {"arm": "genre"}, "arm = 'genre' is not a column: there are visit, arm, reward"),
+    ({"visit": [1], "arm": [1]}, {}, "say which column is the reward: there are visit, arm"),
+    ({"arm": [1], "reward": [1]}, {}, "say what a visit is: give visit"),
+    (LOG, {"gap": "30min"}, "gap needs a user and a time column"),
+    (LOG, {"gap": "soon"}, "gap = 'soon' is not allowed: it must be a number of seconds"),
+    (LOG, {"ties": "any"}, "ties needs a time column"),
+    (LOG, {"ties": "some"}, "ties = 'some' is not allowed: it must be one of keep, any, all"),
+    (LOG, {"bad": "drop"}, "bad = 'drop' is not allowed: it must be one of refuse, skip"),
+    (LOG, {"visit": "visit", "gap": 5}, "give either visit or gap, not both"),
+    (LOG, {"end": "a", "duration": "b"}, "give either end or duration, not both"),
+    (LOG, {"min_pulls": 0}, "min_pulls = 0 is not allowed"),
+    (LOG, {"threshold": "x"}, "threshold = 'x' is not allowed"),
+    (LOG, {"visit": 3}, "visit = 3 is not allowed: it must be a column's name"),
+    (
+        ALL_NULL,
+        {},
+        r"the frame has 2 bad rows of 4 \(2 with no reward\), and 1 visit has no known reward at "
+        "all: mend them, or give bad='skip'",
+    ),
+    (ALL_NULL.assign(reward=None), {}, "no known reward: all 4 rows of 'reward' are empty"),
+    ({**LOG, "reward": [3, 4, 5, 2]}, {}, "no row of 'reward' is 0 or 1; if it is graded, give"),
+    ({**LOG, "reward": [1, 0, 0, 7]}, {}, "1 with an outcome that is neither 0 nor 1"),
+    ({**LOG, "time": [-1, 2, 3, 4]}, {}, "1 with a negative time"),
+    ({**LOG, "arm": list("xxxx")}, {}, r"one arm only \(x\): a fit needs at least two"),
+    ({**LOG, "censored": [0, 1, 0, 1]}, {}, "no departure: none of its 2 visits is seen to end"),
+    ({**LOG, "arm": list("abcd")}, {"rare": "refuse", "min_pulls": 2}, "4 arms of 4 with fewer"),
+    ({**LOG, "arm": list("abcd")}, {"min_pulls": 2}, "only 0 with at least 2 pulls"),
+    ("duckdb://", {}, "give either table"),
+    ("duckdb://", {"table": "nothing"}, "nothing cannot be read"),
+    ({**LOG, "user": [7, 7, 7, 7]}, {}, "one user only: intervals are over users"),
+    ({**LOG, "time": ["1", "2", "3", "soon"]}, {}, "4 with no user, visit or time"),
+    (LOG, {"horizon": "soon"}, "horizon = 'soon' is not allowed"),
+]
+
+
+@pytest.mark.parametrize(("source", "options", "message"), MISTAKES)
+def test_mistakes_get_one_sentence(source: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        sj.fit(source, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_an_engine_cannot_do_gets_one_sentence() -> None:
+    log = {**LOG, "user": list("aabb"), "time": [1, 2, 3, 4], "spent": ["long", "1", "2", "3"]}
+    with pytest.raises(ValueError, match="the frame cannot be read: ") as caught:
+        sj.fit(log, gap="30min", duration="spent")
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_files_get_one_sentence(tmp_path: Path) -> None:
+    for name in ("broken.parquet", "broken.csv.gz"):
+        broken = tmp_path / name
+        broken.write_bytes(b"this is no such file")
+        with pytest.raises(ValueError, match=f"{name} cannot be read") as caught:
+            sj.fit(broken)
+        assert "\n" not in str(caught.value)
+
+
+def test_seconds() -> None:
+    assert [seconds("gap", g) for g in ("30min", "1h", "1.5 hours", 90, "2days")] == [
+        1800.0,
+        3600.0,
+        5400.0,
+        90.0,
+        172800.0,
+    ]
+
+
+def test_a_mark_before_the_last_step_is_told() -> None:
+    log = a_log()
+    log["left"] = log["left"].copy()
+    log["left"][0] = 1
+    if log["visit"][1] == log["visit"][0]:
+        assert any("marked as the last" in note for note in sj.fit(log, ema=False).reading.notes)
+
+
+def test_no_user_column_is_told() -> None:
+    log = {c: v for c, v in a_log().items() if c != "user"}
+    found = sj.fit(log, ema=False)
+    assert isinstance(found, Fit)
+    assert found.users == found.visits
+    assert found.reading.notes == ("no user column: every visit counts as a user of its own",)

@@ -1,0 +1,363 @@
+"""Replay: a hand-computed log, slow twins, coverage of the intervals, refusals."""
+
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sojourn as sj
+from sojourn.logs.replaying import model as replay_model
+from sojourn.logs.replaying import weights as replay_weights
+from sojourn.logs.replaying.replay import METHODS, learn, replay
+from sojourn.logs.synthetic import Log, synthetic_log
+from sojourn.policies import Policy
+
+TOLERANCE = 4.5  # standard errors
+TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(0.6, 0.3, 0.35, 0.15))
+EMA = sj.Problem([0.7, 0.4], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20)))
+TARGET = sj.Rule([[0.4, 0.6], [0.7, 0.3]])
+
+HAND: Log = {
+    "visit": np.array([0, 0, 1, 1, 2]),
+    "arm": np.array([0, 1, 1, 0, 0]),
+    "reward": np.array([1, 0, 0, 1, 1]),
+    "propensity": np.array([0.5, 0.25, 0.5, 0.8, 0.5]),
+}
+HAND_TARGET = sj.Rule([[0.4, 0.6], [0.75, 0.25]])
+"""Its weights: 1.5, 1.5 in the first visit, 0.5, 0.25 in the second, 1.5 in the third."""
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take logs of any size."""
+    monkeypatch.setattr(replay_weights, "MIN_EFFECTIVE", 0.0)
+    monkeypatch.setattr(replay_weights, "MIN_SHARE", 1.1)
+    monkeypatch.setattr(replay_model, "MIN_STEPS", 0)
+
+
+def with_columns(log: Log, **columns: Any) -> Log:
+    return {**log, **{name: np.asarray(column) for name, column in columns.items()}}
+
+
+# --- by hand -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("any_size")
+def test_three_visits_by_hand() -> None:
+    found = replay(HAND, HAND_TARGET, methods=["weighted", "normalised"])
+    assert found.reward["weighted"].mean == pytest.approx((1.5 + 0.25 + 1.5) / 3)
+    assert found.length["weighted"].mean == pytest.approx(((1 + 1.5) + (1 + 0.5) + 1) / 3)
+    # Step 1: 3 of 3.5. Step 2: 0.25 of 3.25, the third visit keeps its 1.5.
+    assert found.reward["normalised"].mean == pytest.approx(6 / 7 + 1 / 13)
+    # All make step 1; those of weight 1.5 and 0.5, of 3.5 in all, make step 2.
+    assert found.length["normalised"].mean == pytest.approx(1 + 4 / 7)
+    assert found.effective == pytest.approx(3.25**2 / (2 * 1.5**2 + 0.25**2))
+    assert found.reward["weighted"].std_error == pytest.approx(
+        np.std([1.5, 0.25, 1.5], ddof=1) / sqrt(3)
+    )
+    assert (found.visits, found.users, found.steps, found.cut) == (3, 3, 5, 0)
+
+
+@pytest.mark.usefixtures("any_size")
+def test_visits_of_one_user_are_one_observation() -> None:
+    log = with_columns(HAND, user=["ann", "ann", "bob", "bob", "ann"])
+    found = replay(log, HAND_TARGET, methods=["weighted"])
+    mean = 3.25 / 3
+    by_user = np.array([3.0 - 2 * mean, 0.25 - mean]) / 3
+    assert found.users == 2 and found.reward["weighted"].mean == pytest.approx(mean)
+    assert found.reward["weighted"].std_error == pytest.approx(sqrt(2 * (by_user**2).sum()))
+
+
+@pytest.mark.usefixtures("any_size")
+def test_a_horizon_keeps_the_first_steps() -> None:
+    found = replay(HAND, HAND_TARGET, horizon=1, methods=["weighted", "normalised"])
+    assert found.reward["weighted"].mean == pytest.approx(1.0)
+    assert found.reward["normalised"].mean == pytest.approx(6 / 7)
+    assert found.length["weighted"].mean == found.length["normalised"].mean == 1.0
+
+
+@pytest.mark.usefixtures("any_size")
+def test_the_policy_that_wrote_the_log_has_weight_one() -> None:
+    policy = sj.EpsilonMixture(epsilon=0.3)
+    log = synthetic_log(TWO_STATE, policy, visits=300, seed=4)
+    found = replay(log, policy)
+    assert found.effective == pytest.approx(300)
+    for method in ("weighted", "normalised"):
+        assert found.reward[method].mean == pytest.approx(log["reward"].sum() / 300)
+        assert found.length[method].mean == pytest.approx(log["arm"].size / 300)
+
+
+# --- twins -------------------------------------------------------------------------------------
+
+
+def plain_weighted(log: Log, policy: Policy, memory: Any, learns: bool) -> tuple[float, float]:
+    """Reward and length a visit, step by step."""
+    reward = length = 0.0
+    weight = state = 1.0
+    rows = list(zip(*(log[c] for c in ("visit", "arm", "reward", "propensity")), strict=True))
+    for i, (visit, arm, r, b) in enumerate(rows):
+        if i == 0 or rows[i - 1][0] != visit:
+            weight = state = 1.0
+        last = i + 1 == len(rows) or rows[i + 1][0] != visit
+        length += weight
+        weight *= policy.probabilities(memory, state)[arm] / b
+        reward += weight * r
+        if learns:
+            policy.update(memory, state, arm, float(r), last, float(r))
+        state = float(r)
+    return reward / (rows[-1][0] + 1), length / (rows[-1][0] + 1)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_twin_of_the_weights(learns: bool) -> None:
+    """With a memory from elsewhere, and learning from the log as it goes."""
+    policy = sj.EpsilonMixture(epsilon=0.5)
+    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=800, seed=1)
+    memory = None if learns else learn(synthetic_log(TWO_STATE, sj.Uniform(), visits=9), policy)
+    twin = plain_weighted(log, policy, policy.memory(2) if learns else memory, learns)
+    found = replay(log, policy, memory=memory, horizon=None, methods=["weighted"])
+    assert (found.reward["weighted"].mean, found.length["weighted"].mean) == pytest.approx(twin)
+
+
+def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tuple[float, float]:
+    """Frequencies of a two-state log, and the values of a rule by many rounds of its equations."""
+    arms: dict[int, list[int]] = {0: [], 1: []}
+    ends: dict[tuple[bool, int, int], list[int]] = {}
+    for step, arm, r, left, cut, s in zip(
+        *(log[c] for c in ("step", "arm", "reward", "left", "censored", "state")), strict=True
+    ):
+        if horizon is None or step <= horizon:
+            arms[arm].append(r)
+            if not cut:
+                ends.setdefault((step == 1, int(s), r), []).append(left)
+    mean = [sum(p * np.mean(arms[a]) for a, p in enumerate(row)) for row in chances]
+
+    def worth(first: bool, s: int, now: float, ahead: list[float]) -> float:
+        stay = [1 - np.mean(ends.get((first, s, r), [1])) for r in (0, 1)]
+        return now + (1 - mean[s]) * stay[0] * ahead[0] + mean[s] * stay[1] * ahead[1]
+
+    V, N = [0.0, 0.0], [0.0, 0.0]
+    for _ in range(2000 if horizon is None else horizon - 1):
+        V, N = (
+            [worth(False, s, mean[s], V) for s in (0, 1)],
+            [worth(False, s, 1.0, N) for s in (0, 1)],
+        )
+    return worth(True, 1, mean[1], V), worth(True, 1, 1.0, N)
+
+
+@pytest.mark.parametrize("horizon", [None, 1, 3])
+@pytest.mark.parametrize("cut", [None, 5])
+def test_twin_of_the_model(horizon: int | None, cut: int | None) -> None:
+    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=500, seed=2, horizon=cut)
+    if cut:  # every third visit even after its first step
+        early = log["visit"] % 3 == 0
+        log = {name: column[~early | (log["step"] == 1)] for name, column in log.items()}
+        log["left"] = np.where(log["visit"] % 3 == 0, 0, log["left"])
+        log["censored"] = np.where(log["visit"] % 3 == 0, 1, log["censored"])
+    found = replay(log, TARGET, horizon=horizon, methods=["model"])
+    twin = plain_model(log, [list(row) for row in TARGET.chances], horizon)
+    assert (found.reward["model"].mean, found.length["model"].mean) == pytest.approx(twin)
+    assert found.effective is None
+
+
+@pytest.mark.parametrize("problem", [TWO_STATE, EMA], ids=["two-state", "ema"])
+def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> None:
+    """Visits of four users each; 80 resamples have a standard error of 8 %."""
+    theta = 1.0 if problem is TWO_STATE else 0.5
+    log = synthetic_log(problem, sj.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
+    options: dict[str, Any] = {"theta": theta, "horizon": 6, "methods": ["model", "robust"]}
+    found = replay(log, TARGET, **options)
+    rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
+    rng, means = np.random.default_rng(0), []
+    for _ in range(80):
+        users = rng.integers(400, size=400)
+        picked = np.concatenate([rows[u] for u in users])
+        again = {name: column[picked] for name, column in log.items()}
+        copy = np.repeat(np.arange(400), [rows[u].size for u in users])
+        again |= {"user": copy, "visit": copy * 1600 + again["visit"]}
+        means.append(replay(again, TARGET, **options))
+    for method in ("model", "robust"):
+        spread = np.std([m.reward[method].mean for m in means])
+        assert found.reward[method].std_error == pytest.approx(spread, rel=0.36)
+
+
+# --- against the truth -------------------------------------------------------------------------
+
+
+def two_state_value(means: list[float], rule: sj.Rule, q: sj.TwoState) -> tuple[float, float]:
+    """Reward and length of a visit from state 1, by many rounds of the equations."""
+    m = [float(np.dot(row, means)) for row in rule.chances]
+    V, N = np.zeros(2), np.zeros(2)
+    stay = 1 - np.array([[q.q00, q.q01], [q.q10, q.q11]])
+    move = np.array([[(1 - m[s]) * stay[s, 0], m[s] * stay[s, 1]] for s in (0, 1)])
+    for _ in range(500):
+        V, N = m + move @ V, 1 + move @ N
+    return float(V[1]), float(N[1])
+
+
+def by_simulation(problem: sj.Problem, horizon: int) -> tuple[float, float]:
+    """The target played; errors of 0.1 % do not matter to intervals of several percent."""
+    log = synthetic_log(problem, TARGET, visits=600_000, seed=99, horizon=horizon)
+    return log["reward"].sum() / 600_000, log["arm"].size / 600_000
+
+
+LOGS = 320
+CASES: dict[str, tuple[Any, ...]] = {
+    "two-state": (TWO_STATE, sj.Uniform(), None),
+    "two-state, learning log": (TWO_STATE, sj.EpsilonMixture(epsilon=0.5), 4),
+    "ema": (EMA, sj.Uniform(), 5),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_cover_the_truth(case: str) -> None:
+    problem, policy, horizon = CASES[case]
+    truth = (
+        two_state_value(problem.means, TARGET, problem.user)
+        if horizon is None
+        else by_simulation(problem, horizon)
+    )
+    theta = 1.0 if problem is TWO_STATE else 0.5
+    found = [
+        replay(
+            synthetic_log(problem, policy, visits=600, seed=7, run=run),
+            TARGET, theta=theta, horizon=horizon,
+        )
+        for run in range(LOGS)
+    ]  # fmt: skip
+    for what, value in zip(("reward", "length"), truth, strict=True):
+        for method in METHODS:
+            estimates = [getattr(f, what)[method] for f in found]
+            means = np.array([e.mean for e in estimates])
+            assert abs(means.mean() - value) < TOLERANCE * means.std() / sqrt(LOGS), (what, method)
+            covered = np.mean([e.low <= value <= e.high for e in estimates])
+            assert abs(covered - 0.95) < TOLERANCE * sqrt(0.95 * 0.05 / LOGS), (what, method)
+
+
+def test_intervals_cover_the_truth_when_users_differ() -> None:
+    """Weights assume nothing about users; clusters are needed, and the errors know it."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    odds = np.exp(1.5 * nodes)[:, None] * np.array([0.7, 0.4])
+    of_users = odds / (np.array([0.3, 0.6]) + odds)
+    each = [two_state_value(list(m), TARGET, TWO_STATE.user)[0] for m in of_users]
+    truth = float(np.dot(weights, each) / weights.sum())
+    clustered, alone = [], []
+    for run in range(LOGS):
+        log = synthetic_log(
+            TWO_STATE, sj.Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
+        )
+        clustered.append(replay(log, TARGET, methods=["weighted"]).reward["weighted"])
+        log.pop("user")
+        alone.append(replay(log, TARGET, methods=["weighted"]).reward["weighted"])
+    means = np.array([e.mean for e in clustered])
+    assert abs(means.mean() - truth) < TOLERANCE * means.std() / sqrt(LOGS)
+    covered = np.mean([e.low <= truth <= e.high for e in clustered])
+    assert abs(covered - 0.95) < TOLERANCE * sqrt(0.95 * 0.05 / LOGS)
+    assert np.mean([e.std_error for e in alone]) < 0.9 * means.std()
+
+
+def test_what_a_learning_policy_is_worth_on_the_way() -> None:
+    """Trained on a log of 4,000 visits it is the best rule, which the model values exactly."""
+    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=6_000, seed=8)
+    late = log["visit"] >= 4_000
+    early, rest = ({k: v[rows] for k, v in log.items()} for rows in (~late, late))
+    memory = learn(early, sj.Greedy())
+    best = two_state_value([0.7, 0.4], sj.Rule([[1, 0], [1, 0]]), TWO_STATE.user)
+    frozen = replay(rest, sj.Greedy(), memory=memory, horizon=3)
+    rule = replay(rest, sj.FixedArm(0), horizon=3)
+    assert frozen.reward == rule.reward and frozen.length == rule.length
+    whole = replay(rest, sj.Greedy(), memory=memory, methods=["model"])
+    for estimate, value in zip((whole.reward, whole.length), best, strict=True):
+        assert abs(estimate["model"].mean - value) < TOLERANCE * estimate["model"].std_error
+
+
+# --- what it takes -----------------------------------------------------------------------------
+
+
+def test_any_order_and_any_frame(tmp_path: Path) -> None:
+    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+    plain = replay(log, TARGET, horizon=4)
+    mixed = np.random.default_rng(1).permutation(log["arm"].size)
+    shuffled = {name: column[mixed] for name, column in log.items()}
+    frame = pd.DataFrame(log).drop(columns=["censored"])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    named = pl.DataFrame(log).rename({"propensity": "p", "visit": "session"})
+    assert replay(shuffled, TARGET, horizon=4) == plain
+    assert replay(frame, TARGET, horizon=4) == plain
+    assert replay(tmp_path / "log.csv", TARGET, horizon=4) == plain
+    names = {"propensity": "p", "visit": "session"}
+    assert replay(named, TARGET, horizon=4, names=names) == plain
+    words = with_columns(log, arm=np.array(["news", "dance"])[log["arm"]])
+    assert replay(words, TARGET, horizon=4, arms=["news", "dance"]) == plain
+
+
+def test_what_is_shown() -> None:
+    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6, horizon=8)
+    found = replay(log, TARGET)
+    assert found.cut == log["censored"].sum() > 0
+    assert all(method in str(found) for method in METHODS) and "cut short" in str(found)
+    data = found.to_dict()
+    assert data["reward"]["model"]["mean"] == found.reward["model"].mean
+    assert data["policy"] == repr(TARGET)
+
+
+class Mute(Policy):
+    """A policy that does not know its probabilities."""
+
+    def choose(self, memory: Any, state: float, rng: Any) -> int:
+        return 0
+
+
+LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=40, seed=6)
+ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
+NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
+TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
+
+
+def without(log: Log, name: str) -> Log:
+    return {key: column for key, column in log.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("log", "policy", "options", "message"),
+    [
+        (without(LOG, "propensity"), TARGET, {}, "the log has no propensities: "),
+        (with_columns(LOG, propensity=0 * LOG["propensity"]), TARGET, {}, "propensity = 0.0 is "),
+        (with_columns(LOG, propensity=3 * LOG["propensity"]), TARGET, {}, "propensity = 1.5 is "),
+        (with_columns(LOG, propensity=np.nan * LOG["reward"]), TARGET, {}, "propensity = nan is"),
+        (without(LOG, "arm"), TARGET, {}, "the log has no column 'arm' (arm): it has ['user', "),
+        (with_columns(LOG, reward=LOG["reward"] / 2), TARGET, {}, "reward = 0.5 is not allowed: "),
+        (with_columns(LOG, left=LOG["left"] + 1), TARGET, {}, "left = 2 is not allowed: "),
+        (with_columns(LOG, left=LOG["left"] * 0 + 1), TARGET, {}, "left = 1 is not allowed before"),
+        (with_columns(LOG, arm=LOG["arm"][1:]), TARGET, {}, "the log is not allowed: its columns "),
+        (7, TARGET, {}, "log = 7 is not allowed: "),
+        (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
+        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1]}, "there is no overlap: the policy plays arm 1 "),
+        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["model"]}, "there is too little "),
+        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is too little "),
+        (SHORT, sj.FixedArm(1), {}, "there is too little overlap: the log of 40 visits is worth "),
+        (TINY, TARGET, {}, "there is too little overlap: "),
+        (NOBODY_LEAVES, TARGET, {"methods": ["model"]}, "the log is not allowed without a horizon"),
+        (LOG, sj.UCB(), {"methods": ["model"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
+        (LOG, Mute(), {}, "policy = Mute() is not allowed: replay needs its probabilities"),
+        (LOG, "UCB", {}, "policy = 'UCB' is not allowed: it must be a policy"),
+        (LOG, sj.UCB(), {"memory": sj.UCB().memory(3)}, "memory is not allowed: it must be one of"),
+        (LOG, TARGET, {"theta": 0.5}, "theta = 0.5 is not allowed: the state column of the log "),
+        (LOG, TARGET, {"theta": 2}, "theta = 2 is not allowed: it must be a number from 0 to 1"),
+        (without(LOG, "state"), TARGET, {"start": 0.3}, "start = 0.3 is not allowed: it must be 0"),
+        (LOG, TARGET, {"horizon": 0}, "horizon = 0 is not allowed: it must be a whole number of"),
+        (LOG, TARGET, {"methods": ["magic"]}, "methods = 'magic' is not allowed: it must be one "),
+        (LOG, TARGET, {"names": {"prop": "p"}}, "names = 'prop' is not allowed: it must be one of"),
+        (LOG, TARGET, {"confidence": 95}, "confidence = 95 is not allowed: "),
+        (LOG, TARGET, {"arms": [1, 2]}, "arm = 0 is not allowed: arms has only [1, 2]"),
+    ],
+)  # fmt: skip
+def test_refusals(log: Any, policy: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        replay(log, policy, **options)
+    assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)

@@ -1,0 +1,181 @@
+"""Snapshots are made once however many watch; streams send what changed, and end."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sojourn.live import Experiment, NotFound, Unavailable
+from sojourn.service.dashboard import snapshots, stream
+from sojourn.service.dashboard.snapshots import Snapshots
+from sojourn.service.dashboard.view import SPANS, View
+
+
+@pytest.fixture
+def experiment() -> Iterator[Experiment]:
+    with Experiment("shorts", ["dance", "news"], compiled=False) as experiment:
+        experiment.visit(id="v1").choose()
+        yield experiment
+
+
+def live_with(experiment: Experiment) -> Any:
+    async def find(name: str) -> Experiment:
+        if name != experiment.name:
+            raise NotFound(name)
+        return experiment
+
+    return SimpleNamespace(experiment=find, stopping=asyncio.Event())
+
+
+async def first(messages: AsyncIterator[str], n: int) -> list[str]:
+    return [await anext(messages) for _ in range(n)]
+
+
+def panels(message: str) -> list[str]:
+    return re.findall(r'id="(\w+)" hx-swap-oob', message)
+
+
+def test_one_snapshot_for_all_who_watch(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    counts = Experiment.counts
+
+    def counted(self: Experiment) -> Any:
+        taken.append(1)
+        return counts(self)
+
+    monkeypatch.setattr(Experiment, "counts", counted)
+    monkeypatch.setattr(snapshots, "FRESH", 3600.0)
+
+    async def watch() -> None:
+        kept = Snapshots()
+        found = await asyncio.gather(*(kept.get(experiment, None) for _ in range(50)))
+        assert len({id(one) for one in found}) == 1
+        assert found[0].panels(View()) is found[1].panels(View())
+        await kept.get(experiment, "1d")
+
+    asyncio.run(watch())
+    assert len(taken) == 2
+
+
+def test_only_what_has_changed_is_sent(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "FRESH", 0.0)
+    monkeypatch.setattr(stream, "FRESH", 0.01)
+    monkeypatch.setattr(stream, "HEARTBEAT", 0.05)
+
+    async def watch() -> None:
+        messages = stream.changes(live_with(experiment), Snapshots(), "shorts", View())
+        retry, everything, nothing = await first(messages, 3)
+        assert retry == "retry: 2000\n\n"
+        assert everything.startswith("event: update\n")
+        assert set(panels(everything)) == set(snapshots.PANELS)
+        assert nothing.startswith(":")
+        experiment.visit(id="v2")
+        changed = await anext(messages)
+        while changed.startswith(":"):
+            changed = await anext(messages)
+        assert panels(changed) == ["totals"]
+        assert "of 2 opened" in changed
+        await messages.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(watch())
+
+
+def test_a_stream_ends_when_the_service_stops(experiment: Experiment) -> None:
+    async def watch() -> None:
+        live = live_with(experiment)
+        messages = stream.changes(live, Snapshots(), "shorts", View())
+        await first(messages, 2)
+        asyncio.get_running_loop().call_later(0.01, live.stopping.set)
+        assert [message async for message in messages] == []
+
+    asyncio.run(watch())
+
+
+def test_trouble_with_the_store_is_told(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "FRESH", 0.01)
+
+    def fail(self: Experiment) -> Any:
+        raise Unavailable("away")
+
+    async def watch() -> None:
+        kept = Snapshots()
+        messages = stream.changes(live_with(experiment), kept, "shorts", View())
+        with monkeypatch.context() as patch:
+            patch.setattr(Experiment, "counts", fail)
+            _, trouble = await first(messages, 2)
+        assert trouble.startswith("event: trouble\ndata: ")
+        back = await anext(messages)
+        while back.startswith("event: trouble"):
+            back = await anext(messages)
+        assert set(panels(back)) == set(snapshots.PANELS)
+
+    asyncio.run(watch())
+
+
+def test_too_many_readers_are_sent_away(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MOST", 1)
+
+    async def watch() -> None:
+        streams, live = stream.Streams(), live_with(experiment)
+        one = streams.response(live, Snapshots(), "shorts", View())
+        body = one.body_iterator  # type: ignore[attr-defined]
+        await anext(body)
+        assert streams.response(live, Snapshots(), "shorts", View()).status_code == 503
+        await body.aclose()
+        assert streams.open == 0
+
+    asyncio.run(watch())
+
+
+def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment.get("v1").end()
+
+    async def span() -> str:
+        return (await Snapshots().get(experiment, None)).span
+
+    assert asyncio.run(span()) == "10m"
+    for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 600_000)}.items():
+        for age in ages:
+            now = experiment.journal.store.now() + age
+            monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
+            assert asyncio.run(span()) == name
+
+
+def test_long_spans_are_summed_less_often(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "FRESH", 0.0)
+    asked: list[float] = []
+    timeline, now = Experiment.timeline, 1e9
+
+    def summed(self: Experiment, since: float, width: float) -> Any:
+        asked.append(width)
+        return timeline(self, since, width)
+
+    monkeypatch.setattr(Experiment, "timeline", summed)
+    kept = Snapshots()
+    for second in range(10):
+        monkeypatch.setattr(Experiment, "now", lambda self, now=now + second: now)
+        asyncio.run(kept.get(experiment, "1w"))
+        kept._locks.clear()  # of the loop that is gone
+    assert asked == [SPANS["1w"].width]
+
+
+def test_views() -> None:
+    assert View.of({}) == View()
+    assert View.of({"span": "2y", "page": "-1", "q": " x "}) == View(None, "x", 1)
+    view = View("1h", "a&b", 3)
+    assert view.query == "?span=1h&q=a%26b&page=3"
+    assert view.but(page=1, search="").query == "?span=1h"
+    assert all(span.seconds % span.width == 0 for span in SPANS.values())

@@ -1,0 +1,335 @@
+"""Result: differences, tables, files that load as the same bits, merging, pictures."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from results import assert_same
+
+import sojourn as sj
+from sojourn.engine.streams import Stream
+from sojourn.lab.paper import SETTINGS
+from sojourn.policies.base import Counts, Policy
+from sojourn.simulation import Result, saved
+from sojourn.simulation.chunks import chunk
+from sojourn.simulation.plot import spread
+
+POLICIES = [sj.UCB(), sj.ULCB(c0=-0.5), sj.Uniform(), sj.UCB()]
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """Setting D, which has three arms, with two policies of the same name."""
+    return sj.simulate(SETTINGS["D"], POLICIES, visits=40, runs=20, seed=3, checkpoints="linear:4")
+
+
+def rows(policy: Policy, **more: Any) -> Any:
+    """The totals behind `result`, run by run."""
+    grid = np.array([10, 20, 30, 40])
+    return chunk(SETTINGS["D"], policy, 3, 0, 20, grid, **more)
+
+
+def test_labels_tell_policies_apart(result: Result) -> None:
+    assert result.labels == ["UCB", "ULCB:c0=-0.5", "Uniform", "UCB (2)"]
+
+
+def test_differences_are_those_of_the_runs(result: Result) -> None:
+    apart = rows(POLICIES[2])[:, :, 0] - rows(POLICIES[1])[:, :, 0]
+    found = result.difference("Uniform", "ULCB:c0=-0.5")
+    np.testing.assert_allclose(found.mean, apart.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.std_error, apart.std(axis=0, ddof=1) / np.sqrt(20))
+    np.testing.assert_array_equal(result.difference(1, 2).mean, -found.mean)
+    np.testing.assert_array_equal(result.difference(1, 2).std_error, found.std_error)
+    np.testing.assert_array_equal(found.high - found.mean, found.mean - found.low)
+
+
+def test_the_same_policy_twice_differs_by_nothing(result: Result) -> None:
+    same = result.difference(0, 3)
+    assert (same.mean == 0.0).all() and (same.half_width == 0.0).all()
+
+
+def test_pairing_makes_differences_sharper() -> None:
+    result = sj.simulate(SETTINGS["B"], [sj.KLUCB(), sj.KLULCB()], visits=200, runs=64)
+    unpaired = np.hypot(*result.regret.std_error[:, -1])
+    assert result.difference(0, 1).std_error[-1] < 0.7 * unpaired
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        ((0, 0), "'UCB' is one policy: a difference takes two"),
+        (("UCB", "EXP3"), "policy 'EXP3' is not in this result: it has UCB, ULCB:c0=-0.5, Unif"),
+        ((0, 4), "policy 4 is not in this result"),
+        ((-1, 0), "policy -1 is not in this result"),
+    ],
+)
+def test_differences_of_what_is_not_there(result: Result, pair: Any, sentence: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        result.difference(*pair)
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_every_column_has_its_interval(result: Result) -> None:
+    totals = rows(POLICIES[1])
+    levels, arms = 2, 3
+    for estimate, columns in (
+        (result.regret_by_level, totals[:, :, 3 : 3 + levels]),
+        (result.pulls, totals[:, :, 3 + levels :].reshape(20, 4, levels, arms)),
+        (result.visit_length, totals[:, :, 2] / [10, 20, 30, 40]),
+        (result.visit_reward, totals[:, :, 1] / [10, 20, 30, 40]),
+    ):
+        np.testing.assert_allclose(estimate.mean[1], columns.mean(axis=0), rtol=1e-12)
+        expected = columns.std(axis=0, ddof=1) / np.sqrt(20)
+        np.testing.assert_allclose(estimate.std_error[1], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_tables_have_the_numbers(result: Result) -> None:
+    text = str(result)
+    assert f"{result.regret.mean[2, -1]:,.1f}" in text
+    assert result.compare() in text
+    versus = result.compare("Uniform").splitlines()
+    assert versus[0].startswith("less Uniform") and len(versus) == 4
+    assert f"{result.difference(0, 2).mean[-1]:,.1f}" in versus[1]
+    assert f"{result.difference(0, 2).half_width[-1]:,.1f}" in versus[1]
+    assert repr(result).startswith("<Result of UCB (20 runs), ULCB:c0=-0.5 (20 runs)")
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
+def test_a_saved_result_loads_as_the_same_bits(result: Result, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    result.save(path)
+    loaded = Result.load(path)
+    assert_same(loaded, result)
+    assert loaded.version == sj.__version__ and loaded.seed == 3
+    assert str(loaded) == str(result)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    loaded.save(tmp_path / f"again-{name}")
+    assert (tmp_path / f"again-{name}").read_bytes() == path.read_bytes()
+
+
+def test_what_was_asked_for_is_saved_too(tmp_path: Path) -> None:
+    problem = sj.Problem([0.3, 0.6], sj.StaysFirst(sj.Ema(0.5, sj.LogLeave(100))))
+    with pytest.warns(sj.theory.AssumptionWarning):
+        result = sj.simulate(
+            problem, [sj.UCB(), sj.UCBQLearning(H=5)], visits=5, precision="2 else 30%"
+        )
+    result.save(tmp_path / "r.csv")
+    loaded = Result.load(tmp_path / "r.csv")
+    assert_same(loaded, result)
+    assert loaded.precision == result.precision
+    assert loaded.reached == result.reached
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
+def test_pandas_and_polars_read_the_file(result: Result, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    result.save(path)
+    for frame in (
+        pandas.read_csv(path, comment="#"),
+        pandas.DataFrame(polars.read_csv(path, comment_prefix="#").to_dict(as_series=False)),
+        result.to_frame(),
+        pandas.DataFrame(polars.DataFrame(result.to_columns()).to_dict(as_series=False)),
+    ):
+        assert list(frame.columns) == list(result.to_columns())
+        regret = frame[(frame.quantity == "regret") & (frame.policy == "ULCB:c0=-0.5")]
+        np.testing.assert_allclose(regret["mean"], result.regret.mean[1], rtol=1e-15)
+        np.testing.assert_allclose(regret["std_error"], result.regret.std_error[1], rtol=1e-15)
+        pulls = frame[(frame.quantity == "pulls") & (frame.policy == "Uniform")]
+        pulls = pulls[(pulls.level == 1) & (pulls.arm == 2)]
+        np.testing.assert_allclose(pulls["mean"], result.pulls.mean[2, :, 1, 2], rtol=1e-15)
+        apart = frame[(frame.policy == "UCB") & (frame.versus == "Uniform")]
+        np.testing.assert_allclose(apart["mean"], result.difference(0, 2).mean, rtol=1e-15)
+        assert list(apart["visits"]) == [10, 20, 30, 40] and set(apart["runs"]) == {20}
+
+
+def edited(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    return lambda written: gzip.compress(change(gzip.decompress(written)))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda b: b[: len(b) // 2], "the file is damaged: it cannot be unpacked"),
+        (lambda b: b"", "not a result of sojourn: its first line must begin with"),
+        (edited(lambda b: b[:-20]), "the file is damaged, or it was changed after it was saved"),
+        (edited(lambda b: b[:100]), "the file is damaged, or it was changed"),
+        (edited(lambda b: b.replace(b",40,", b",41,", 1)), "the file is damaged, or it was"),
+        (edited(lambda b: b.split(b"\n", 1)[1]), "not a result of sojourn"),
+        (
+            edited(lambda b: b.replace(b"sojourn-result 1", b"sojourn-result 2")),
+            "a result of format 2, and this version of sojourn reads formats up to 1: use a newer",
+        ),
+    ],
+)
+def test_damaged_and_newer_files(
+    result: Result, tmp_path: Path, change: Callable[[bytes], bytes], sentence: str
+) -> None:
+    path = tmp_path / "r.csv.gz"
+    result.save(path)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ValueError) as refusal:
+        Result.load(path)
+    assert str(refusal.value).startswith(f"{path}: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("r.parquet", "a file of results must end in .csv or .csv.gz"),
+        ("none/r.csv", "there is no folder"),
+    ],
+)
+def test_places_where_results_cannot_go(
+    result: Result, tmp_path: Path, name: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError) as refusal:
+        result.save(tmp_path / name)
+    assert str(refusal.value).startswith(f"{tmp_path / name}: {sentence}")
+    with pytest.raises(ValueError, match="cannot be read"):
+        Result.load(tmp_path / "none.csv")
+
+
+def test_a_save_that_fails_leaves_the_old_file(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.csv"
+    result.save(path)
+    before = path.read_bytes()
+
+    def fail(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(saved.os, "fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        replace(result, precision=None).save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["r.csv"]
+
+
+@dataclass(frozen=True)
+class Last(Policy):
+    """Somebody's own policy."""
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        return memory.pulls.size - 1
+
+
+def test_models_and_policies_of_one_s_own_have_to_be_given_again(tmp_path: Path) -> None:
+    problem = sj.Problem([0.9, 0.8], sj.Ema(0.5, leave=lambda s: 0.5 - 0.3 * s))
+    with pytest.warns(sj.theory.AssumptionWarning):
+        result = sj.simulate(problem, [Last(), sj.UCB()], visits=5, runs=4)
+    path = tmp_path / "r.csv"
+    result.save(path)
+    for given, sentence in (
+        ({}, "its user model is not of this package: load it with problem=Problem("),
+        ({"problem": problem}, "Last() is not a policy of this package: load it with policies=["),
+        ({"problem": SETTINGS["B"]}, "the result is of Problem("),
+        ({"problem": problem, "policies": [sj.UCB()]}, "the result is of Last(), UCB("),
+    ):
+        with pytest.raises(ValueError) as refusal:
+            Result.load(path, **given)
+        assert str(refusal.value).startswith(f"{path}: {sentence}")
+    assert_same(Result.load(path, problem=problem, policies=[Last(), sj.UCB()]), result)
+
+
+def test_merged_results_are_those_of_all_runs() -> None:
+    def part(first: int, seed: int = 0, **more: Any) -> Result:
+        policies = [sj.UCB(), sj.Uniform()]
+        arguments = {"visits": 30, "runs": 10, "seed": seed, "first_run": first, **more}
+        return sj.simulate(SETTINGS["B"], policies, **arguments)
+
+    merged, whole = part(0).merge(part(10), part(20)), part(0, runs=30)
+    assert merged.runs == whole.runs == [30, 30]
+    for one, other in zip(merged.moments + merged.pairs, whole.moments + whole.pairs, strict=True):
+        assert one.runs == other.runs
+        np.testing.assert_allclose(one.mean, other.mean, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one.squares, other.squares, rtol=1e-9, atol=1e-9)
+    assert part(0).merge(part(0, seed=1)).runs == [20, 20]
+    assert "seeds 0, 1" in str(part(0).merge(part(0, seed=1)))
+    for other, sentence in (
+        (part(9), "results that share runs cannot be merged, and both have some of UCB"),
+        (part(10, visits=31), "results at different checkpoints cannot be merged"),
+        (5, "5 is not a result"),
+        (
+            sj.simulate(SETTINGS["B"], [sj.UCB()], visits=30, runs=2),
+            "results of different policies cannot be merged",
+        ),
+        (
+            sj.simulate(SETTINGS["C"], [sj.UCB(), sj.Uniform()], visits=30, runs=2),
+            "results of different problem",
+        ),
+    ):
+        with pytest.raises(ValueError) as refusal:
+            part(0).merge(other)
+        assert str(refusal.value).startswith(sentence)
+
+
+def test_pictures(result: Result, tmp_path: Path) -> None:
+    figure = result.plot(tmp_path / "r.png")
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    (axes,) = figure.axes
+    names = [text.get_text() for text in axes.texts]
+    assert names == [
+        "UCB", "UCB bound", "ULCB:c0=-0.5", "Uniform", "UCB (2)", "UCB (2) bound", "lower bound"
+    ]  # fmt: skip
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), result.regret.mean[0])
+    slope = next(b.slope for b in sj.theory.bounds(SETTINGS["D"]) if b.name == "UCB")
+    np.testing.assert_allclose(axes.lines[1].get_ydata(), slope * np.log([10, 20, 30, 40]))
+
+    bare = result.plot(bounds=False, per_log=True).axes[0]
+    assert len(bare.lines) == 4
+    np.testing.assert_allclose(
+        bare.lines[2].get_ydata(), result.regret.mean[2] / np.log([10, 20, 30, 40])
+    )
+    with pytest.raises(ValueError, match="cannot be written"):
+        result.plot(tmp_path / "none" / "r.png")
+
+
+def test_names_at_curves_keep_their_distance() -> None:
+    places = spread([0.1, 0.12, 0.11, 0.5, 0.58], 0.1)
+    ordered = sorted(places)
+    assert np.diff(ordered).min() > 0.1 - 1e-12
+    assert np.argsort(places).tolist() == [0, 2, 1, 3, 4]
+    assert spread([0.0, 0.5], 0.1) == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "sentence"),
+    [
+        ("pandas", "r.to_frame()", "to_frame needs pandas: pip install pandas"),
+        ("matplotlib", "r.plot()", "plots need matplotlib: pip install 'sojourn[plot]'"),
+        (
+            "distributed",
+            "sj.simulate(r.problem, r.policies, client=1)",
+            "client needs Dask: pip install 'sojourn[cluster]'",
+        ),
+    ],
+)
+def test_what_is_optional_is_asked_for_by_name(
+    result: Result, tmp_path: Path, module: str, call: str, sentence: str
+) -> None:
+    result.save(tmp_path / "r.csv")
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; import sojourn as sj\n"
+        f"r = sj.Result.load({str(tmp_path / 'r.csv')!r})\n"
+        f"try: {call}\nexcept ImportError as e: print(e)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{sentence}\n"
+
+
+def test_to_dict_is_json(result: Result) -> None:
+    data = json.loads(json.dumps(result.to_dict()))
+    assert [p["label"] for p in data["policies"]] == result.labels
+    assert data["policies"][0]["streams"] == [{"seed": 3, "first": 0, "runs": 20}]
+    assert data["differences"][0]["versus"] == "ULCB:c0=-0.5"
+    assert data["differences"][0]["regret"] == result.difference(0, 1).mean[-1]

@@ -1,0 +1,54 @@
+"""Results with numbers that are known because they were made up."""
+
+import numpy as np
+
+from sojourn import ULCB, Result
+from sojourn.engine.kernel import BY_LEVEL, REGRET, STEPS, columns
+from sojourn.lab.paper import SETTINGS
+from sojourn.lab.paper.tables import Table
+from sojourn.simulation import Moments, Stream
+
+RUNS = 100
+
+
+def made_up(
+    slopes: dict[str, float],
+    spread: float,
+    pairs: float = 0.0,
+    grid: tuple[int, ...] = (200, 2000, 20000),
+) -> Table:
+    """A result on setting B in which regret is the given slope times log K.
+
+    `spread` is the standard error of every total, `pairs` that of differences. In state 0 regret
+    is the slope itself at every K. Visits have 10 steps, 9 of them with the best arm, in state 1.
+    """
+    points = np.array(grid, np.int64)
+
+    def moments(slope: float) -> Moments:
+        mean = np.zeros((points.size, columns(2, 2)))
+        mean[:, REGRET] = slope * np.log(points)
+        mean[:, STEPS] = 10.0 * points
+        mean[:, BY_LEVEL] = slope
+        mean[:, BY_LEVEL + 1] = slope * np.log(points) - slope
+        mean[:, -2], mean[:, -1] = 9.0 * points, slope * points
+        return Moments(RUNS, mean, np.full_like(mean, (RUNS - 1) * RUNS * spread**2))
+
+    every = list(slopes.values())
+    differences = [
+        Moments(
+            RUNS,
+            (one - other) * np.log(points),
+            np.full(points.size, (RUNS - 1) * RUNS * pairs**2),
+        )
+        for i, one in enumerate(every)
+        for other in every[i + 1 :]
+    ]
+    result = Result(
+        problem=SETTINGS["B"],
+        policies=tuple(ULCB(c0=-1, c1=1 + i / 8) for i in range(len(every))),
+        checkpoints=points,
+        moments=tuple(moments(slope) for slope in every),
+        pairs=tuple(differences),
+        streams=tuple((Stream(0, 0, RUNS),) for _ in every),
+    )
+    return Table(result, tuple(slopes))
