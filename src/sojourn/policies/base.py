@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,9 @@ class Policy(Compiled):
     The other methods are there for speed: the simulator asks for a `lease`, and otherwise calls
     `decide` and `learn` in place of `choose` and `update`. A policy need not know of them.
     """
+
+    title: ClassVar[str] = ""
+    """What the literature calls it: the name of the class, but for hyphens, spaces and case."""
 
     if TYPE_CHECKING:
 
@@ -134,6 +137,50 @@ class Policy(Compiled):
         return type(self).__name__
 
     @property
+    def label(self) -> str:
+        """What tables, pictures and the API call it; the command line takes it as it is printed.
+
+        >>> from sojourn import KLULCB, LearnedIMED
+        >>> KLULCB().label, KLULCB().opposite().label, LearnedIMED(floor=-1).label
+        ('KL-ULCB', 'KL-ULCB, opposite', 'Learned IMED, floor=-1')
+        """
+        return self.label_beside(_usual(type(self)))
+
+    def label_beside(self, usual: "Policy | None") -> str:
+        """The title, and the parameters in which this policy differs from the `usual` one."""
+        if usual is not None:
+            if hasattr(usual, "opposite") and self == usual.opposite():
+                return f"{self.title or self.name}, opposite"
+            known = usual.parameters
+        else:
+            known = {}
+        changed = [f"{k}={_short(v)}" for k, v in self.parameters.items() if v != known.get(k)]
+        return ", ".join([self.title or self.name, *changed])
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """All parameters by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _usual(cls: type[Policy]) -> Policy | None:
+    """The policy with its defaults, if it has one for every parameter."""
+    try:
+        return cls()
+    except TypeError:
+        return None
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Policy):
+        return value.label
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def plain_name(name: str) -> str:
+    """A name without what people spell differently.
+
+    >>> plain_name("KL-ULCB"), plain_name("Learned IMED")
+    ('klulcb', 'learnedimed')
+    """
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -6,7 +6,7 @@ KL index, which at optimism -1 is the lower confidence bound and at 0 the empiri
 
 from dataclasses import dataclass
 from math import exp, inf, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -177,6 +177,8 @@ class SafeIMED(ImedExplorer, TwoLevel):
     1.0
     """
 
+    title: ClassVar[str] = "Safe IMED"
+
 
 @dataclass(frozen=True)
 class Thompson(ThompsonExplorer, Always):
@@ -198,3 +200,5 @@ class SafeThompson(ThompsonExplorer, TwoLevel):
     >>> SafeThompson().optimism(0.0)
     -1.0
     """
+
+    title: ClassVar[str] = "Safe Thompson"

@@ -12,7 +12,7 @@ The paper's theorems take c = 4, its simulations c = 0, which is the default.
 
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -269,6 +269,8 @@ class KLUCB(KL, Always):
     0.918524520354
     """
 
+    title: ClassVar[str] = "KL-UCB"
+
 
 @dataclass(frozen=True)
 class ULCB(Hoeffding, TwoLevel):
@@ -291,6 +293,8 @@ class KLULCB(KL, TwoLevel):
     (1.0, -1.0)
     """
 
+    title: ClassVar[str] = "KL-ULCB"
+
 
 @dataclass(frozen=True)
 class DiscULCB(Hoeffding, TopBin):
@@ -299,6 +303,8 @@ class DiscULCB(Hoeffding, TopBin):
     >>> DiscULCB(n=4).optimism(0.75), DiscULCB(n=4).optimism(0.74)
     (1.0, -1.0)
     """
+
+    title: ClassVar[str] = "DISC-ULCB"
 
 
 @dataclass(frozen=True)
@@ -309,6 +315,8 @@ class DiscKLULCB(KL, TopBin):
     4
     """
 
+    title: ClassVar[str] = "DISC-KL-ULCB"
+
 
 @dataclass(frozen=True)
 class ContULCB(Hoeffding, Linear):
@@ -318,6 +326,8 @@ class ContULCB(Hoeffding, Linear):
     0.5
     """
 
+    title: ClassVar[str] = "CONT-ULCB"
+
 
 @dataclass(frozen=True)
 class ContKLULCB(KL, Linear):
@@ -326,6 +336,8 @@ class ContKLULCB(KL, Linear):
     >>> ContKLULCB().optimism(0.25)
     -0.5
     """
+
+    title: ClassVar[str] = "CONT-KL-ULCB"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -220,6 +220,8 @@ class LearnedUCB(Learned, Hoeffding):
     1.0
     """
 
+    title: ClassVar[str] = "Learned UCB"
+
 
 @dataclass(frozen=True)
 class LearnedKLUCB(Learned, KL):
@@ -228,6 +230,8 @@ class LearnedKLUCB(Learned, KL):
     >>> LearnedKLUCB(bins=2).parameters["confidence"]
     1.5
     """
+
+    title: ClassVar[str] = "Learned KL-UCB"
 
 
 @dataclass(frozen=True)
@@ -244,6 +248,8 @@ class LearnedIMED(Learned, ImedExplorer):
     'LearnedIMED'
     """
 
+    title: ClassVar[str] = "Learned IMED"
+
     floor: float = 0.0
 
 
@@ -254,5 +260,7 @@ class LearnedThompson(Learned, ThompsonExplorer):
     >>> LearnedThompson().lowest()
     0.0
     """
+
+    title: ClassVar[str] = "Learned Thompson"
 
     floor: float = 0.0

@@ -7,7 +7,7 @@ under another policy, see `sojourn.logs.replay`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class EpsilonMixture(Policy):
     >>> mixed.probabilities(memory, 1.0).tolist()
     [0.9, 0.1]
     """
+
+    title: ClassVar[str] = "Epsilon mixture"
 
     policy: Policy = field(default_factory=KLULCB)
     epsilon: float = 0.1

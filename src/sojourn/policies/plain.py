@@ -1,7 +1,7 @@
 """Yardsticks that learn nothing."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class FixedArm(Policy):
     >>> FixedArm.for_problem(Problem([0.1, 0.3], TwoState(0.5, 0.2, 0.2, 0.1)))
     FixedArm(arm=1)
     """
+
+    title: ClassVar[str] = "Fixed arm"
 
     arm: int = 0
 

@@ -6,7 +6,7 @@ end is worth 0.
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class QLearning(Policy):
     >>> QLearning()
     QLearning(epsilon=0.1, bins=2)
     """
+
+    title: ClassVar[str] = "Q-learning"
 
     epsilon: float = 0.1
     bins: int = 2
@@ -105,6 +107,8 @@ class UCBQLearning(Policy):
     >>> UCBQLearning(H=110)
     UCBQLearning(H=110.0, c=4.0, visits=1000, p=0.05, bins=2, by_step=False)
     """
+
+    title: ClassVar[str] = "UCB Q-learning"
 
     H: float
     c: float = 4.0
