@@ -20,6 +20,7 @@ from made_up import made_up
 from sojourn import UCB
 from sojourn.cli.main import main
 from sojourn.cli.reproduce import reproduce_command
+from sojourn.lab.claims import Verdict
 from sojourn.lab.paper import SETTINGS, reproduce
 from sojourn.lab.paper.claims import CLAIMS, general, hinges, two_state
 from sojourn.lab.paper.draw import draw
@@ -33,7 +34,6 @@ from sojourn.show.style import LOOKS
 from sojourn.simulation import Interrupted
 from sojourn.simulation.precision import Precision
 from sojourn.simulation.work import Job
-from sojourn.stats.intervals import Verdict
 
 pytest.importorskip("matplotlib")
 

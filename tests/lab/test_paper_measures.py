@@ -8,6 +8,7 @@ import pytest
 from made_up import made_up
 
 from sojourn import Problem, TwoState, theory
+from sojourn.lab.claims import Measured, Verdict, overall
 from sojourn.lab.paper import SETTINGS
 from sojourn.lab.paper.claims import Claim, check, hinges
 from sojourn.lab.paper.measures import (
@@ -34,7 +35,7 @@ from sojourn.lab.paper.measures import (
     WithinLemma4,
     rising,
 )
-from sojourn.stats.intervals import Interval, Measured, Verdict, overall, ratio
+from sojourn.stats.intervals import Interval
 
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
 THREE = (200, 2000, 20000)
@@ -69,20 +70,6 @@ def test_a_claim_is_as_good_as_its_worst_measurement() -> None:
     assert overall([yes, perhaps]) is UNDECIDED
     assert overall([yes, perhaps, no]) is NOT_CONFIRMED
     assert overall([]) is UNDECIDED
-
-
-def test_intervals_print_two_digits_of_the_half_width() -> None:
-    assert str(Interval.around(1234.567, 8.73)) == "1,234.6 ± 8.7"
-    assert str(Interval.around(0.12345, 0.0042)) == "0.1235 ± 0.0042"
-    assert str(Interval(2.0, 1.5, 4.0)) == "2.0 [1.5, 4.0]"
-    assert str(Interval.exact(10.0)) == "10 (exact)"
-    assert "inf" in str(Interval.around(1.0, nan))
-
-
-def test_a_ratio_is_at_its_widest() -> None:
-    assert ratio((10.0, 2.0), (4.0, 1.0)) == Interval(2.5, 8 / 5, 4.0)
-    assert ratio((10.0, 2.0), (1.0, 2.0)).high == inf
-    assert ratio((1.0, 2.0), (4.0, 1.0)).low == 0.0
 
 
 @pytest.mark.parametrize(

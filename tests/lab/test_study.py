@@ -28,8 +28,9 @@ from sojourn.lab.beyond.rosters import FAMILIES, ROSTERS
 from sojourn.lab.beyond.summaries import POLICIES, spread, worst
 from sojourn.lab.beyond.tastes import Tastes, TastesJob, simulate_tastes
 from sojourn.lab.beyond.trials import TRIALS, Trial
+from sojourn.lab.claims import Verdict
 from sojourn.simulation.chunks import chunk
-from sojourn.stats.intervals import Interval, Verdict
+from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")
 

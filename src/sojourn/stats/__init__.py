@@ -1,1 +1,1 @@
-"""Statistics: moments, intervals, clusters."""
+"""Statistics: moments over runs, intervals, clustered ratios."""

@@ -6,23 +6,13 @@ products of k_u and n_u. Nothing is assumed about the steps of one user.
 """
 
 from math import inf
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .intervals import z
+
 Array = NDArray[np.float64]
-
-LEVEL = 0.95
-
-
-def z(level: float = LEVEL) -> float:
-    """The half-width of an interval in standard errors.
-
-    >>> round(z(), 4)
-    1.96
-    """
-    return NormalDist().inv_cdf(0.5 + level / 2.0)
 
 
 def ratio_covariance(
@@ -60,7 +50,7 @@ def one_ratio_variance(over: Array, under: Array, squares: Array, users: int) ->
 
 
 def share_interval(
-    count: float, total: float, variance: float, level: float = LEVEL
+    count: float, total: float, variance: float, level: float = 0.95
 ) -> tuple[float, float]:
     """An interval for a probability, from its estimate count / total and its variance.
 

@@ -1,46 +1,47 @@
-"""Numbers with 95 % intervals, and what an interval says about a claim.
+"""Numbers with their 95 % intervals."""
 
-A claim says on which side of a threshold a number is. It is confirmed if the whole interval is
-there, not confirmed if the whole interval is on the other side, and otherwise not decidable at the
-precision of the results.
-"""
+from math import floor, inf, isfinite, isnan, log10, nan, sqrt
+from statistics import NormalDist
+from typing import NamedTuple, Self
 
-from collections.abc import Sequence
-from enum import StrEnum
-from math import inf, isfinite, isnan, nan
-from typing import NamedTuple
-
-import numpy as np
+Z95 = 1.959963984540054
+"""The half-width of a 95 % interval, in standard errors."""
 
 Pair = tuple[float, float]
 """A number and the half-width of its 95 % interval."""
 
 
-class Verdict(StrEnum):
-    """What the measurements say about a claim."""
+def z(level: float = 0.95) -> float:
+    """The half-width of a normal interval of this level, in standard errors.
 
-    CONFIRMED = "confirmed"
-    NOT_CONFIRMED = "not confirmed"
-    UNDECIDED = "not decidable at this precision"
+    >>> round(z(), 4), round(z(0.99), 4)
+    (1.96, 2.5758)
+    """
+    return NormalDist().inv_cdf(0.5 + level / 2.0)
 
 
 class Interval(NamedTuple):
-    """A number, and the ends of its 95 % interval; all alike if it is exact."""
+    """A number, and the ends of its 95 % interval; all three alike if it is exact."""
 
     value: float
     low: float
     high: float
 
-    @staticmethod
-    def around(value: float, half_width: float) -> "Interval":
+    @classmethod
+    def around(cls, value: float, half_width: float) -> Self:
         """value ± half_width; unbounded if the half-width is not a number."""
         width = inf if isnan(half_width) else float(half_width)
-        return Interval(float(value), float(value) - width, float(value) + width)
+        return cls(float(value), float(value) - width, float(value) + width)
 
-    @staticmethod
-    def exact(value: float) -> "Interval":
+    @classmethod
+    def exact(cls, value: float) -> Self:
         """A number that was computed, not estimated."""
-        return Interval(value, value, value)
+        return cls(value, value, value)
+
+    @classmethod
+    def from_error(cls, value: float, error: float, least: float = -inf) -> Self:
+        """The normal interval of an estimate with this standard error, cut off at `least`."""
+        return cls(value, max(value - Z95 * error, least), value + Z95 * error)
 
     def __str__(self) -> str:
         if self.low == self.high:
@@ -48,54 +49,44 @@ class Interval(NamedTuple):
         if not isfinite(self.low) or not isfinite(self.high):
             return f"{self.value:,.4g} [{self.low:,.4g}, {self.high:,.4g}]"
         half = (self.high - self.low) / 2
-        digits = _digits(half)
+        digits = max(0, min(8, 1 - floor(log10(half))))  # two significant ones of the half-width
         if abs(self.value - (self.low + self.high) / 2) <= half / 50:
             return f"{self.value:,.{digits}f} ± {half:,.{digits}f}"
         return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
 
 
-def _digits(half_width: float) -> int:
-    """Decimals that show two digits of a half-width."""
-    return int(max(0, min(8, 1 - np.floor(np.log10(half_width)))))
+def share(count: float, of: float) -> Interval | None:
+    """A probability from counts, with Wilson's interval; None if nothing was counted.
+
+    Of the simple intervals it keeps its 95 % best near 0 and 1. For rewards between 0 and 1 it is
+    conservative: none vary more than those that are 0 or 1.
+
+    >>> print(share(9, 10))
+    0.90 [0.60, 0.98]
+    """
+    if of <= 0.0:
+        return None
+    p, z2 = count / of, Z95 * Z95 / of
+    middle = (p + z2 / 2.0) / (1.0 + z2)
+    half = Z95 * sqrt(p * (1.0 - p) / of + z2 / (4.0 * of)) / (1.0 + z2)
+    return Interval(p, max(middle - half, 0.0), min(middle + half, 1.0))
 
 
-class Measured(NamedTuple):
-    """One measurement: what it is, the number, and the side of the threshold that was claimed."""
+def average(n: float, total: float, squares: float) -> Interval | None:
+    """The mean of n non-negative numbers, from their sum and their sum of squares.
 
-    what: str
-    interval: Interval
-    threshold: float
-    above: bool
+    None without numbers; with a single one nothing is known of its error.
 
-    @property
-    def verdict(self) -> Verdict:
-        """Which side of the threshold the interval is on.
-
-        >>> Measured("x", Interval(2.0, 1.0, 3.0), 0.0, above=True).verdict.value
-        'confirmed'
-        """
-        low, high = self.interval.low, self.interval.high
-        if np.isnan([*self.interval, self.threshold]).any():
-            return Verdict.UNDECIDED
-        if low == high == self.threshold:  # exact and equal: "at least" and "at most" both hold
-            return Verdict.CONFIRMED
-        if low > self.threshold:
-            return Verdict.CONFIRMED if self.above else Verdict.NOT_CONFIRMED
-        if high < self.threshold:
-            return Verdict.NOT_CONFIRMED if self.above else Verdict.CONFIRMED
-        return Verdict.UNDECIDED
-
-    def __str__(self) -> str:
-        sign = "≥" if self.above else "≤"
-        return f"{self.what}: {self.interval} (claimed: {sign} {self.threshold:,.6g})"
-
-
-def overall(measured: Sequence[Measured]) -> Verdict:
-    """Of a claim with several measurements: confirmed if all are, not if any is not."""
-    verdicts = {m.verdict for m in measured}
-    if Verdict.NOT_CONFIRMED in verdicts:
-        return Verdict.NOT_CONFIRMED
-    return Verdict.CONFIRMED if verdicts == {Verdict.CONFIRMED} else Verdict.UNDECIDED
+    >>> print(average(4, 8.0, 24.0))
+    2.0 ± 1.6
+    """
+    if n <= 0.0:
+        return None
+    mean = total / n
+    if n < 2.0:
+        return Interval(mean, 0.0, inf)
+    variance = max(squares - n * mean * mean, 0.0) / (n - 1.0)
+    return Interval.from_error(mean, sqrt(variance / n), least=0.0)
 
 
 def ratio(top: Pair, bottom: Pair) -> Interval:

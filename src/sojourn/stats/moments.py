@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .intervals import Z95
+
 Array = NDArray[np.float64]
 
-NORMAL_95 = 1.959963984540054
+NORMAL_95 = Z95
 
 
 class Moments(NamedTuple):
@@ -63,7 +65,7 @@ class Estimate(NamedTuple):
     @property
     def half_width(self) -> Array:
         """Of the 95 % confidence interval."""
-        return NORMAL_95 * self.std_error
+        return Z95 * self.std_error
 
     @property
     def low(self) -> Array:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...stats.intervals import Interval, Measured, Verdict, overall
+from ...stats.intervals import Interval
+from ..claims import Measured, Verdict, overall
 from .outcomes import Findings, Outcome
 from .rosters import FAMILIES, Family
 

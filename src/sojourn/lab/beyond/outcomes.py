@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...simulation import Result
-from ...stats.intervals import Interval
-from ...stats.moments import NORMAL_95
+from ...stats.intervals import Z95, Interval
 from .problems import cost_ratio
 from .rosters import BASELINE, PAPERS
 from .trials import Trial
@@ -69,7 +68,7 @@ class Outcome:
         for label, weight in weights.items():
             w[self.labels.index(label)] += weight
         variance = max(float(w @ self.covariance @ w), 0.0)
-        return Interval.around(float(w @ self.mean), NORMAL_95 * variance**0.5)
+        return Interval.around(float(w @ self.mean), Z95 * variance**0.5)
 
     def to_dict(self) -> dict[str, Any]:
         """In plain types, for JSON."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...stats.intervals import Interval, Verdict
+from ...stats.intervals import Interval
+from ..claims import Verdict
 from ..paper.report import markdown_table
 from .claims import Checked
 from .conclusions import conclude

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...stats.intervals import Interval
-from ...stats.moments import NORMAL_95
+from ...stats.intervals import Z95, Interval
 from .outcomes import Findings, Outcome
 from .rosters import BASELINE, OURS, PAPER
 
@@ -36,7 +35,7 @@ def spread(outcomes: list[Outcome], one: str, other: str) -> Spread:
     """How one policy compares with another over these problems."""
     ratios = [o.ratio(one, other) for o in outcomes]
     logs = np.log([r.value for r in ratios])
-    half = NORMAL_95 * logs.std(ddof=1) / np.sqrt(logs.size) if logs.size > 1 else np.nan
+    half = Z95 * logs.std(ddof=1) / np.sqrt(logs.size) if logs.size > 1 else np.nan
     low, mid, high = (float(np.exp(logs.mean() + d)) for d in (-half, 0.0, half))
     return Spread(
         Interval(mid, low, high),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...stats.intervals import Interval, Verdict
+from ...stats.intervals import Interval
+from ..claims import Verdict
 from .claims import Checked, hinges
 from .figures import Figure, Graph
 from .lines import Line, lines

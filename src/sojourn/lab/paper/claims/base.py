@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ....stats.intervals import Measured, Verdict, overall
+from ...claims import Measured, Verdict, overall
 from ..measures import Measure
 from ..tables import Tables
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ....stats.intervals import Measured
+from ...claims import Measured
 from ..tables import Tables
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from .... import theory
 from ....problem import Problem
-from ....stats.intervals import Interval, Measured
+from ....stats.intervals import Interval
 from ....users import TwoState
+from ...claims import Measured
 from ..settings import SETTINGS
 from ..tables import Tables
 from .base import Measure

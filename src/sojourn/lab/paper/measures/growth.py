@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from math import hypot, log
 
-from ....stats.intervals import Interval, Measured, Pair
+from ....stats.intervals import Interval, Pair
+from ...claims import Measured
 from ..tables import Tables
 from .base import Measure
 

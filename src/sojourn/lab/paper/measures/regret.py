@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, nan
 
-from ....stats.intervals import Interval, Measured, Pair, ratio
+from ....stats.intervals import Interval, Pair, ratio
+from ...claims import Measured
 from ..tables import Table, Tables, at
 from .base import Measure
 

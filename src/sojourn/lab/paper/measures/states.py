@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from math import nan
 
 from .... import theory
-from ....stats.intervals import Interval, Measured, ratio
+from ....stats.intervals import Interval, ratio
+from ...claims import Measured
 from ..tables import Tables, at
 from .base import Measure
 

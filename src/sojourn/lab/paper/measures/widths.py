@@ -5,8 +5,8 @@ from math import sqrt
 
 import numpy as np
 
-from ....stats.intervals import Interval, Measured
-from ....stats.moments import NORMAL_95
+from ....stats.intervals import Z95, Interval
+from ...claims import Measured
 from ..settings import SETTINGS
 from ..tables import Tables, at
 from .base import Measure
@@ -30,7 +30,7 @@ class RawWidth(Measure):
             n = table.result.runs[p]
             width = at(table.result.raw_regret, p, -1)[1] * sqrt(n / self.runs)
             what = f"{self.experiment}: half-width of {label}, {self.runs:,.0f} runs"
-            interval = Interval.around(width, NORMAL_95 * width / sqrt(2.0 * n))
+            interval = Interval.around(width, Z95 * width / sqrt(2.0 * n))
             found.append(Measured(what, interval, self.at_most, above=False))
         return found
 
@@ -49,7 +49,7 @@ class OptimalWidth(Measure):
     def measure(self, tables: Tables) -> list[Measured]:
         """1.96 sqrt(K variance / runs)."""
         spread = self.visits * SETTINGS[self.problem].reward.variance
-        width = NORMAL_95 * sqrt(spread / self.runs)
+        width = Z95 * sqrt(spread / self.runs)
         what = f"{self.problem}: half-width for the optimal rule, {self.runs:,.0f} runs"
         return [Measured(what, Interval.exact(width), self.at_most, above=False)]
 
