@@ -1,1 +1,1 @@
-"""How results look: tables, pictures, pages, plain data."""
+"""How results look: tables, plots, HTML pages, plain JSON."""

@@ -1,5 +1,7 @@
 """How figures look: one colour and dash for a policy in every figure, readable in grey."""
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 COLUMN = (3.5, 2.6)
@@ -61,12 +63,19 @@ SHORT = (0.0, (2.0, 1.2))
 LOOKS: dict[str, Look] = {
     "UCB": Look("#c44e00", DASHED),
     "ULCB": Look("#e08214", SOLID),
-    "KL-UCB": Look("#0b3c6f", DASHED),
-    "KL-ULCB": Look("#2b83ba", SOLID),
+    "ULCB, opposite": Look("#a6611a", SHORT),
     "DISC-ULCB": Look("#e08214", SOLID),
     "CONT-ULCB": Look("#a6611a", SHORT),
+    "KL-UCB": Look("#0b3c6f", DASHED),
+    "KL-ULCB": Look("#2b83ba", SOLID),
+    "KL-ULCB, opposite": Look("#35978f", SHORT),
     "DISC-KL-ULCB": Look("#2b83ba", SOLID),
     "CONT-KL-ULCB": Look("#35978f", SHORT),
+    "IMED": Look("#1b5e20", DASHED),
+    "Safe IMED": Look("#4daf4a", SOLID),
+    "Learned IMED": Look("#8bbd3c", DOTDASH),
+    "Q-learning": Look("#7b3294", DOTDASH),
+    "UCB Q-learning": Look("#111111", DOTDASH),
     "Q-learning, ε-greedy": Look("#7b3294", DOTDASH),
     "Q-learning, UCB": Look("#111111", DOTDASH),
     "ULCB, right signs": Look("#e08214", SOLID),
@@ -74,7 +83,8 @@ LOOKS: dict[str, Look] = {
     "KL-ULCB, right signs": Look("#2b83ba", SOLID),
     "KL-ULCB, wrong signs": Look("#35978f", SHORT),
 }
-"""Warm colours for Hoeffding's bound, cold ones for KL; the upper bound alone is dashed."""
+"""By a policy's label. Warm colours: Hoeffding's bound; cold ones: KL; green: IMED; plain upper
+bounds are dashed."""
 
 RAMP = (
     Look("#111111", SOLID),
@@ -84,9 +94,20 @@ RAMP = (
     Look("#e0a030", SOLID),
     Look("#999999", DASHED),
 )
-"""For what is not a policy of the paper: values of a parameter, in order."""
+"""For other policies, and for values of a parameter in order."""
 
 
 def look(label: str, number: int) -> Look:
     """Of a policy by its label, or by its number among others."""
     return LOOKS.get(label) or RAMP[number % len(RAMP)]
+
+
+def looks(labels: Sequence[str]) -> list[Look]:
+    """One for each policy of a plot, unlike the others while colours last.
+
+    >>> [look.colour for look in looks(["UCB Q-learning", "my own", "UCB"])]
+    ['#111111', '#7b3294', '#c44e00']
+    """
+    taken = {LOOKS[label].colour for label in labels if label in LOOKS}
+    free = cycle([how for how in RAMP if how.colour not in taken] or RAMP)
+    return [LOOKS[label] if label in LOOKS else next(free) for label in labels]
