@@ -1,29 +1,14 @@
-"""Names, and how an experiment becomes known to a store."""
+"""How an experiment becomes known to a store."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from .errors import Conflict
+from .names import check_name
 from .records import Arm
 from .settings import Settings
 from .stores import Store
-
-LONGEST_NAME = 200
-
-
-def check_name(what: str, value: Any) -> str:
-    """A name or an id: text that any store can keep.
-
-    >>> check_name("id", "")
-    Traceback (most recent call last):
-    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters
-    """
-    if isinstance(value, str) and 1 <= len(value) <= LONGEST_NAME and value.isprintable():
-        return value
-    raise ValueError(
-        f"{what} = {value!r} is not allowed: it must be 1 to {LONGEST_NAME} printable characters"
-    )
 
 
 def check_arms(arms: Any) -> list[str]:

@@ -13,10 +13,11 @@ from ..policies import LearnedIMED, Policy
 from ..users import User
 from .core import Steps
 from .engine import Engine
-from .enrolment import check_arms, check_name, enrol
+from .enrolment import check_arms, enrol
 from .errors import NotFound
 from .journal import Journal, arun, run
 from .learner import Learner
+from .names import check_name
 from .records import Arm, Bucket, Counts, News
 from .settings import IDLE_TIMEOUT, Settings
 from .stores.sql import added

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Path, Request, Response
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings
 from . import models, visits
@@ -17,12 +17,7 @@ from .live import Live
 WINDOW, WIDTH = 3600.0, 60.0
 """Seconds that insight looks back, and of one stretch of them."""
 
-Named = Annotated[
-    str,
-    Path(min_length=1, max_length=models.LONGEST_NAME),
-    BeforeValidator(lambda text: text.replace(SLASH, "/")),
-    AfterValidator(models.printable),
-]
+Named = Annotated[models.Name, Path(), BeforeValidator(lambda text: text.replace(SLASH, "/"))]
 
 
 def _live(request: Request) -> Live:

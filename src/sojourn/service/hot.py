@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from ..live.names import LONGEST_NAME, check_name
 from . import models, visits
 from .errors import Refusal
 from .live import Live
@@ -26,7 +27,7 @@ def _named(text: str) -> str:
     return text.replace(SLASH, "/")
 
 
-InPath = Annotated[str, Path(min_length=1, max_length=models.LONGEST_NAME)]
+InPath = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Hot(NamedTuple):
@@ -93,22 +94,15 @@ async def answer(hot: Hot, live: Live, words: list[str], body: bytes) -> visits.
     """Do a call that was found in the table."""
     given = hot.model.__pydantic_validator__.validate_json(body)
     name = words[3]
-    experiment = live.experiments.get(name) or await live.experiment(_checked("experiment", name))
+    experiment = live.experiments.get(name) or await live.experiment(check_name("experiment", name))
     if hot.call is visits.batch:
         return await visits.batch(experiment, given, tell=live.tell)
     if len(words) < 6:
         return await hot.call(experiment, None, given)
-    visit = _checked("visit", words[5])
+    visit = check_name("visit", words[5])
     if hot.call is visits.reward:
         return await visits.reward(experiment, visit, given, _step(words[7]), tell=live.tell)
     return await hot.call(experiment, visit, given)
-
-
-def _checked(what: str, name: str) -> str:
-    if 1 <= len(name) <= models.LONGEST_NAME and name.isprintable():
-        return name
-    allowed = f"1 to {models.LONGEST_NAME} printable characters"
-    raise Refusal(422, f"{what} = {name[:60]!r} is not allowed: it must be {allowed}")
 
 
 def _step(text: str) -> int:

@@ -4,17 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..live.names import LONGEST_NAME, printable
 from ..policies import ALL
 
-LONGEST_NAME, MOST_ARMS, MOST_CALLS = 200, 10_000, 1_000
+MOST_ARMS, MOST_CALLS = 10_000, 1_000
 LAST_STEP = 2**31 - 1
-
-
-def printable(text: str) -> str:
-    """The text if all of it can be printed."""
-    if not text.isprintable():
-        raise ValueError("it must be printable characters")
-    return text
 
 
 def _known_policy(name: str) -> str:
