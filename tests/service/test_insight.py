@@ -15,7 +15,7 @@ from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm,
 from sojourn.policies.learned import Watched, reconsider
 from sojourn.service.insight import Insight, insight
 from sojourn.service.insight.departures import CASES, Departures
-from sojourn.service.insight.intervals import Z, average, share
+from sojourn.stats.intervals import Z95, share
 
 B = {(0, 0): 0.8, (0, 1): 0.2, (1, 0): 0.2, (1, 1): 0.1}
 D_OF_B = 5.66096, 2.58165
@@ -56,33 +56,6 @@ def crowd(means: list[float], visits: int, seed: int) -> tuple[list[Event], list
                 totals.append((step, gained))
                 break
     return events, totals
-
-
-@pytest.mark.parametrize(("count", "of"), [(0, 5), (9, 10), (80, 100), (5, 5), (2.5, 7)])
-def test_the_ends_of_an_interval_are_the_means_that_the_data_just_allow(
-    count: float, of: float
-) -> None:
-    interval = share(count, of)
-    assert interval is not None
-    assert interval.value == count / of
-    for end in (interval.low, interval.high):
-        variance = end * (1.0 - end) / of
-        assert (interval.value - end) ** 2 == pytest.approx(Z * Z * variance, abs=1e-12)
-
-
-def test_no_pulls_no_interval() -> None:
-    assert share(0, 0) is None
-    assert average(0, 0, 0) is None
-
-
-def test_an_average_has_the_error_of_its_numbers() -> None:
-    numbers = [3.0, 1.0, 4.0, 1.0, 5.0]
-    interval = average(5, sum(numbers), sum(x * x for x in numbers))
-    assert interval is not None
-    half = Z * np.std(numbers, ddof=1) / sqrt(5)
-    assert interval.value == pytest.approx(2.8)
-    assert interval.high - 2.8 == pytest.approx(half)
-    assert interval.low == pytest.approx(max(2.8 - half, 0.0))
 
 
 def test_arms_have_what_was_counted_in_each_state_and_what_came_before() -> None:
@@ -235,7 +208,7 @@ def test_over_time() -> None:
     assert [p.start for p in found.over_time] == [60.0, 120.0]
     one, two = found.over_time
     assert one.length.value == pytest.approx(10 / 3)
-    half = Z * np.std([2, 5, 3], ddof=1) / sqrt(3)
+    half = Z95 * np.std([2, 5, 3], ddof=1) / sqrt(3)
     assert one.length.high == pytest.approx(10 / 3 + half)
     assert one.reward.value == pytest.approx(2.0)
     assert (two.reward.value, two.visits) == (2.0, 1)
@@ -243,7 +216,7 @@ def test_over_time() -> None:
     assert found.reward_per_visit.value == pytest.approx(8 / 4)
     assert found.length is not None
     assert found.length.value == pytest.approx(14 / 4)
-    assert found.length.high == pytest.approx(14 / 4 + Z * np.std([2, 5, 3, 4], ddof=1) / 2)
+    assert found.length.high == pytest.approx(14 / 4 + Z95 * np.std([2, 5, 3, 4], ddof=1) / 2)
 
 
 def test_visits_and_rewards() -> None:
@@ -266,7 +239,7 @@ def test_nothing_yet() -> None:
 
 def near(interval: Any, truth: float) -> bool:
     """Whether an interval is around the truth, or 4.5 standard errors wide it would be."""
-    error = (interval.high - interval.value) / Z
+    error = (interval.high - interval.value) / Z95
     return bool(abs(interval.value - truth) <= FAR * error)
 
 
@@ -320,12 +293,17 @@ def test_reward_per_visit_of_the_best_arm_is_the_value_of_setting_b() -> None:
     assert found.length is not None
     assert near(found.reward_per_visit, 7.418351)
     assert near(found.length, 8.2426)
-    error = (found.reward_per_visit.high - found.reward_per_visit.value) / Z
+    error = (found.reward_per_visit.high - found.reward_per_visit.value) / Z95
     assert error == pytest.approx(7.1143 / sqrt(2000), rel=0.1)
 
 
 def test_it_is_ready_for_json(crowded: tuple[Insight, list[tuple[int, int]], Counts]) -> None:
     found = crowded[0].to_dict()
+    assert list(found) == [
+        "now", "policy", "states", "best", "exploration", "lost", "leaving", "case", "width",
+        "over_time", "reward_per_visit", "length", "visits", "rewards", "arms",
+    ]  # fmt: skip
+    assert [arm["name"] for arm in found["arms"]] == [row.name for row in crowded[0].arms]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["arms"][0]["states"][0]["mean"].keys() == {"value", "low", "high"}
     lone = insight(TWO, ARMS, {}, [Bucket(0.0, 1, 4.0, 16.0, 2.0, 4.0)]).to_dict()
@@ -335,16 +313,16 @@ def test_it_is_ready_for_json(crowded: tuple[Insight, list[tuple[int, int]], Cou
 def test_many_arms_are_searched_and_paged() -> None:
     arms = [Arm(i, f"clip-{i:05d}", retired=int(i == 9_000)) for i in range(10_000)]
     counts: Counts = {("pulls", i, 1, 0): float(i) for i in range(1, 10_000)}
-    table = insight(TWO, arms, counts).table
-    top = table.page()
+    listed = insight(TWO, arms, counts).arms
+    top = listed.page()
     assert (top.found, top.pages, len(top.rows)) == (10_000, 500, 20)
     assert [row.pulls for row in top.rows] == list(map(float, range(9_999, 9_979, -1)))
-    last = table.page(page=10**6)
+    last = listed.page(page=10**6)
     assert (last.page, last.rows[-1].name) == (500, "clip-09000")
-    some = table.page(search="CLIP-0012", page=1, size=4)
+    some = listed.page(search="CLIP-0012", page=1, size=4)
     assert (some.found, some.pages) == (10, 3)
     assert [row.name for row in some.rows] == [f"clip-0012{i}" for i in (9, 8, 7, 6)]
-    none = table.page(search="nowhere")
+    none = listed.page(search="nowhere")
     assert (none.found, none.pages, none.page, none.rows) == (0, 1, 1, ())
 
 

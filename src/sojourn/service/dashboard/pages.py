@@ -85,7 +85,7 @@ class Pages:
                 request, "experiment.html", at=snapshot, seen=snapshot.insight, view=view,
                 settings=experiment.settings, panels=snapshot.panels(view), tags=PANELS,
                 spans=SPANS,
-                listed=snapshot.insight.table.page(view.search, view.page),
+                listed=snapshot.insight.arms.page(view.search, view.page),
             )  # fmt: skip
 
         return await self._with_experiment(request, show)

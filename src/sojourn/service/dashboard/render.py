@@ -13,9 +13,9 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...stats.intervals import Interval
 from ...version import __version__
-from ..insight.departures import Leaving
-from ..insight.intervals import Interval
+from ..insight.departures import StateLeaveRates
 from ..insight.states import short, user_in_words
 from ..insight.summary import Point
 
@@ -142,7 +142,7 @@ def series(points: Iterable[Point]) -> dict[str, list[Any]]:
     return found
 
 
-def leave_scale(leaving: Iterable[Leaving]) -> float:
+def leave_scale(leaving: Iterable[StateLeaveRates]) -> float:
     """A common scale for leave probabilities."""
     return most(x.probability for row in leaving for x in (row.unrewarded, row.rewarded))
 

@@ -55,7 +55,7 @@ class Snapshot:
     def panels(self, view: View) -> dict[str, str]:
         """The parts of the page by name, as HTML."""
         if view not in self._made:
-            listed = self.insight.table.page(view.search, view.page, ARMS)
+            listed = self.insight.arms.page(view.search, view.page, ARMS)
             context = {"at": self, "seen": self.insight, "listed": listed, "view": view}
             self._made[view] = {
                 name: render(f"panels/{name}.html", span=SPANS[self.span], **context)

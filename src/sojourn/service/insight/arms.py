@@ -1,19 +1,20 @@
-"""The arms of an experiment as a table of sums; rows are made for those that are looked at."""
+"""The arms of an experiment: sums over all of them at once, and rows for those that are shown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...live.records import Arm, Counts
 from ...policies.base import Array
-from .intervals import Interval, Z, share
+from ...stats.intervals import Z95, Interval, share
 
 
 @dataclass(frozen=True)
-class Cell:
-    """An arm in one state; no mean before its first pull there."""
+class ArmInState:
+    """An arm in one state; `mean` is None before its first pull there."""
 
     state: str
     pulls: float
@@ -22,9 +23,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class ArmRow:
-    """An arm: `pulls` were counted here, `prior_pulls` come from a warm start.
+    """An arm: `pulls` were counted by this experiment, `prior_pulls` come from a warm start.
 
-    `mean` is over both, as the policy sees it; those of `states` over what was counted here.
+    `mean` is over both, as the policy sees it; the means in `states` are over `pulls` only.
     """
 
     name: str
@@ -33,12 +34,12 @@ class ArmRow:
     prior_pulls: float
     prior_rewards: float
     mean: Interval | None
-    states: tuple[Cell, ...]
+    states: tuple[ArmInState, ...]
 
 
 @dataclass(frozen=True)
 class ArmPage:
-    """Some of the arms, in the order of their pulls."""
+    """One page of the arms that a search has found."""
 
     rows: tuple[ArmRow, ...]
     found: int
@@ -47,11 +48,10 @@ class ArmPage:
 
 
 @dataclass(frozen=True, eq=False)
-class ArmTable:
+class ArmSums:
     """Pulls and rewards by [arm, bin of the state], and prior ones by arm."""
 
     names: tuple[str, ...]
-    states: tuple[str, ...]
     retired: Array
     pulls: Array
     rewards: Array
@@ -68,16 +68,21 @@ class ArmTable:
         return total
 
     @cached_property
+    def all_rewards(self) -> Array:
+        """By arm, prior ones included."""
+        total: Array = self.rewards.sum(axis=1) + self.prior_rewards
+        return total
+
+    @cached_property
     def means(self) -> Array:
         """By arm, prior counts included; 0 for an arm without pulls."""
-        total: Array = self.rewards.sum(axis=1) + self.prior_rewards
-        return total / np.where(self.all_pulls > 0.0, self.all_pulls, 1.0)
+        return self.all_rewards / np.where(self.all_pulls > 0.0, self.all_pulls, 1.0)
 
     @cached_property
     def best(self) -> int | None:
-        """The arm in use of greatest lower bound: one lucky pull does not make an arm the best."""
-        using = (self.all_pulls > 0.0) & (self.retired == 0.0)
-        return int(np.argmax(np.where(using, self._lower, -1.0))) if using.any() else None
+        """The active arm of greatest lower bound: one lucky pull does not make an arm the best."""
+        active = (self.all_pulls > 0.0) & (self.retired == 0.0)
+        return int(np.argmax(np.where(active, self._lower, -1.0))) if active.any() else None
 
     @property
     def best_name(self) -> str | None:
@@ -86,11 +91,11 @@ class ArmTable:
 
     @cached_property
     def _lower(self) -> Array:
-        """The lower end of Wilson's interval, as in `intervals.share`."""
+        """The lower end of Wilson's interval, as in `stats.intervals.share`."""
         n = np.where(self.all_pulls > 0.0, self.all_pulls, 1.0)
-        p, z2 = self.means, Z * Z / n
+        p, z2 = self.means, Z95 * Z95 / n
         spread = np.sqrt(np.maximum(p * (1.0 - p), 0.0) / n + z2 / (4.0 * n))
-        lower: Array = (p + z2 / 2.0 - Z * spread) / (1.0 + z2)
+        lower: Array = (p + z2 / 2.0 - Z95 * spread) / (1.0 + z2)
         return lower
 
     @property
@@ -102,62 +107,71 @@ class ArmTable:
 
     @property
     def noise(self) -> Array:
-        """The variance of every mean; as if one success and one failure more had been seen."""
+        """The variance of every mean, with one success and one failure added to the counts."""
         n = self.all_pulls + 2.0
-        p = (self.means * self.all_pulls + 1.0) / n
+        p = (self.all_rewards + 1.0) / n
         noise: Array = p * (1.0 - p) / n
         return noise
 
-    def of_states(self, bins: Sequence[int]) -> "ArmTable":
-        """The same for some of the states."""
-        return replace(
-            self, states=tuple(self.states[b] for b in bins),
-            pulls=self.pulls[:, bins], rewards=self.rewards[:, bins],
-        )  # fmt: skip
+
+class ArmList(Sequence[ArmRow]):
+    """The arms as rows, each made when it is asked for: active arms first, most pulls first."""
+
+    def __init__(self, sums: ArmSums, bins: Sequence[int], states: Sequence[str]) -> None:
+        self._sums, self._bins, self._states = sums, list(bins), tuple(states)
+        self._order: list[int] = np.lexsort((-sums.all_pulls, sums.retired)).tolist()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self._order[at]
+        return tuple(map(self._row, found)) if isinstance(at, slice) else self._row(found)
 
     def page(self, search: str = "", page: int = 1, size: int = 20) -> ArmPage:
-        """Those whose name contains `search`, most pulls first; the page is one that there is.
-
-        Arms in use come before those that are retired.
-        """
-        wanted = search.strip().casefold()
-        found = [i for i, name in enumerate(self.names) if wanted in name.casefold()]
-        at = np.array(found, dtype=int)
-        order = at[np.lexsort((at, -self.all_pulls[at], self.retired[at]))]
-        pages = max(-(-len(found) // max(size, 1)), 1)
+        """One page of the arms whose name contains `search`: the nearest page that exists."""
+        wanted, names = search.strip().casefold(), self._sums.names
+        found = [i for i in self._order if wanted in names[i].casefold()]
+        pages = max(-(-len(found) // size), 1)
         page = min(max(page, 1), pages)
-        shown = order[(page - 1) * size : page * size]
-        return ArmPage(tuple(self._row(int(i)) for i in shown), len(found), page, pages)
+        shown = found[(page - 1) * size : page * size]
+        return ArmPage(tuple(map(self._row, shown)), len(found), page, pages)
 
     def _row(self, i: int) -> ArmRow:
-        cells = tuple(
-            Cell(state, float(n), share(float(r), float(n)))
-            for state, n, r in zip(self.states, self.pulls[i], self.rewards[i], strict=True)
-        )
-        pulls, prior = float(self.pulls[i].sum()), float(self.prior_pulls[i])
-        rewards = float(self.rewards[i].sum()) + float(self.prior_rewards[i])
+        sums = self._sums
+        pulls, rewards = sums.pulls[i, self._bins], sums.rewards[i, self._bins]
+        by_state = zip(self._states, pulls.tolist(), rewards.tolist(), strict=True)
+        prior_pulls, prior_rewards = float(sums.prior_pulls[i]), float(sums.prior_rewards[i])
+        total = float(pulls.sum())
         return ArmRow(
-            self.names[i], bool(self.retired[i]), pulls, prior, float(self.prior_rewards[i]),
-            share(rewards, pulls + prior), cells,
-        )  # fmt: skip
+            name=sums.names[i],
+            retired=bool(sums.retired[i]),
+            pulls=total,
+            prior_pulls=prior_pulls,
+            prior_rewards=prior_rewards,
+            mean=share(float(rewards.sum()) + prior_rewards, total + prior_pulls),
+            states=tuple(ArmInState(state, n, share(r, n)) for state, n, r in by_state),
+        )
 
 
-def arm_table(arms: Sequence[Arm], counts: Counts, states: Sequence[str]) -> ArmTable:
-    """The table from the counters of a store.
+def arm_sums(arms: Sequence[Arm], counts: Counts, bins: int) -> ArmSums:
+    """The sums from the counters of a store, for `bins` bins of the state.
 
     >>> counts = {("pulls", 0, 1, 0): 4.0, ("successes", 0, 1, 0): 3.0}
-    >>> table = arm_table([Arm(0, "dance"), Arm(1, "news", pulls=4)], counts, ["bad", "good"])
-    >>> table.best_name, table.page("news").rows[0].mean.value
-    ('dance', 0.0)
+    >>> sums = arm_sums([Arm(0, "dance"), Arm(1, "news", pulls=4)], counts, bins=2)
+    >>> sums.best_name, sums.means.tolist()
+    ('dance', [0.75, 0.0])
     """
-    sums = {what: np.zeros((len(arms), len(states))) for what in ("pulls", "successes")}
+    sums = {what: np.zeros((len(arms), bins)) for what in ("pulls", "successes")}
     row = {arm.position: i for i, arm in enumerate(arms)}
     for (what, position, b, _), amount in counts.items():
         if what in sums and position in row:
             sums[what][row[position], b] += amount
-    return ArmTable(
-        tuple(arm.name for arm in arms), tuple(states),
-        np.array([float(arm.retired) for arm in arms]), sums["pulls"], sums["successes"],
-        np.array([arm.pulls for arm in arms], dtype=float),
-        np.array([arm.successes for arm in arms], dtype=float),
-    )  # fmt: skip
+    return ArmSums(
+        names=tuple(arm.name for arm in arms),
+        retired=np.array([float(arm.retired) for arm in arms]),
+        pulls=sums["pulls"],
+        rewards=sums["successes"],
+        prior_pulls=np.array([arm.pulls for arm in arms], dtype=float),
+        prior_rewards=np.array([arm.successes for arm in arms], dtype=float),
+    )

@@ -1,4 +1,4 @@
-"""Who leaves when: leave probabilities, what a mistake costs in each state, and the case."""
+"""Who leaves when: leave probabilities, the mistake cost of each state, and the case."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from ...live.records import Counts
 from ...live.settings import Settings
 from ...policies.base import Array
 from ...policies.learned import FIRST_LOOK, Learned, Watched, mistake_costs
-from .arms import ArmTable
-from .intervals import Interval, Z, share
+from ...stats.intervals import Z95, Interval, share
+from .arms import ArmSums
 
-SAME = 0.1
-"""Costs that differ by no more than this share of the greater one are the same for any use."""
+NEGLIGIBLE = 0.1
+"""Costs that differ by at most this fraction of the greater one count as equal."""
 
 CASES = {
     "normal": "A mistake costs more when a visit goes badly: explore while it goes well.",
@@ -30,9 +30,9 @@ CASES = {
 
 @dataclass(frozen=True)
 class Case:
-    """Which case users are in: the word, a sentence, and what the sentence rests on.
+    """The case that the users are in: a word, a sentence, and the data that it rests on.
 
-    `confidence` is how many standard errors two costs must differ by to count as different.
+    `confidence` is by how many standard errors two costs must differ to count as different.
     """
 
     word: str
@@ -43,8 +43,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Leaves:
-    """After so many steps, so many users left."""
+class LeaveRate:
+    """After `steps` steps, `departures` users left."""
 
     steps: float
     departures: float
@@ -52,12 +52,12 @@ class Leaves:
 
 
 @dataclass(frozen=True)
-class Leaving:
-    """The chance to leave in one state, without and with a reward."""
+class StateLeaveRates:
+    """The probability of leaving in one state, without and with a reward."""
 
     state: str
-    unrewarded: Leaves
-    rewarded: Leaves
+    unrewarded: LeaveRate
+    rewarded: LeaveRate
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +70,16 @@ class Departures:
     error: list[float]
     confidence: float
 
-    def leaving(self, words: Sequence[str], used: Sequence[int]) -> tuple[Leaving, ...]:
-        """The chances to leave in the states that occur."""
-        return tuple(Leaving(words[b], self._leaves(b, 0), self._leaves(b, 1)) for b in used)
+    def leave_rates(self, words: Sequence[str], used: Sequence[int]) -> tuple[StateLeaveRates, ...]:
+        """The leave probabilities of the states that occur."""
+        return tuple(StateLeaveRates(words[b], self._rate(b, 0), self._rate(b, 1)) for b in used)
 
-    def _leaves(self, b: int, r: int) -> Leaves:
+    def _rate(self, b: int, r: int) -> LeaveRate:
         steps, gone = float(self.steps[b, r]), float(self.gone[b, r])
-        return Leaves(steps, gone, share(gone, steps))
+        return LeaveRate(steps, gone, share(gone, steps))
 
     def case(self, used: Sequence[int]) -> Case:
-        """How the mistake cost moves with the state."""
+        """How the mistake cost changes with the state."""
         word = self._word(used)
         steps, gone = float(self.steps.sum()), float(self.gone.sum())
         return Case(word, CASES[word], steps, gone, self.confidence)
@@ -93,22 +93,22 @@ class Departures:
             return "improper"
         usual = int(np.argmax(visited))
         costs = [self.cost[b] if self._differs(b, usual) else self.cost[usual] for b in bins]
-        moves = np.diff(costs)
-        if not moves.any():
+        changes = np.diff(costs)
+        if not changes.any():
             return "neutral" if len(bins) > 1 and self._same(bins, usual) else "not known yet"
-        if (moves <= 0.0).all():
+        if (changes <= 0.0).all():
             return "normal"
-        return "opposite" if (moves >= 0.0).all() else "mixed"
+        return "opposite" if (changes >= 0.0).all() else "mixed"
 
     def _differs(self, b: int, usual: int) -> bool:
         """The rule of `policies.learned.reconsider`."""
         return abs(self.cost[b] - self.cost[usual]) > self.confidence * self._noise(b, usual)
 
     def _same(self, bins: Sequence[int], usual: int) -> bool:
-        """Whether no difference that would matter is left in the 95 % intervals."""
+        """Whether the 95 % intervals rule out every difference that is not negligible."""
         return all(
-            abs(self.cost[b] - self.cost[usual]) + Z * self._noise(b, usual)
-            <= SAME * max(self.cost[b], self.cost[usual])
+            abs(self.cost[b] - self.cost[usual]) + Z95 * self._noise(b, usual)
+            <= NEGLIGIBLE * max(self.cost[b], self.cost[usual])
             for b in bins
             if b != usual
         )
@@ -117,18 +117,19 @@ class Departures:
         return sqrt(self.error[b] ** 2 + self.error[usual] ** 2)
 
 
-def departures(counts: Counts, settings: Settings, table: ArmTable) -> Departures:
-    """What the counters `moves` and `gone` say, by the estimates of learned policies."""
-    bins, pupil = settings.bins, pupil_of(settings.policy)
-    confidence = pupil.confidence if isinstance(pupil, Learned) else Learned.confidence
+def departures(counts: Counts, settings: Settings, arms: ArmSums) -> Departures:
+    """What the counters `moves` and `gone` say, by the estimates of the learned policies."""
+    bins = settings.bins
+    confidence = getattr(pupil_of(settings.policy), "confidence", Learned.confidence)
     moves, gone = np.zeros((bins, 2, bins)), np.zeros((bins, 2))
     for (what, b, r, after), amount in counts.items():
         if what == "moves":
             moves[b, r, after] += amount
         elif what == "gone":
             gone[b, r] += amount
-    rewards = table.rewards.sum(axis=1) + table.prior_rewards
-    memory = Watched(table.all_pulls, rewards, np.zeros(1), moves, gone, np.ones(bins), np.zeros(1))
+    memory = Watched(
+        arms.all_pulls, arms.all_rewards, np.zeros(1), moves, gone, np.ones(bins), np.zeros(1)
+    )
     cost, variance = mistake_costs(memory)
     error = np.sqrt(variance).tolist()
     return Departures(moves.sum(axis=2), gone, cost.tolist(), error, confidence)

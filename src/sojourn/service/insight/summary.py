@@ -1,32 +1,33 @@
-"""What the counters of an experiment say: the numbers of the dashboard.
+"""What the counters of an experiment say: the numbers of the dashboard and of `GET .../insight`.
 
-Everything is a function of sums: those that the store keeps anyway (`online.records.tally`), and,
-for what happened when, sums over the visits that ended (`Experiment.timeline`).
+Everything is a function of sums: the counters of the store (`live.records.tally`) and, for charts,
+sums over the visits that ended in each interval of time (`Experiment.timeline`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass
-from functools import cached_property
-from math import isfinite, sqrt
+from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from ...live.records import Arm, Bucket, Counts
 from ...live.settings import Settings
-from ...policies.base import Array
-from .arms import ArmRow, ArmTable, arm_table
-from .departures import Case, Departures, Leaving, departures
-from .intervals import Interval, average
+from ...show.plain import plain
+from ...stats.intervals import Interval, average
+from .arms import ArmList, ArmSums, arm_sums
+from .departures import Case, Departures, StateLeaveRates, departures
 from .states import states_in_words
+
+NO_VISITS = Bucket(start=0.0, visits=0, steps=0.0, steps2=0.0, reward=0.0, reward2=0.0)
 
 
 @dataclass(frozen=True)
-class Exploring:
-    """Where pulls went in one state: to the best arm, or to others, and what those have cost.
+class StateExploration:
+    """The pulls in one state, those `tried` with another arm than the best, and their cost.
 
-    `mistake_cost` is D of the state: what a wrong pull there costs for every 1 that its mean is
-    too low. `lost` is in rewards.
+    `mistake_cost` is D of the state: what a wrong pull there costs per unit of mean. `lost` is in
+    rewards.
     """
 
     state: str
@@ -39,7 +40,7 @@ class Exploring:
 
 @dataclass(frozen=True)
 class Point:
-    """The visits that ended from `start` on: how many, and per visit rewards and steps."""
+    """Visits that ended from `start` on: how many, and rewards and steps per visit."""
 
     start: float
     visits: float
@@ -48,8 +49,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Visits:
-    """What became of the visits."""
+class VisitTotals:
+    """Visits by how they ended; `open` ones have not."""
 
     opened: float
     open: float
@@ -58,10 +59,10 @@ class Visits:
 
 
 @dataclass(frozen=True)
-class Rewards:
-    """How the steps were resolved: `learned` from a reward, or without one by what came first.
+class RewardTotals:
+    """How steps were resolved: `learned` from a reward, or `missing` one, by what came first.
 
-    `late` rewards came after that: they are kept, and not learned.
+    `late` rewards came after their step was resolved: they are logged, not learned.
     """
 
     total: float
@@ -75,39 +76,31 @@ class Rewards:
 
 @dataclass(frozen=True)
 class Insight:
-    """An experiment in numbers; `to_dict` has them in plain types, for JSON."""
+    """An experiment in numbers. The fields, in this order, are the JSON of `GET .../insight`."""
 
     now: float
     policy: str
     states: tuple[str, ...]
     """Those that occur, in words, from the worst to the best."""
-    table: ArmTable
     best: str | None
-    """The arm in use of greatest lower bound, with which the others are compared."""
-    exploration: tuple[Exploring, ...]
+    """The active arm of greatest lower bound, with which the others are compared."""
+    exploration: tuple[StateExploration, ...]
     lost: Interval
-    leaving: tuple[Leaving, ...]
+    leaving: tuple[StateLeaveRates, ...]
     case: Case
     width: float
     """Seconds from one point of `over_time` to the next."""
     over_time: tuple[Point, ...]
     reward_per_visit: Interval | None
     length: Interval | None
-    visits: Visits
-    rewards: Rewards
-
-    @cached_property
-    def arms(self) -> tuple[ArmRow, ...]:
-        """All arms, in the order of their pulls."""
-        return self.table.page(size=len(self.table)).rows
+    visits: VisitTotals
+    rewards: RewardTotals
+    arms: ArmList
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON; None where nothing is known."""
-        names = (
-            "now", "policy", "states", "best", "exploration", "lost", "leaving", "case", "width",
-            "over_time", "reward_per_visit", "length", "visits", "rewards", "arms",
-        )  # fmt: skip
-        return {name: _plain(getattr(self, name)) for name in names}
+        """As plain data for JSON; None where nothing is known."""
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def insight(
@@ -119,9 +112,9 @@ def insight(
     now: float = 0.0,
     width: float = 60.0,
 ) -> Insight:
-    """The numbers of the dashboard from the counters of a store.
+    """The numbers of an experiment from the counters of its store.
 
-    `arms` are all of them, with their prior counts; `timeline` has a bucket every `width` seconds.
+    `arms` includes retired ones; `timeline` has a bucket every `width` seconds.
 
     >>> counts = {("pulls", 0, 1, 0): 10.0, ("successes", 0, 1, 0): 9.0, ("open", 0, 0, 0): 2.0}
     >>> found = insight(Settings(), [Arm(0, "dance"), Arm(1, "news")], counts)
@@ -130,65 +123,64 @@ def insight(
     """
     bins = settings.bins
     words = states_in_words(settings.user, bins)
-    table = arm_table(arms, counts, words)
-    seen = departures(counts, settings, table)
-    used = [b for b in range(bins) if table.pulls[:, b].any() or seen.steps[b].any()]
-    exploration, variance = _exploration(table, seen, words, used)
-    points = tuple(_point(bucket) for bucket in timeline if bucket.visits)
-    total = _sums(timeline)
+    sums = arm_sums(arms, counts, bins)
+    seen = departures(counts, settings, sums)
+    used = [b for b in range(bins) if sums.pulls[:, b].any() or seen.steps[b].any()]
+    states = tuple(words[b] for b in used)
+    exploration, variance = _exploration(sums, seen, words, used)
+    lost = sum(row.lost.value for row in exploration)
+    total = Bucket(*map(sum, zip(NO_VISITS, *timeline, strict=True)))
     return Insight(
         now=now,
         policy=settings.policy.name,
-        states=tuple(words[b] for b in used),
-        table=table.of_states(used),
-        best=table.best_name,
+        states=states,
+        best=sums.best_name,
         exploration=exploration,
-        lost=Interval.around(sum(e.lost.value for e in exploration), sqrt(variance), least=0.0),
-        leaving=seen.leaving(words, used),
+        lost=Interval.from_error(lost, sqrt(variance), least=0.0),
+        leaving=seen.leave_rates(words, used),
         case=seen.case(used),
         width=width,
-        over_time=points,
-        reward_per_visit=average(total[0], total[3], total[4]),
-        length=average(total[0], total[1], total[2]),
+        over_time=tuple(_point(bucket) for bucket in timeline if bucket.visits),
+        reward_per_visit=average(total.visits, total.reward, total.reward2),
+        length=average(total.visits, total.steps, total.steps2),
         visits=_visits(counts),
-        rewards=_rewards(counts, table),
+        rewards=_rewards(counts, sums),
+        arms=ArmList(sums, used, states),
     )
 
 
 def _exploration(
-    table: ArmTable, seen: Departures, words: Sequence[str], used: Sequence[int]
-) -> tuple[tuple[Exploring, ...], float]:
-    """By state; and the variance of what all of it has cost.
+    arms: ArmSums, seen: Departures, words: Sequence[str], used: Sequence[int]
+) -> tuple[tuple[StateExploration, ...], float]:
+    """By state; and the variance of the total cost.
 
     Pulls of an arm whose mean is not below that of the best one cost nothing.
     """
-    found, variance, behind, noise = [], 0.0, table.behind, table.noise
+    found, variance, behind, noise = [], 0.0, arms.behind, arms.noise
+    best_noise = 0.0 if arms.best is None else float(noise[arms.best])
     for b in used:
-        pulls: Array = table.pulls[:, b]
-        others = pulls.copy()
-        if table.best is not None:
-            others[table.best] = 0.0
+        others = arms.pulls[:, b].copy()
+        if arms.best is not None:
+            others[arms.best] = 0.0
         worse = np.where(behind > 0.0, others, 0.0)
-        missed, tried, played = float(worse @ behind), float(others.sum()), float(pulls.sum())
-        best_noise = 0.0 if table.best is None else float(noise[table.best])
-        spread = float(worse**2 @ noise) + float(worse.sum()) ** 2 * best_noise
+        pulls, tried = float(arms.pulls[:, b].sum()), float(others.sum())
+        missed = float(worse @ behind)
+        missed_variance = float(worse**2 @ noise) + float(worse.sum()) ** 2 * best_noise
         cost, error = seen.cost[b], seen.error[b]
-        lost_variance = cost**2 * spread + missed**2 * error**2
-        found.append(
-            Exploring(
-                words[b], played, tried, tried / played if played else 0.0,
-                Interval.around(cost, error),
-                Interval.around(missed * cost, sqrt(lost_variance), least=min(0.0, missed * cost)),
-            )
-        )  # fmt: skip
+        lost = missed * cost
+        lost_variance = cost**2 * missed_variance + missed**2 * error**2
         variance += lost_variance
+        found.append(
+            StateExploration(
+                state=words[b],
+                pulls=pulls,
+                tried=tried,
+                share=tried / pulls if pulls else 0.0,
+                mistake_cost=Interval.from_error(cost, error),
+                lost=Interval.from_error(lost, sqrt(lost_variance), least=min(0.0, lost)),
+            )
+        )
     return tuple(found), variance
-
-
-def _sums(timeline: Sequence[Bucket]) -> tuple[float, float, float, float, float]:
-    """Visits, steps and their squares, rewards and theirs."""
-    rows = [(b.visits, b.steps, b.steps2, b.reward, b.reward2) for b in timeline]
-    return tuple(map(sum, zip(*rows, strict=True))) if rows else (0.0,) * 5  # type: ignore[return-value]
 
 
 def _point(bucket: Bucket) -> Point:
@@ -199,17 +191,17 @@ def _point(bucket: Bucket) -> Point:
     return Point(bucket.start, bucket.visits, reward, length)
 
 
-def _visits(counts: Counts) -> Visits:
+def _visits(counts: Counts) -> VisitTotals:
     opened, left, out = (_count(counts, k) for k in ("open", "left by end", "left by timeout"))
-    return Visits(opened, opened - left - out, left, out)
+    return VisitTotals(opened, opened - left - out, left, out)
 
 
-def _rewards(counts: Counts, table: ArmTable) -> Rewards:
+def _rewards(counts: Counts, arms: ArmSums) -> RewardTotals:
     learned, by_next, by_end, by_timeout = (
         _count(counts, f"resolved by {cause}") for cause in ("reward", "next", "end", "timeout")
     )
-    return Rewards(
-        total=float(table.rewards.sum()),
+    return RewardTotals(
+        total=float(arms.rewards.sum()),
         learned=learned,
         late=_count(counts, "late"),
         missing=by_next + by_end + by_timeout,
@@ -221,14 +213,3 @@ def _rewards(counts: Counts, table: ArmTable) -> Rewards:
 
 def _count(counts: Counts, what: str) -> float:
     return counts.get((what, 0, 0, 0), 0.0)
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses as dictionaries, and numbers that are not finite as None."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    if is_dataclass(value):
-        return {name: _plain(v) for name, v in vars(value).items()}
-    return value
