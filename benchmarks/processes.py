@@ -23,7 +23,7 @@ import numpy as np
 from sojourn import ALL, Problem, simulate
 from sojourn.lab.paper import SETTINGS
 from sojourn.live import open_store, verify
-from sojourn.live.stores.sql import added
+from sojourn.live.records import added
 from sojourn.policies import Policy
 from sojourn.service.drive import Plan, Report, adrive
 

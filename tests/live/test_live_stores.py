@@ -1,11 +1,15 @@
 """The stores: one conformance suite over all of them, and what each one promises besides."""
 
+import ast
 import itertools
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +26,14 @@ from sojourn.live import (
     Unavailable,
     conformance,
     open_store,
+    store_class,
+    stores,
     verify,
 )
 from sojourn.live.records import fold
 from sojourn.live.stores import sql
 from sojourn.live.stores.clock import Steady
+from sojourn.service.options import Options
 
 numbers = itertools.count()
 
@@ -53,6 +60,67 @@ class TestConformance:
 
     def test_postgres(self, check: Callable[..., None], database: str) -> None:
         check(lambda: PostgresStore(database))
+
+
+class Wished(MemoryStore):
+    """A store of a package that is installed beside this one."""
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if that package had an entry point for wish://..."""
+    entry = EntryPoint("wish", f"{__name__}:Wished", stores.GROUP)
+
+    def found(*, group: str, name: str) -> EntryPoints:
+        return EntryPoints([entry]).select(group=group, name=name)
+
+    monkeypatch.setattr(stores, "entry_points", found)
+
+
+def test_a_package_adds_a_store_by_its_scheme(installed: None) -> None:
+    assert store_class("wish://anything") is Wished
+    with Experiment("news", ["a"], sj.UCB(), store="wish://x", compiled=False) as experiment:
+        assert isinstance(experiment.journal.store, Wished)
+    assert Options(store="wish://x").shared is False
+    for url in ("wash://x", "wish"):
+        with pytest.raises(ValueError, match="is not allowed: it must be memory://, sqlite:///"):
+            open_store(url)
+
+
+def test_a_store_of_a_package_may_be_shared_by_workers(
+    installed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="--workers 2 needs a store that several processes"):
+        Options(store="wish://x", workers=2)
+    monkeypatch.setattr(Wished, "shared", True)
+    assert Options(store="wish://x", workers=2).shared
+
+
+def test_the_modules_of_databases_are_imported_when_they_are_used() -> None:
+    code = "import sys; from sojourn.live import Experiment; "
+    code += "Experiment('e', ['a'], store='memory://', compiled=False).close(); "
+    code += "print([m for m in sys.modules if 'stores.' in m or m == 'psycopg'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = ["sojourn.live.stores.base", "sojourn.live.stores.memory", "sojourn.live.stores.clock"]
+    assert sorted(ast.literal_eval(done.stdout)) == sorted(names)
+
+
+def test_a_copy_of_a_file_is_what_was_there(tmp_path: Path) -> None:
+    url, saved = f"sqlite:///{tmp_path}/live.db", tmp_path / "saved.db"
+    with pytest.raises(ValueError, match="there is no file"):
+        store_class(url).backup(url, saved)
+    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+        experiment.visit(id="v").choose()
+        store_class(url).backup(url, saved)
+        experiment.get("v").end(1)
+    store = open_store(f"sqlite:///{saved}")
+    row = store.visit("news", "v")
+    assert row is not None
+    assert (row.status, row.pending) == ("open", 1)
+    store.close()
+    for url, sentence in {"memory://": "ends with its process", "postgres://x": "pg_dump"}.items():
+        with pytest.raises(ValueError, match=sentence):
+            store_class(url).backup(url, saved)
 
 
 def test_one_process_per_file(tmp_path: Path) -> None:

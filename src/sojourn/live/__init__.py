@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from .settings import Settings as Settings
     from .states import LastReward as LastReward
     from .states import MovingAverage as MovingAverage
-    from .stores import MemoryStore as MemoryStore
-    from .stores import PostgresStore as PostgresStore
-    from .stores import SqliteStore as SqliteStore
     from .stores import Store as Store
     from .stores import open_store as open_store
+    from .stores import store_class as store_class
+    from .stores.memory import MemoryStore as MemoryStore
+    from .stores.postgres import PostgresStore as PostgresStore
+    from .stores.sqlite import SqliteStore as SqliteStore
     from .visit import Choice as Choice
     from .visit import Decision as Decision
     from .visit import Opening as Opening
@@ -42,7 +43,10 @@ __getattr__, __dir__ = exports(
         ".records": ["Bucket"],
         ".settings": ["Settings"],
         ".states": ["LastReward", "MovingAverage"],
-        ".stores": ["MemoryStore", "PostgresStore", "SqliteStore", "Store", "open_store"],
+        ".stores": ["Store", "open_store", "store_class"],
+        ".stores.memory": ["MemoryStore"],
+        ".stores.postgres": ["PostgresStore"],
+        ".stores.sqlite": ["SqliteStore"],
         ".visit": ["Choice", "Decision", "Opening", "Visit"],
     },
 )  # fmt: skip

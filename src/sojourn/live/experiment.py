@@ -18,9 +18,8 @@ from .errors import NotFound
 from .journal import Journal, arun, run
 from .learner import Learner
 from .names import check_name
-from .records import Arm, Bucket, Counts, News
+from .records import Arm, Bucket, Counts, News, added
 from .settings import IDLE_TIMEOUT, Settings
-from .stores.sql import added
 from .visit import Choice, Decision, Opening, Visit, maybe
 
 

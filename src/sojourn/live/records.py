@@ -196,3 +196,11 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
         for key, amount in tally(event, previous, bins):
             total[key] += amount  # type: ignore[assignment]
     return dict(total)
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """The sum of two tables of counters."""
+    total = Counter(one)
+    for key, n in other.items():
+        total[key] += n  # type: ignore[assignment]
+    return dict(total)

@@ -19,8 +19,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..live import Unavailable
-from ..live.records import END, NEXT, REWARD, TIMEOUT
-from ..live.stores.sql import added
+from ..live.records import END, NEXT, REWARD, TIMEOUT, added
 from .live import Live
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"

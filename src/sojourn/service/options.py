@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import checks
+from ..live import store_class
 
 STORE = "sqlite:///sojourn.db"
 STORE_VARIABLE = "SOJOURN_STORE"
@@ -76,7 +77,7 @@ of them with sojourn keys new, and give it with --keys
     @property
     def shared(self) -> bool:
         """Whether several processes can serve from the store."""
-        return self.store.startswith(("postgresql://", "postgres://"))
+        return store_class(self.store).shared
 
 
 def default_store() -> str:

@@ -1,15 +1,26 @@
-"""Where live visits are kept: in memory, in a SQLite file, or in PostgreSQL."""
+"""Where live visits are kept: in memory, in a SQLite file, in PostgreSQL, or in a package's own.
+
+The scheme of an address names the class. A package adds one by an entry point of the group
+`sojourn.stores`, whose name is the scheme, and whose value is module:Class.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
 
 from .base import Store
-from .memory import MemoryStore
-from .postgres import PostgresStore
-from .sqlite import SqliteStore
 
-__all__ = ["MemoryStore", "PostgresStore", "SqliteStore", "Store", "open_store"]
+__all__ = ["Store", "open_store", "store_class"]
+
+GROUP = "sojourn.stores"
+BUILT_IN = {
+    "memory": "sojourn.live.stores.memory:MemoryStore",
+    "sqlite": "sojourn.live.stores.sqlite:SqliteStore",
+    "postgresql": "sojourn.live.stores.postgres:PostgresStore",
+    "postgres": "sojourn.live.stores.postgres:PostgresStore",
+}
 
 
 def open_store(url: str, *, reading: bool = False) -> Store:
-    """The store at an address: memory://, sqlite:///file or postgresql://...
+    """The store at an address: memory://, sqlite:///file, postgresql://... or that of a package.
 
     With `reading` nothing can be written, and a SQLite file that is in use can be opened.
 
@@ -18,15 +29,33 @@ def open_store(url: str, *, reading: bool = False) -> Store:
     ValueError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file or \
 postgresql://user@host/database
     """
-    scheme, found, rest = str(url).partition("://")
-    if scheme == "memory" and found:
-        return MemoryStore()
-    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return SqliteStore(rest[1:], reading=reading)
-    if scheme in ("postgresql", "postgres"):
-        return PostgresStore(url, reading=reading)
-    shown = f"{scheme}://..." if found else url  # the rest may hold a password
-    raise ValueError(
+    return store_class(url).open(url, reading=reading)
+
+
+def store_class(url: str) -> type[Store]:
+    """The class of the store at an address, imported when it is asked for.
+
+    >>> store_class("postgresql://ann@host/db").shared
+    True
+    """
+    scheme, found, _ = str(url).partition("://")
+    if found and scheme in BUILT_IN:
+        return _loaded(EntryPoint(scheme, BUILT_IN[scheme], GROUP))
+    for entry in entry_points(group=GROUP, name=scheme) if found else ():
+        return _loaded(entry)
+    raise not_allowed(url)
+
+
+def _loaded(entry: EntryPoint) -> type[Store]:
+    cls: type[Store] = entry.load()
+    return cls
+
+
+def not_allowed(url: str) -> ValueError:
+    """What to raise for an address of no store; the rest of it may hold a password."""
+    scheme, found, _ = str(url).partition("://")
+    shown = f"{scheme}://..." if found else url
+    return ValueError(
         f"store = {shown!r} is not allowed: it must be memory://, sqlite:///file or "
         "postgresql://user@host/database"
     )

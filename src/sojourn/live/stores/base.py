@@ -1,7 +1,8 @@
 """What a store has to offer. `sojourn.live.conformance` checks that one does."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
 
@@ -15,8 +16,19 @@ class Store(Protocol):
     writer: str
     """The name under which this process counts; no other process uses it at the same time."""
 
-    shared: bool
+    shared: ClassVar[bool]
     """Whether other processes may write at the same time."""
+
+    @classmethod
+    def open(cls, url: str, *, reading: bool = False) -> Self:
+        """The store at an address; with `reading`, nothing can be written."""
+
+    @classmethod
+    def backup(cls, url: str, target: Path) -> None:
+        """Copy the store at an address, as it is at one moment, to a new file.
+
+        ValueError if this store is backed up in another way, which the message tells.
+        """
 
     def experiments(self) -> list[str]:
         """The names of all experiments."""

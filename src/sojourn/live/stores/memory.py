@@ -3,6 +3,8 @@
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
 
 from ..records import LEAVE, Arm, Bucket, Change, Counts, Event, Key, News, Row
 from .base import answers, chains, merged
@@ -17,7 +19,17 @@ class MemoryStore:
     """
 
     writer = "memory"
-    shared = False
+    shared: ClassVar[bool] = False
+
+    @classmethod
+    def open(cls, url: str, *, reading: bool = False) -> Self:
+        """A new one, whatever the address says."""
+        return cls()
+
+    @classmethod
+    def backup(cls, url: str, target: Path) -> None:
+        """There is nothing to copy: another process cannot see this one's memory."""
+        raise ValueError("backup is for SQLite files: memory:// ends with its process")
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock, self._lock = clock or Steady(), threading.Lock()

@@ -4,10 +4,11 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
-from ..records import Change, Counts, Event
+from ..records import Change, Counts, Event, added
 from .base import answers, chains
 from .sql import (
     COUNTER,
@@ -19,7 +20,6 @@ from .sql import (
     VISIT,
     Run,
     SqlStore,
-    added,
     names,
 )  # fmt: skip
 
@@ -78,8 +78,21 @@ class PostgresStore(SqlStore):
     processes at the same time, and none has two writers.
     """
 
-    shared = True
+    shared: ClassVar[bool] = True
     serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+
+    @classmethod
+    def open(cls, url: str, *, reading: bool = False) -> Self:
+        """At postgresql://..., an address as libpq takes it."""
+        return cls(url, reading=reading)
+
+    @classmethod
+    def backup(cls, url: str, target: Path) -> None:
+        """PostgreSQL has its own tool."""
+        raise ValueError(
+            "backup is for SQLite files: for PostgreSQL use pg_dump --format=custom --file=FILE "
+            "ADDRESS, and pg_restore --dbname=ADDRESS FILE into an empty database"
+        )
 
     def __init__(self, url: str, *, reading: bool = False) -> None:
         try:

@@ -87,7 +87,6 @@ class SqlStore(ABC):
     """A store in a database; a subclass has connections, transactions and a clock."""
 
     writer: str
-    shared: bool
     reading: bool
     serial: str
 
@@ -248,11 +247,3 @@ class SqlStore(ABC):
         for mine, what, i, j, k, n in run(query, (self.writer, experiment)):
             (own if mine else others)[what, i, j, k] = n
         return own, others
-
-
-def added(one: Counts, other: Counts) -> Counts:
-    """The sum of two tables of counters."""
-    total = Counter(one)
-    for key, n in other.items():
-        total[key] += n  # type: ignore[assignment]
-    return dict(total)

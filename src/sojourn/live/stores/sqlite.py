@@ -4,15 +4,16 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Self
 
 from ..errors import InUse, Unavailable
-from ..records import Counts, Event
+from ..records import Counts, Event, added
+from . import not_allowed
 from .clock import Steady
-from .sql import EVENT, TABLES, Run, SqlStore, added, names
+from .sql import EVENT, TABLES, Run, SqlStore, names
 
 LARGEST = 32
 """Rows of one statement; powers of two up to this, so that few different ones are prepared."""
@@ -28,8 +29,24 @@ class SqliteStore(SqlStore):
     """
 
     writer = "sqlite"
-    shared = False
+    shared: ClassVar[bool] = False
     serial = "INTEGER PRIMARY KEY"
+
+    @classmethod
+    def open(cls, url: str, *, reading: bool = False) -> Self:
+        """At sqlite:///file."""
+        return cls(_path(url), reading=reading)
+
+    @classmethod
+    def backup(cls, url: str, target: Path) -> None:
+        """A consistent copy of a file that another process may be writing to."""
+        cls.open(url, reading=True).close()
+        with closing(sqlite3.connect(_path(url))) as live, closing(sqlite3.connect(target)) as made:
+            live.execute("PRAGMA query_only = ON")
+            live.backup(made)
+            (answer,) = made.execute("PRAGMA quick_check").fetchone()
+        if answer != "ok":
+            raise ValueError(f"the copy in {target} is damaged ({answer})")
 
     def __init__(
         self,
@@ -150,6 +167,13 @@ class SqliteStore(SqlStore):
             raise Unavailable(f"{self.path} cannot be used ({error})") from error
         except sqlite3.DatabaseError as error:
             raise Unavailable(f"{self.path} is not a store, or it is damaged ({error})") from error
+
+
+def _path(url: str) -> Path:
+    _, _, rest = url.partition("://")
+    if rest.startswith("/") and len(rest) > 1:
+        return Path(rest[1:])
+    raise not_allowed(url)
 
 
 def _alone(path: Path) -> IO[str]:
