@@ -25,7 +25,7 @@ from sojourn.lab.paper import SETTINGS
 from sojourn.live import open_store, verify
 from sojourn.live.records import added
 from sojourn.policies import Policy
-from sojourn.service.drive import Plan, Report, adrive
+from sojourn.service.drive import LoadReport, Traffic, adrive
 
 from .report import Table
 
@@ -59,15 +59,15 @@ class Study:
         return cls.for_problem(self.problem)
 
 
-async def drive_all(study: Study, url: str) -> list[Report]:
+async def drive_all(study: Study, url: str) -> list[LoadReport]:
     """All experiments, some at a time."""
     room, done = asyncio.Semaphore(study.side_by_side), 0
 
-    async def drive(number: int) -> Report:
+    async def drive(number: int) -> LoadReport:
         nonlocal done
         async with room:
             report = await adrive(
-                Plan(
+                Traffic(
                     url, study.problem, experiment=str(number), policy=study.made_policy(),
                     users=study.users, visits=study.visits, spread=4 * study.users,
                     seed=study.seed, run=number,

@@ -1,6 +1,7 @@
-"""The client: the calls of an experiment, over HTTP; how it insists, and what errors become."""
+"""The client: the calls of an experiment over HTTP, retries, errors, and what it imports."""
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
@@ -12,57 +13,79 @@ import pytest
 import serving
 
 import sojourn as sj
-from sojourn.client import AsyncClient, Client, Refused
-from sojourn.client.calls import AGAIN, Answer, Lost, call, insisting, pause
-from sojourn.live import Busy, Conflict, Ended, MovingAverage, NotFound, Unavailable
+from sojourn.client import (
+    AccessDenied,
+    AsyncClient,
+    Busy,
+    Client,
+    Conflict,
+    Ended,
+    NotFound,
+    Unavailable,
+)
+from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
+from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.live import MovingAverage
 from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
 
 
-def outcome_of(answers: list[Answer | Lost], retries: int) -> tuple[Any, list[float]]:
-    """What a call comes to if these are its answers, and the pauses between them."""
-    steps, pauses, left = insisting(call("GET", "experiments"), retries), [], iter(answers)
+class Scripted:
+    """A transport with these responses."""
+
+    def __init__(self, responses: list[Response | NoResponse]) -> None:
+        self.left = iter(responses)
+
+    async def send(self, request: Request) -> Response:
+        response = next(self.left)
+        if isinstance(response, NoResponse):
+            raise response
+        return response
+
+    async def close(self) -> None: ...
+
+
+def outcome_of(responses: list[Response | NoResponse], retries: int) -> tuple[Any, list[float]]:
+    """The result or the error of a call that gets these responses, and the pauses between them."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    caller = Caller(Scripted(responses), retries, sleep)
     try:
-        wanted = next(steps)
-        while True:
-            if isinstance(wanted, float):
-                pauses.append(wanted)
-                wanted = next(steps)
-                continue
-            answer = next(left)
-            wanted = steps.throw(answer) if isinstance(answer, Lost) else steps.send(answer)
-    except StopIteration as done:
-        return done.value, pauses
+        return finish(caller.call(Request.of("GET", "experiments"))), pauses
     except Exception as error:
         return error, pauses
 
 
 def test_a_call_is_repeated_while_that_may_help_and_not_for_ever() -> None:
-    good, bad = Answer(200, b"7"), [Lost("x"), *(Answer(s, b"") for s in sorted(AGAIN))]
+    good = Response(200, b"7")
+    bad = [NoResponse("x"), *(Response(s, b"") for s in sorted(RETRY_STATUSES))]
     assert outcome_of([*bad, good], retries=5)[0] == 7
     value, pauses = outcome_of([*bad, good], retries=4)
     assert isinstance(value, Unavailable) and len(pauses) == 4
-    value, pauses = outcome_of([Lost("refused")] * 3, retries=2)
+    value, pauses = outcome_of([NoResponse("refused")] * 3, retries=2)
     assert isinstance(value, Unavailable) and len(pauses) == 2
     assert str(value) == "no answer from the service (refused), tried 3 times"
 
 
 def test_pauses_grow_and_heed_the_service() -> None:
-    for tried in range(12):
-        longest = min(10.0, 0.05 * 2**tried)
-        assert 0.5 * longest <= pause(tried) <= longest
+    for attempt in range(12):
+        longest = min(10.0, 0.05 * 2**attempt)
+        assert 0.5 * longest <= pause(attempt) <= longest
     assert 2.0 < pause(0, 2.0) < 2.1
     assert 10.0 < pause(0, 1e9) < 10.1
-    _, (only,) = outcome_of([Answer(503, b"", 3.0), Answer(200, b"1")], retries=1)
+    _, (only,) = outcome_of([Response(503, b"", 3.0), Response(200, b"1")], retries=1)
     assert 3.0 < only < 3.1
 
 
 @pytest.mark.parametrize(
     ("status", "word", "kind"),
     [
-        (401, "unauthorized", Refused),
-        (403, "forbidden", Refused),
+        (401, "unauthorized", AccessDenied),
+        (403, "forbidden", AccessDenied),
         (404, "not_found", NotFound),
         (409, "conflict", Conflict),
         (410, "ended", Ended),
@@ -76,14 +99,14 @@ def test_pauses_grow_and_heed_the_service() -> None:
 )
 def test_errors(status: int, word: str, kind: type[Exception]) -> None:
     body = f'{{"error": "{word}", "detail": "so it is"}}'.encode()
-    error, pauses = outcome_of([Answer(status, body)], retries=0)
+    error, pauses = outcome_of([Response(status, body)], retries=0)
     assert type(error) is kind and str(error) == "so it is" and not pauses
 
 
 def test_what_is_no_service() -> None:
-    error, _ = outcome_of([Answer(200, b"<html>")], retries=0)
+    error, _ = outcome_of([Response(200, b"<html>")], retries=0)
     assert str(error) == "the answer is not JSON: is this the address of a service?"
-    error, _ = outcome_of([Answer(418, b"[]")], retries=0)
+    error, _ = outcome_of([Response(418, b"[]")], retries=0)
     assert str(error) == "the service answered with status 418"
     for make in (Client, AsyncClient, Wire):
         with pytest.raises(ValueError, match=r"must begin with http:// or https://"):
@@ -149,17 +172,50 @@ def test_experiments(client: Client) -> None:
     )
     again = client.experiment("of/its own")
     assert again.settings == made.settings and again.arms == ("a", "b")
-    assert made.settings.user == MovingAverage(0.5) and made.settings.idle_timeout == 9
-    assert made.settings.policy.parameters["c"] == 4
+    user = {"model": "moving-average", "theta": 0.5, "start": {"1.0": 1.0}}
+    assert made.settings["user"] == user and made.settings["idle_timeout"] == 9
+    assert made.settings["policy"] == {"name": "UCB", "parameters": sj.UCB(c=4).parameters}
+    assert set(made.settings) == {
+        "policy", "user", "default_reward", "reward_wait", "idle_timeout",
+        "introduce_in_any_state", "count_in_flight",
+    }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
     changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
-    assert changed.arms == ("a", "b") and changed.settings.policy.parameters["c"] == 0
+    assert changed.arms == ("a", "b") and changed.settings["policy"]["parameters"]["c"] == 0
+    assert changed.settings["idle_timeout"] == 1800
     with pytest.raises(NotFound, match="there is no experiment 'other'"):
         client.experiment("other")
     with pytest.raises(ValueError, match="name = '' is not allowed"):
         client.experiment("")
     with pytest.raises(ValueError, match="idle_timeout = -1 is not allowed"):
         client.experiment("other", ["a"], idle_timeout=-1)
+
+
+def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> None:
+    """However they are given, the experiment has the settings of one in the process."""
+    mixed = sj.EpsilonMixture(sj.KLULCB(c0=0.5), 0.1)
+    plain = {"name": "KLULCB", "parameters": {"c0": 0.5}}
+    averaging = {"model": "moving-average", "theta": 0.5}
+    given: list[tuple[Any, Any, Any, Any]] = [
+        (None, None, None, None),
+        (sj.LearnedIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
+        ("KLUCB", "last-reward", sj.KLUCB(), None),
+        (plain, averaging, sj.KLULCB(c0=0.5), MovingAverage(0.5)),
+        (mixed, sj.Ema(0.5, sj.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),
+    ]
+    for number, (policy, user, same_policy, same_user) in enumerate(given):
+        made = client.experiment(f"given {number}", ARMS, policy, user)
+        with sj.Experiment("same", ARMS, same_policy, same_user, compiled=False) as same:
+            wanted = json.loads(same.settings.to_json())
+        del wanted["bins"]
+        assert made.settings == wanted
+    for wrong in (7, sj.UCB):
+        with pytest.raises(ValueError, match=r"policy = .* is not allowed: give a policy"):
+            client.experiment("wrong", ARMS, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"policy.name = 'Best' is not allowed"):
+        client.experiment("wrong", ARMS, "Best")
+    with pytest.raises(ValueError, match=r"user = 7 is not allowed: it must be a user model"):
+        client.experiment("wrong", ARMS, user=7)  # type: ignore[arg-type]
 
 
 def test_a_visit_of_several(client: Client) -> None:
@@ -204,25 +260,52 @@ def test_async(server: serving.Server) -> None:
     asyncio.run(main())
 
 
+HEAVY = """numba numpy llvmlite fastapi starlette pydantic uvicorn prometheus_client jinja2
+sojourn.policies sojourn.engine sojourn.users sojourn.simulation sojourn.problem sojourn.service
+sojourn.live.experiment sojourn.live.settings"""
+
+
+def test_the_client_loads_neither_the_compiler_nor_the_server() -> None:
+    """Calls included: a policy by name, a decision, an error."""
+    code = f"""
+import sys
+from sojourn.client import AsyncClient, Client, Unavailable
+from sojourn.client.async_client import described_policy, described_user
+with Client("http://127.0.0.1:9", retries=0) as client:
+    try:
+        client.experiment("shorts", ["a", "b"], "KLULCB", {{"model": "last-reward"}})
+    except Unavailable:
+        print(*(name for name in {HEAVY.split()} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
 @pytest.mark.parametrize(
-    ("missing", "module", "call", "sentence"),
+    ("missing", "code", "sentence"),
     [
         (
             "fastapi uvicorn pydantic starlette prometheus_client",
-            "client",
-            "Client('http://x')",
+            "from sojourn.client import Client; Client('http://x')",
             "",
         ),
-        ("fastapi uvicorn httpx", "drive", "drive", ""),
-        ("httpx", "client", "Client('http://x')", "needs httpx: pip install 'sojourn[client]'"),
-        ("httpx", "client", "AsyncClient('http://x')", "pip install 'sojourn[client]'"),
+        ("fastapi uvicorn httpx", "from sojourn.service.drive import drive", ""),
+        (
+            "httpx",
+            "from sojourn.client import Client; Client('http://x')",
+            "needs httpx: pip install 'sojourn[client]'",
+        ),
+        (
+            "httpx",
+            "from sojourn.client import AsyncClient; AsyncClient('http://x')",
+            "pip install 'sojourn[client]'",
+        ),
     ],
 )
-def test_what_it_needs(missing: str, module: str, call: str, sentence: str) -> None:
+def test_what_it_needs(missing: str, code: str, sentence: str) -> None:
     """The client takes httpx, driving takes nothing at all."""
     lines = f"import sys; sys.modules.update(dict.fromkeys({missing.split()}))"
-    used = f"from sojourn.service import {module}; {module}.{call}"
-    command = [sys.executable, "-c", f"{lines}\nimport sojourn.cli.main\n{used}"]
+    command = [sys.executable, "-c", f"{lines}\nimport sojourn.cli.main\n{code}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == bool(sentence) and done.stderr.strip().endswith(sentence)
 
@@ -233,12 +316,12 @@ def test_keys(tmp_path: Path) -> None:
     with serving.serve("memory://", "--keys", str(file)) as server:
         with Client(server.url, key) as client:
             client.experiment("shorts", ARMS).visit().choose()
-            with pytest.raises(Refused, match="is not for experiment 'other'"):
+            with pytest.raises(AccessDenied, match="is not for experiment 'other'"):
                 client.experiment("other", ARMS)
         for wrong in (None, "sj_nobody_knows", "nonsense"):
             with (
                 Client(server.url, wrong) as client,
-                pytest.raises(Refused, match="a valid key is needed"),
+                pytest.raises(AccessDenied, match="a valid key is needed"),
             ):
                 client.experiment("shorts")
 

@@ -11,9 +11,9 @@ import pytest
 import serving
 from cutting import cutting
 
-from sojourn.client import AsyncClient, Client, calls
-from sojourn.client.calls import Call, Lost
-from sojourn.live import Store, Unavailable, open_store, verify
+from sojourn.client import AsyncClient, Client, Unavailable, caller
+from sojourn.client.messages import NoResponse, Request
+from sojourn.live import Store, open_store, verify
 from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
@@ -33,8 +33,8 @@ def server(place: str) -> Iterator[serving.Server]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of milliseconds."""
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(calls, "LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(caller, "LONGEST_PAUSE", 0.01)
 
 
 PLAN = ("pass", "after", "before", "pass", "half", "after", "after")
@@ -76,11 +76,11 @@ def test_cut_connections_count_nothing_twice(server: serving.Server, place: str)
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("carrier", ["httpx", "wire"])
+@pytest.mark.parametrize("transport", ["httpx", "wire"])
 def test_cut_connections_count_nothing_twice_async(
-    server: serving.Server, place: str, carrier: str
+    server: serving.Server, place: str, transport: str
 ) -> None:
-    name = f"cut {carrier}"
+    name = f"cut {transport}"
 
     async def visit(shorts: Any) -> None:
         visit = await shorts.avisit()
@@ -89,8 +89,8 @@ def test_cut_connections_count_nothing_twice_async(
         await visit.aend(0)
 
     async def main(url: str) -> None:
-        way = Wire(url, timeout=5) if carrier == "wire" else None
-        async with AsyncClient(url, retries=30, timeout=5, carrier=way) as client:
+        way = Wire(url, timeout=5) if transport == "wire" else None
+        async with AsyncClient(url, retries=30, timeout=5, transport=way) as client:
             shorts = await client.experiment(name, ARMS)
             await asyncio.gather(*(visit(shorts) for _ in range(10)))
 
@@ -128,7 +128,7 @@ def test_silence_is_not_waited_for_longer_than_the_timeout() -> None:
             client.experiment("shorts")
 
         async def ask() -> None:
-            with pytest.raises(Lost, match=r"nothing for 0.1 s"):
-                await Wire(url, timeout=0.1).send(Call("GET", "/"))
+            with pytest.raises(NoResponse, match=r"nothing for 0.1 s"):
+                await Wire(url, timeout=0.1).send(Request("GET", "/"))
 
         asyncio.run(ask())

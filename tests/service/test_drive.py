@@ -18,12 +18,12 @@ import serving
 
 import sojourn as sj
 from sojourn.cli.main import main as cli
-from sojourn.client import Client, calls
+from sojourn.client import Client, caller
 from sojourn.live import Journal, Unavailable, verify
 from sojourn.service import demo
-from sojourn.service.drive import Plan, adrive, arm_names, drive
-from sojourn.service.drive.report import Report
+from sojourn.service.drive import LoadReport, Traffic, adrive, arm_names, drive
 from sojourn.service.live import Live
+from sojourn.stats.intervals import Z95
 
 B = sj.paper.SETTINGS["B"]
 EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, sj.LogLeave(c6=5), start={0.2: 0.5, 1: 0.5}))
@@ -36,11 +36,11 @@ def server() -> Iterator[serving.Server]:
         yield server
 
 
-def driven(plans: list[Plan]) -> list[Report]:
-    """Play all plans side by side."""
+def driven(traffics: list[Traffic]) -> list[LoadReport]:
+    """Run all of them concurrently."""
 
-    async def main() -> list[Report]:
-        return await asyncio.gather(*(adrive(plan) for plan in plans))
+    async def main() -> list[LoadReport]:
+        return await asyncio.gather(*(adrive(traffic) for traffic in traffics))
 
     return asyncio.run(main())
 
@@ -55,9 +55,9 @@ def test_one_user_at_a_time_sees_what_the_simulator_shows(
 ) -> None:
     """Step by step: the same pulls in the same states, the same rewards, the same regret."""
     name = f"exact {policy.name} {problem.arms}"
-    plan = Plan(server.url, problem, policy=policy, users=1, visits=25, seed=7)
+    traffic = Traffic(server.url, problem, policy=policy, users=1, visits=25, seed=7)
     runs = range(3)
-    reports = driven([replace(plan, experiment=f"{name} {run}", run=run) for run in runs])
+    reports = driven([replace(traffic, experiment=f"{name} {run}", run=run) for run in runs])
     for run, report in zip(runs, reports, strict=True):
         (row,) = interpreted(problem, policy, 7, run, [25])
         found = [report.regret, report.reward, report.steps]
@@ -71,27 +71,27 @@ def test_regret_over_http_is_that_of_the_simulator(server: serving.Server) -> No
     """Setting B, many experiments at a time, and the policy's own coin flips."""
     experiments, visits = 32, 100
     policy = sj.ULCB.for_problem(B)
-    plan = Plan(server.url, B, policy=policy, users=1, visits=visits, seed=11)
+    traffic = Traffic(server.url, B, policy=policy, users=1, visits=visits, seed=11)
     reports = driven(
-        [replace(plan, experiment=f"regret {run}", run=run) for run in range(experiments)]
+        [replace(traffic, experiment=f"regret {run}", run=run) for run in range(experiments)]
     )
     regret = np.array([report.regret for report in reports])
     simulated = sj.simulate(B, [policy], visits=visits, runs=4000, seed=12).regret
     mean, half = simulated.mean[0, -1], simulated.half_width[0, -1]
-    error = sqrt(regret.var(ddof=1) / experiments + (half / 1.96) ** 2)
+    error = sqrt(regret.var(ddof=1) / experiments + (half / Z95) ** 2)
     assert abs(regret.mean() - mean) < 4.5 * error
     assert error < 0.15 * mean
     rewards = np.array([report.reward for report in reports])
     lost = visits * B.value() - rewards
-    raw_error = sqrt(lost.var(ddof=1) / experiments + (half / 1.96) ** 2)
+    raw_error = sqrt(lost.var(ddof=1) / experiments + (half / Z95) ** 2)
     assert abs(lost.mean() - mean) < 4.5 * raw_error
 
 
 def test_many_users_at_a_time(server: serving.Server) -> None:
     """Whatever comes first, the service has counted what was measured."""
-    plan = Plan(server.url, B, experiment="many", users=20, visits=60)
+    traffic = Traffic(server.url, B, experiment="many", users=20, visits=60)
     seen: list[tuple[int, int]] = []
-    report = drive(plan, lambda visits, steps: seen.append((visits, steps)))
+    report = drive(traffic, lambda visits, steps: seen.append((visits, steps)))
     assert report.visits == 60 and report.steps == report.pulls.sum() and seen
     assert report.answers == {"200": report.steps + 60} and len(report.latencies) == sum(
         report.answers.values()
@@ -104,7 +104,7 @@ def test_many_users_at_a_time(server: serving.Server) -> None:
     found = report.to_dict(B)
     assert found["raw_regret"] == pytest.approx(60 * B.value() - report.reward)
     assert 0 < found["latency_ms"]["p50"] <= found["latency_ms"]["p99"]
-    again = drive(replace(plan, visits=5))
+    again = drive(replace(traffic, visits=5))
     assert again.visits == 5
 
 
@@ -113,12 +113,12 @@ def test_another_experiment_of_the_same_name(server: serving.Server) -> None:
         client.experiment("taken", arm_names(B), user=sj.Ema(0.5, sj.LogLeave(c6=5)))
     for problem, what in ((B, "states"), (EMA, "arms")):
         with pytest.raises(ValueError, match=f"experiment 'taken' has other {what} than this"):
-            drive(Plan(server.url, problem, experiment="taken"))
+            drive(Traffic(server.url, problem, experiment="taken"))
 
 
 def test_reports_add_up() -> None:
-    one = Report(visits=1, reward=2.0, latencies=np.ones(2), seconds=1.0, pulls=np.ones((2, 2)))
-    two = Report(visits=3, reward=5.0, latencies=np.ones(1), seconds=2.0, interrupted=True)
+    one = LoadReport(visits=1, reward=2.0, latencies=np.ones(2), seconds=1.0, pulls=np.ones((2, 2)))
+    two = LoadReport(visits=3, reward=5.0, latencies=np.ones(1), seconds=2.0, interrupted=True)
     both = one + two
     assert (both.visits, both.reward, both.seconds) == (4, 7.0, 2.0)
     assert len(both.latencies) == 3 and both.cut and both.to_dict(B)["raw_regret"] is None
@@ -160,7 +160,7 @@ def test_the_command(server: serving.Server, capsys: Any) -> None:
 def test_bad_input(
     arguments: list[str], sentence: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)
     code, out, err = run(capsys, *arguments)
     assert code == 2 and not out
     assert err.startswith(f"error: {sentence}") and err.count("\n") == 1
@@ -191,18 +191,18 @@ def test_ctrl_c_prints_what_was_measured(server: serving.Server, processes: str)
 
 def test_a_service_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Visits are given up one after the other, then all of it is."""
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.0001)
+    monkeypatch.setattr(caller, "FIRST_PAUSE", 0.0001)
 
     async def main() -> None:
         with serving.serve("memory://") as server:
-            plan = Plan(server.url, B, users=2, visits=float("inf"))
+            traffic = Traffic(server.url, B, users=2, visits=float("inf"))
 
             def kill(visits: int, steps: int) -> None:
                 if steps:
                     server.process.kill()
 
             with pytest.raises(Unavailable, match="visits in a row failed: no answer"):
-                await adrive(plan, kill)
+                await adrive(traffic, kill)
 
     asyncio.run(main())
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from .. import checks
 from ..live import LiveError
 from ..problem import Problem
-from ..service.drive import Plan, Progress, Report, drive_all
+from ..service.drive import LoadReport, OnProgress, Traffic, drive_all
 from .arguments import C6, Means, ProblemName, Q, Start, Theta, find_policy, find_problem
 from .console import WIDTH, note, print_json
 
@@ -64,7 +64,7 @@ def drive_command(
     """
     described = any(x is not None for x in (means, q, theta, c6, start))
     chosen = find_problem(problem or (None if described else "B"), means, q, theta, c6, start)
-    plan = Plan(
+    traffic = Traffic(
         url,
         chosen,
         experiment=experiment,
@@ -75,10 +75,10 @@ def drive_command(
         seconds=inf if seconds is None else checks.number("--seconds", seconds, 0, inf),
         seed=checks.whole("--seed", seed, 0, 2**63 - 1),
     )
-    checks.whole("--processes", processes, 1, plan.users)
+    checks.whole("--processes", processes, 1, traffic.users)
     try:
-        with _progress(plan) as progress:
-            report = drive_all(plan, processes, progress)
+        with _progress(traffic) as progress:
+            report = drive_all(traffic, processes, progress)
     except LiveError as error:
         raise ValueError(str(error)) from None
     print_json(report.to_dict(chosen)) if as_json else _show(report, chosen)
@@ -94,7 +94,7 @@ def _limit(visits: int | None, seconds: float | None) -> float:
 
 
 @contextmanager
-def _progress(plan: Plan) -> Iterator[Progress | None]:
+def _progress(traffic: Traffic) -> Iterator[OnProgress | None]:
     """Visits and steps so far on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -104,13 +104,13 @@ def _progress(plan: Plan) -> Iterator[Progress | None]:
 
         def show(visits: int, steps: int) -> None:
             rate = steps / max(time.monotonic() - began, 1e-9)
-            of = f" of {plan.visits:,.0f}" if plan.visits < inf else ""
+            of = f" of {traffic.visits:,.0f}" if traffic.visits < inf else ""
             status.update(f"{visits:,}{of} visits, {steps:,} steps, {rate:,.0f} a second")
 
         yield show
 
 
-def _show(report: Report, problem: Problem) -> None:
+def _show(report: LoadReport, problem: Problem) -> None:
     found = report.to_dict(problem)
     latency = found["latency_ms"].items()
     bad = {s: n for s, n in sorted(report.answers.items()) if s not in ("200", "201")}

@@ -1,19 +1,27 @@
-"""The service from Python: `Client`, and for asyncio `AsyncClient`.
+"""The service from Python: `Client`, and `AsyncClient` for asyncio.
 
-Names are those of `Experiment` and `Visit`, so that moving from an experiment in the process to
-one behind HTTP changes the line that makes it. Needs httpx: `pip install 'sojourn[client]'`.
+The names are those of `sojourn.Experiment` and its visits, so that moving an experiment from the
+process behind HTTP changes one line. Needs httpx (`pip install 'sojourn[client]'`) and nothing of
+the server: no Numba, no NumPy, no policies.
 """
 
-from .aclient import AsyncClient, AsyncExperiment, AsyncVisit
-from .blocking import Client, Experiment, Visit
-from .calls import Refused
+from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+from .async_client import AsyncClient, AsyncExperiment, AsyncVisit
+from .client import Client, Experiment, Visit
+from .messages import AccessDenied
 
 __all__ = [
+    "AccessDenied",
     "AsyncClient",
     "AsyncExperiment",
     "AsyncVisit",
+    "Busy",
     "Client",
+    "Conflict",
+    "Ended",
     "Experiment",
-    "Refused",
+    "LiveError",
+    "NotFound",
+    "Unavailable",
     "Visit",
 ]

@@ -1,10 +1,11 @@
-"""Simulated users against a running service, or against experiments in the process."""
+"""Simulated users for a running service: first traffic, load tests, regret over HTTP."""
 
 from .crowd import Crowd, Stay
 from .fleet import drive_all
-from .play import Plan, Progress, adrive, arm_names, drive
-from .report import Report
+from .report import LoadReport
+from .traffic import OnProgress, Traffic, adrive, arm_names, drive
 
 __all__ = [
-    "Crowd", "Plan", "Progress", "Report", "Stay", "adrive", "arm_names", "drive", "drive_all",
+    "Crowd", "LoadReport", "OnProgress", "Stay", "Traffic", "adrive", "arm_names", "drive",
+    "drive_all",
 ]  # fmt: skip

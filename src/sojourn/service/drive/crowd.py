@@ -1,4 +1,4 @@
-"""Simulated users of a problem who come to a live experiment, in the process or behind HTTP."""
+"""Simulated users of a problem who visit a live experiment, in the process or over HTTP."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -6,31 +6,28 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...engine.steps import begin, make_tally, make_world, step
-from ...live import Decision
+from ...live.answers import Decision
 from ...problem import Problem
 
 
-class LiveVisit(Protocol):
-    """What a user needs of a visit; `online.Visit` has it, and `AsyncVisit`."""
+class HostVisit(Protocol):
+    """What a simulated user needs of a visit: `live.Visit` or `client.AsyncVisit`."""
 
-    async def adecide(self, reward: float | None = None) -> Decision:
-        """The next arm."""
+    async def adecide(self, reward: float | None = None) -> Decision: ...
 
-    async def aend(self, reward: float | None = None) -> bool:
-        """Leave."""
+    async def aend(self, reward: float | None = None) -> bool: ...
 
 
 class Host(Protocol):
-    """Where users go; `Experiment` and `AsyncExperiment`."""
+    """What a simulated user visits: `live.Experiment` or `client.AsyncExperiment`."""
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> Any:
-        """Open a visit."""
+    ) -> Any: ...
 
 
 class Stay(NamedTuple):
-    """What became of a visit."""
+    """A completed visit."""
 
     steps: int
     reward: float
@@ -41,13 +38,11 @@ async def at_once() -> None:
 
 
 class Crowd:
-    """Users who like, stay and leave by the simulator's own rules and draws.
+    """Users whose rewards and departures follow the simulator's rules and draws.
 
     The n-th pull of an arm has the draw that it has in run number `run` of a simulation with this
-    `seed`. If one user comes after the other, and the policy flips no coins, the visits are those
-    of the simulator, step by step.
-
-    `tally` has what was seen so far: `tally.lost.sum()` is the regret by gaps.
+    `seed`. With one visit at a time and a policy that is not randomised, the visits are those of
+    the simulator, step by step.
 
     >>> import asyncio
     >>> from sojourn import Experiment, TwoState, ULCB
@@ -74,11 +69,11 @@ class Crowd:
         return float(self.tally.lost.sum())
 
     async def visit(self, host: Host, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
-        """One visit, from its opening to its end, with a pause before every step."""
+        """One complete visit, with a pause before every step."""
         user: Any = self.problem.user
         self.begun += 1
         state = begin(user, self._world, self.begun)
-        visit: LiveVisit = await host.avisit(state=user.experience(state))
+        visit: HostVisit = await host.avisit(state=user.experience(state))
         steps, total, reward, left = 0, 0.0, None, False
         while not left:
             await pause()

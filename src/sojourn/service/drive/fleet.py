@@ -12,17 +12,19 @@ from operator import add
 from typing import Any
 
 from ...live import LiveError
-from .play import Plan, Progress, adrive, drive, runner
-from .report import Report
+from .report import LoadReport
+from .traffic import OnProgress, Traffic, adrive, drive, runner
 
 
-def drive_all(plan: Plan, processes: int = 1, progress: Progress | None = None) -> Report:
-    """Play the plan in this process, or share its users and visits out among several."""
+def drive_all(
+    traffic: Traffic, processes: int = 1, progress: OnProgress | None = None
+) -> LoadReport:
+    """Run the traffic in this process, or divide its users and visits among several."""
     if processes == 1:
-        return drive(plan, progress)
+        return drive(traffic, progress)
     context = mp.get_context("spawn")
     workers, pipes = [], []
-    for share in shares(plan, processes):
+    for share in shares(traffic, processes):
         ours, theirs = context.Pipe()
         worker = context.Process(target=_work, args=(share, theirs), daemon=True)
         worker.start()
@@ -45,63 +47,67 @@ def drive_all(plan: Plan, processes: int = 1, progress: Progress | None = None) 
     return reduce(add, reports)
 
 
-def shares(plan: Plan, processes: int) -> list[Plan]:
-    """A plan for each process, with users and draws of its own.
+def shares(traffic: Traffic, processes: int) -> list[Traffic]:
+    """The traffic of each process, with users and draws of its own.
 
     >>> from sojourn.lab.paper import SETTINGS
-    >>> plan = Plan("http://127.0.0.1:8000", SETTINGS["B"], users=3, visits=100)
-    >>> [(p.users, p.visits, p.run) for p in shares(plan, 2)]
+    >>> both = Traffic("http://127.0.0.1:8000", SETTINGS["B"], users=3, visits=100)
+    >>> [(one.users, one.visits, one.run) for one in shares(both, 2)]
     [(2, 67, 0), (1, 33, 1)]
     """
-    plans: list[Plan] = []
+    found: list[Traffic] = []
+    visits_left, users_left = traffic.visits, traffic.users
     for number in range(processes):
-        users = len(range(number, plan.users, processes))
-        taken = sum(p.visits for p in plans)
-        left = plan.users - sum(p.users for p in plans)
-        visits = plan.visits if plan.visits == inf else round((plan.visits - taken) * users / left)
-        plans.append(replace(plan, users=users, visits=visits, run=plan.run + number))
-    return plans
+        users = len(range(number, traffic.users, processes))
+        visits = inf if traffic.visits == inf else round(visits_left * users / users_left)
+        found.append(replace(traffic, users=users, visits=visits, run=traffic.run + number))
+        visits_left, users_left = visits_left - visits, users_left - users
+    return found
 
 
-def _work(plan: Plan, pipe: "Connection[Any, Any]") -> None:
-    """The life of one process: tell of progress, in the end the report or what went wrong."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which tells us
+def _work(traffic: Traffic, pipe: "Connection[Any, Any]") -> None:
+    """One worker process: sends progress, and in the end its report or its error."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the parent gets Ctrl-C and stops us
 
-    async def until_told() -> Report:
+    async def until_terminated() -> LoadReport:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await adrive(plan, lambda *done: pipe.send(done))
+        return await adrive(traffic, lambda *done: pipe.send(done))
 
     try:
         with runner() as loop:
-            pipe.send(loop.run(until_told()))
+            pipe.send(loop.run(until_terminated()))
     except (LiveError, ValueError) as error:
         pipe.send(error)
 
 
-def _gathered(pipes: Sequence["Connection[Any, Any]"], progress: Progress | None) -> list[Report]:
+def _gathered(
+    pipes: Sequence["Connection[Any, Any]"], progress: OnProgress | None
+) -> list[LoadReport]:
     """The reports of all processes; the error of the first that failed is raised."""
     done: dict[int, tuple[int, int]] = {}
     reports = []
-    going: list[Any] = list(pipes)
-    while going:
-        for pipe in wait(going):
-            said = _heard(pipe)
-            if said is None:
-                going.remove(pipe)
-            elif isinstance(said, Exception):
-                raise said
-            elif isinstance(said, Report):
-                reports.append(said)
+    running: list[Any] = list(pipes)
+    while running:
+        for pipe in wait(running):
+            message = _received(pipe)
+            if message is None:
+                running.remove(pipe)
+            elif isinstance(message, Exception):
+                raise message
+            elif isinstance(message, LoadReport):
+                reports.append(message)
             elif progress is not None:
-                done[id(pipe)] = said
+                done[id(pipe)] = message
                 progress(sum(v for v, _ in done.values()), sum(s for _, s in done.values()))
     return reports
 
 
-def _heard(pipe: Any) -> Any:
-    """What a process says; None once it has ended."""
+def _received(pipe: Any) -> Any:
+    """The next message of a process; None once it has ended."""
     try:
         return pipe.recv()
     except EOFError:

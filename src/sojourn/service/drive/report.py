@@ -1,4 +1,4 @@
-"""What driving a service has measured."""
+"""What a run of simulated traffic has measured."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...problem import Problem
+from ...stats.intervals import Z95
 
 QUANTILES = (50, 95, 99)
 
 
 @dataclass
-class Report:
+class LoadReport:
     """Sums over visits, steps and calls; those of several processes are added with `+`.
 
-    `visits` were seen to their end; `steps`, `regret` and `pulls` are of all decisions. `answers`
-    counts calls by status, "no answer" among them: what is not 200 or 201 was tried again or has
-    failed. `failed` counts visits that were given up, by error.
+    `visits` counts completed visits; `steps`, `regret` and `pulls` are over all decisions.
+    `answers` counts requests by status, or "no answer": all but 200 and 201 were retried or have
+    failed. `failed` counts abandoned visits by error.
 
-    >>> one, two = Report(visits=2, reward=6.0), Report(visits=1, reward=3.0)
+    >>> one, two = LoadReport(visits=2, reward=6.0), LoadReport(visits=1, reward=3.0)
     >>> (one + two).reward
     9.0
     """
@@ -38,8 +39,8 @@ class Report:
     failed: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
 
-    def __add__(self, other: "Report") -> "Report":
-        return Report(
+    def __add__(self, other: "LoadReport") -> "LoadReport":
+        return LoadReport(
             visits=self.visits + other.visits,
             steps=self.steps + other.steps,
             reward=self.reward + other.reward,
@@ -56,9 +57,9 @@ class Report:
     def to_dict(self, problem: Problem) -> dict[str, Any]:
         """As plain data, with the optimum of the problem beside it.
 
-        `regret` is the sum of gaps. `raw_regret` is what visits brought less than the optimum
-        would have, with the half-width of its 95 % interval: the same in expectation, with far
-        more noise. It is None if visits were cut short, because those that ended are the shorter.
+        `regret` is the sum of gaps. `raw_regret`, with the half-width of its 95 % interval, is the
+        optimum minus the rewards: the same in expectation, with far more variance. It is None if
+        visits were cut short, because completed visits are then a biased sample: the shorter ones.
         """
         n = max(self.visits, 1)
         mean = self.reward / n
@@ -78,14 +79,14 @@ class Report:
             "optimum_per_visit": optimum,
             "regret": self.regret,
             "raw_regret": None if self.cut else self.visits * optimum - self.reward,
-            "raw_regret_half_width": None if self.cut else 1.96 * deviation * sqrt(self.visits),
+            "raw_regret_half_width": None if self.cut else Z95 * deviation * sqrt(self.visits),
             "pulls_by_level_and_arm": self.pulls.tolist(),
             "interrupted": self.interrupted,
         }
 
     @property
     def cut(self) -> bool:
-        """Whether visits did not come to their end."""
+        """Whether some visits were not completed."""
         return self.interrupted or bool(self.failed)
 
     def _quantile(self, percent: float) -> float:

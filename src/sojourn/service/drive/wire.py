@@ -1,7 +1,7 @@
-"""Plain HTTP/1.1 over asyncio: a `Carrier` that costs little, for load tests.
+"""A minimal HTTP/1.1 transport over asyncio, cheap enough for load tests.
 
-One call at a time on a connection, as many connections as calls at a time, kept alive. It knows
-answers with a Content-Length only, which are all that the service gives to a client's calls.
+One request at a time on a keep-alive connection; as many connections as concurrent requests.
+Responses need a Content-Length, which the service sends with every response to a client.
 """
 
 import asyncio
@@ -10,16 +10,16 @@ from collections import deque
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...client.calls import TIMEOUT, Answer, Call, Lost
-from ...client.carriers import headers, seconds
+from ...client.caller import TIMEOUT
+from ...client.messages import NoResponse, Request, Response, headers, retry_after
 
 END = b"\r\n\r\n"
 
 
 class Wire:
-    """Connections to one service.
+    """A pool of connections to one service.
 
-    With `spread`, calls take turns on so many connections, which may lead to different workers.
+    With `spread`, requests use that many connections in turn, which may lead to different workers.
     """
 
     def __init__(
@@ -38,15 +38,14 @@ class Wire:
         self._idle: deque[_Connection] = deque()
         self._spread, self._opened = spread, 0
 
-    async def send(self, call: Call) -> Answer:
-        """The answer to a call."""
+    async def send(self, request: Request) -> Response:
         connection = await self._connection()
-        head = f"{call.method} {self._base}{call.path} HTTP/1.1\r\n{self._head}"
-        length = f"content-length: {len(call.body)}\r\n\r\n"
-        request = f"{head}{length}".encode() + call.body
-        answer = await connection.ask(request, call.within(self._timeout))
+        head = f"{request.method} {self._base}{request.path} HTTP/1.1\r\n{self._head}"
+        length = f"content-length: {len(request.body)}\r\n\r\n"
+        data = f"{head}{length}".encode() + request.body
+        response = await connection.ask(data, request.timeout(self._timeout))
         self._idle.append(connection)
-        return answer
+        return response
 
     async def _connection(self) -> "_Connection":
         while self._idle and self._opened >= self._spread:
@@ -59,47 +58,43 @@ class Wire:
             made = loop.create_connection(_Connection, *self._place, ssl=self._secure)
             return (await asyncio.wait_for(made, self._timeout))[1]
         except (OSError, TimeoutError) as error:
-            raise Lost(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+            raise NoResponse(f"{type(error).__name__}: {error}".rstrip(": ")) from None
 
     async def close(self) -> None:
-        """Let go of the connections."""
         for connection in self._idle:
             connection.drop()
         self._idle.clear()
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, with at most one call on its way."""
+    """One connection, with at most one request in flight."""
 
     def __init__(self) -> None:
         self.alive = True
         self._received = b""
-        self._answer: asyncio.Future[Answer] | None = None
+        self._response: asyncio.Future[Response] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ready."""
         self._transport: Any = transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Closed by the other side, or by us."""
         self._fail(f"the connection was closed ({error})" if error else "the connection was closed")
 
-    async def ask(self, request: bytes, timeout: float) -> Answer:
-        """Write a request, wait for its answer."""
+    async def ask(self, data: bytes, timeout: float) -> Response:
+        """Write a request, wait for its response."""
         loop = asyncio.get_running_loop()
-        self._answer = loop.create_future()
+        self._response = loop.create_future()
         late = loop.call_later(timeout, self._fail, f"nothing for {timeout:g} s")
-        self._transport.write(request)
+        self._transport.write(data)
         try:
-            return await self._answer
+            return await self._response
         except BaseException:
-            self.drop()  # an answer that comes later must not be taken for that of another call
+            self.drop()  # a late response must not be taken for that of another request
             raise
         finally:
             late.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """A part of an answer, mostly all of it."""
         received = self._received = self._received + data if self._received else data
         end = received.find(END)
         if end < 0:
@@ -114,14 +109,14 @@ class _Connection(asyncio.Protocol):
             wait = _field(head, b"retry-after")
             if _field(head, b"connection") == b"close":
                 self.drop()
-            if self._answer is not None and not self._answer.done():
-                said = seconds(wait.decode("latin-1")) if wait else None
-                self._answer.set_result(Answer(int(head[9:12]), body, said))
+            if self._response is not None and not self._response.done():
+                seconds = retry_after(wait.decode("latin-1")) if wait else None
+                self._response.set_result(Response(int(head[9:12]), body, seconds))
 
     def _fail(self, reason: str) -> None:
         self.alive = False
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(Lost(reason))
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(NoResponse(reason))
 
     def drop(self) -> None:
         """Close."""

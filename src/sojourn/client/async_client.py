@@ -1,0 +1,245 @@
+"""`AsyncClient`: the service from asyncio."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+
+from ..live.answers import Decision, reward_of
+from ..live.errors import Conflict
+from ..live.names import check_name
+from .caller import RETRIES, TIMEOUT, Caller, Transport
+from .messages import Request
+
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..users import User
+
+
+class OtherSettings(TypedDict, total=False):
+    """Settings of an experiment besides its policy and user; see `sojourn.Experiment`."""
+
+    default_reward: float
+    reward_wait: float | None
+    idle_timeout: float
+    introduce_in_any_state: bool
+    count_in_flight: bool
+
+
+class AsyncClient:
+    """`Client` for asyncio, with the names of `sojourn.Experiment`: `avisit`, `adecide`, `aend`.
+
+    >>> async def first(url: str) -> str:
+    ...     async with AsyncClient(url) as client:
+    ...         shorts = await client.experiment("shorts")
+    ...         visit = await shorts.avisit(user="u42")
+    ...         return (await visit.adecide()).arm
+
+    `transport` sends the requests; httpx unless another one is given.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        transport: Transport | None = None,
+    ) -> None:
+        if transport is None:
+            from .httpx_transport import Httpx  # other transports do not need httpx
+
+            transport = Httpx(url, key, timeout, blocking=False)
+        self._caller = Caller(transport, retries, asyncio.sleep)
+
+    async def experiment(
+        self,
+        name: str,
+        arms: Sequence[str] = (),
+        policy: "Policy | Mapping[str, Any] | str | None" = None,
+        user: "User | Mapping[str, Any] | str | None" = None,
+        **settings: Unpack[OtherSettings],
+    ) -> "AsyncExperiment":
+        """See `Client.experiment`."""
+        found = AsyncExperiment(name, self._caller)
+        await found._enter(arms, policy, user, settings)
+        return found
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._caller.transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+
+class AsyncExperiment:
+    """An experiment of the service: `sojourn.Experiment` over HTTP.
+
+    `arms` are the active ones and `settings` is plain data, both as of the last call that told.
+    """
+
+    def __init__(self, name: str, caller: Caller) -> None:
+        self.name, self._caller = check_name("name", name), caller
+        self.arms: tuple[str, ...] = ()
+        self.settings: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"AsyncExperiment({self.name!r})"
+
+    async def avisit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> "AsyncVisit":
+        """See `Experiment.visit`."""
+        given = {"user": user, "state": state}
+        opening = {name: value for name, value in given.items() if value is not None}
+        return AsyncVisit(self, id, opening)
+
+    def get(self, id: str) -> "AsyncVisit":
+        """See `Experiment.get`."""
+        return AsyncVisit(self, id)
+
+    async def add_arm(self, name: str) -> None:
+        """See `Experiment.add_arm`."""
+        await self._call("PUT", "arms", check_name("arm", name))
+        await self._look()
+
+    async def retire_arm(self, name: str) -> None:
+        """See `Experiment.retire_arm`."""
+        await self._call("DELETE", "arms", check_name("arm", name))
+        await self._look()
+
+    async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """See `Experiment.warm_start`."""
+        arms = {name: {"pulls": n, "successes": s} for name, (n, s) in prior.items()}
+        await self._call("PUT", "prior", arms=arms)
+
+    async def _enter(
+        self, arms: Sequence[str], policy: Any, user: Any, settings: Mapping[str, Any]
+    ) -> None:
+        """Create or update the experiment; with nothing given, see that it is there."""
+        body = dict(settings)
+        if policy is not None:
+            body["policy"] = described_policy(policy)
+        if user is not None:
+            body["user"] = described_user(user)
+        if not arms:
+            await self._look()
+        if arms or body:
+            body["arms"] = list(arms or self.arms)
+            request = Request.of("PUT", "experiments", self.name, **body)
+            self._see(await self._caller.call(request._replace(compiles=True)))
+
+    async def _look(self) -> None:
+        self._see(await self._call("GET"))
+
+    def _see(self, answer: dict[str, Any]) -> None:
+        self.arms = tuple(arm["name"] for arm in answer["arms"] if not arm["retired"])
+        self.settings = {k: v for k, v in answer.items() if k not in ("name", "arms")}
+
+    async def _call(self, method: str, *path: str, **body: Any) -> Any:
+        return await self._caller.call(Request.of(method, "experiments", self.name, *path, **body))
+
+
+class AsyncVisit:
+    """One visit of one user, as far as this process knows it.
+
+    It is opened with its first decision. Every decision is asked for by its step number, so that a
+    request that is delayed on its way does no harm when it arrives after its own retry.
+    """
+
+    def __init__(
+        self,
+        experiment: AsyncExperiment,
+        id: str | None = None,
+        opening: dict[str, Any] | None = None,
+    ) -> None:
+        self._experiment = experiment
+        self._opening = opening
+        self._step = 0 if id is None else None
+        self._unanswered: tuple[Any, str] | None = None
+        self.id = uuid.uuid4().hex if id is None else check_name("id", id)
+
+    def __repr__(self) -> str:
+        return f"AsyncVisit({self._experiment.name!r}, {self.id!r})"
+
+    async def adecide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
+        """See `Visit.decide`."""
+        reward = None if reward is None else reward_of(reward)
+        if step is None and self._step is not None:
+            step = self._step + 1
+        request = request or self._request_id((reward, step))
+        body = {"request_id": request, "step": step, "open": self._opening, "reward": reward}
+        try:
+            answer = await self._call("POST", "decisions" if reward is None else "step", **body)
+        except Conflict:
+            self._step = self._unanswered = None  # another process went on with this visit
+            raise
+        self._opening = self._unanswered = None
+        self._step = answer["step"]
+        return Decision(*(answer[name] for name in Decision._fields))
+
+    async def areward(self, value: float, *, step: int | None = None) -> str:
+        """See `Visit.reward`."""
+        value = reward_of(value)
+        if step is None:
+            step = self._step or (await self._call("GET"))["step"]
+        answer = await self._call("PUT", "decisions", str(step), "reward", value=value)
+        return str(answer["outcome"])
+
+    async def aend(self, reward: float | None = None) -> bool:
+        """See `Visit.end`."""
+        reward = None if reward is None else reward_of(reward)
+        if self._opening is not None:
+            await self._call("PUT", **self._opening)
+            self._opening = None
+        return bool((await self._call("PUT", "end", reward=reward))["ended"])
+
+    async def _call(self, method: str, *path: str, **body: Any) -> Any:
+        return await self._experiment._call(method, "visits", self.id, *path, **body)
+
+    def _request_id(self, asked: Any) -> str:
+        """A new id; or, if the same decision was asked for without an answer, the id it had."""
+        if self._unanswered is None or self._unanswered[0] != asked:
+            self._unanswered = asked, uuid.uuid4().hex
+        return self._unanswered[1]
+
+
+def described_policy(policy: Any) -> dict[str, Any]:
+    """What the service takes for a policy: a value with name and parameters, a name, or plain data.
+
+    >>> described_policy("KLULCB"), described_policy({"name": "UCB", "parameters": {"c": 4}})
+    ({'name': 'KLULCB'}, {'name': 'UCB', 'parameters': {'c': 4}})
+    """
+    if isinstance(policy, str):
+        return {"name": policy}
+    if isinstance(policy, Mapping):
+        return dict(policy)
+    if not isinstance(getattr(policy, "name", None), str):
+        raise ValueError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
+    parameters = {
+        name: described_policy(value) if hasattr(value, "parameters") else value
+        for name, value in policy.parameters.items()
+    }
+    return {"name": policy.name, "parameters": parameters}
+
+
+def described_user(user: Any) -> dict[str, Any]:
+    """What the service takes for a user model: a model of the package, a name, or plain data.
+
+    >>> described_user("last-reward"), described_user({"model": "moving-average", "theta": 0.5})
+    ({'model': 'last-reward'}, {'model': 'moving-average', 'theta': 0.5})
+    """
+    if isinstance(user, str):
+        return {"model": user}
+    if isinstance(user, Mapping):
+        return dict(user)
+    from ..live.states import describe, live  # has been loaded by whoever made a user model
+
+    return describe(live(user))

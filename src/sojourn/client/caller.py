@@ -1,0 +1,89 @@
+"""How a call is made: over a transport, and again while that may help.
+
+Everything is written once, as coroutines. The blocking client runs them on a transport that blocks
+instead of awaiting, so that they finish in one go (`finish`).
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from ..live.errors import Unavailable
+from .messages import NoResponse, Request, Response
+
+RETRIES, TIMEOUT = 6, 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0
+RETRY_STATUSES = {429, 502, 503, 504}
+"""The service, or a proxy before it, asks to try again later."""
+
+T = TypeVar("T")
+
+
+class Transport(Protocol):
+    """Sends requests to one service; raises `NoResponse` where no response comes."""
+
+    async def send(self, request: Request) -> Response:
+        """The response to a request."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls a service, with up to `retries` retries and growing pauses between them.
+
+    Every call may be repeated: a decision has a request id and a step number, made before the first
+    attempt, and all other calls are idempotent by nature.
+    """
+
+    transport: Transport
+    retries: int
+    sleep: Callable[[float], Awaitable[None]]
+
+    async def call(self, request: Request) -> Any:
+        """The decoded response to a request."""
+        for attempt in range(self.retries + 1):
+            wait = 0.0
+            error: Exception
+            try:
+                response = await self.transport.send(request)
+            except NoResponse as lost:
+                tries = f"tried {attempt + 1} times"
+                error = Unavailable(f"no answer from the service ({lost}), {tries}")
+                error.__cause__ = lost
+            else:
+                if response.status not in RETRY_STATUSES:
+                    return response.result
+                error, wait = response.error, response.retry_after or 0.0
+            if attempt < self.retries:
+                await self.sleep(pause(attempt, wait))
+        raise error
+
+
+def pause(attempt: int, wait: float = 0.0) -> float:
+    """Seconds before the next attempt: exponential backoff with jitter, after the wait asked for.
+
+    >>> 0.1 <= pause(2) <= 0.2, 3.0 < pause(0, wait=3.0) <= 3.05
+    (True, True)
+    """
+    backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**attempt)
+    return min(wait, LONGEST_PAUSE) + backoff * random.uniform(0.5, 1.0)
+
+
+def finish(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never suspends, because its transport blocks.
+
+    >>> async def double(x: int) -> int:
+    ...     return 2 * x
+    >>> finish(double(21))
+    42
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a call of the blocking client has awaited something")

@@ -1,0 +1,157 @@
+"""`Client`: the service from threads. Each call runs its twin of `async_client` to the end."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from ..live.answers import Decision
+from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
+from .caller import RETRIES, TIMEOUT, Caller, finish
+
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..users import User
+
+
+class Client:
+    """A service at `url`; `key` is an API key, if the service asks for one.
+
+    A request without a response within `timeout` seconds, or with the answer to try later, is
+    retried up to `retries` times with growing pauses. Nothing is counted twice by that.
+
+    >>> def first_two(url: str) -> list[str]:
+    ...     with Client(url) as client:
+    ...         shorts = client.experiment("shorts", arms=["dance", "cooking", "news"])
+    ...         visit = shorts.visit(user="u42")
+    ...         return [visit.choose(), visit.step(1)]
+
+    Errors are `Busy`, `Unavailable`, `Conflict`, `Ended`, `NotFound` and `AccessDenied`, all of
+    them a `LiveError`, and ValueError for arguments that are not allowed.
+    """
+
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = TIMEOUT, retries: int = RETRIES
+    ) -> None:
+        from .httpx_transport import Httpx  # the rest of the package works without httpx
+
+        self._caller = Caller(Httpx(url, key, timeout, blocking=True), retries, _sleep)
+
+    def experiment(
+        self,
+        name: str,
+        arms: Sequence[str] = (),
+        policy: "Policy | Mapping[str, Any] | str | None" = None,
+        user: "User | Mapping[str, Any] | str | None" = None,
+        **settings: Unpack[OtherSettings],
+    ) -> "Experiment":
+        """The experiment of this name, created or updated if arms or settings are given.
+
+        They are those of `sojourn.Experiment`; policy and user may also be names or plain data as
+        in the HTTP API. With the name alone: `NotFound` if there is no such experiment.
+        """
+        found = AsyncExperiment(name, self._caller)
+        finish(found._enter(arms, policy, user, settings))
+        return Experiment(found)
+
+    def close(self) -> None:
+        """Close the connections."""
+        finish(self._caller.transport.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Experiment:
+    """An experiment of the service: the same concept and calls as `sojourn.Experiment`."""
+
+    def __init__(self, twin: AsyncExperiment) -> None:
+        self._twin = twin
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._twin.name
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The active arms, as of the last call that told."""
+        return self._twin.arms
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Policy, user and the other settings as plain data, as of the last call that told."""
+        return self._twin.settings
+
+    def visit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> "Visit":
+        """A visit, opened with its first decision; a known `id` continues that visit."""
+        return Visit(finish(self._twin.avisit(user, id, state)))
+
+    def get(self, id: str) -> "Visit":
+        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
+        return Visit(self._twin.get(id))
+
+    def add_arm(self, name: str) -> None:
+        """Activate an arm, for the first time or again."""
+        finish(self._twin.add_arm(name))
+
+    def retire_arm(self, name: str) -> None:
+        """No longer choose an arm; what was learned of it stays."""
+        finish(self._twin.retire_arm(name))
+
+    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """Prior counts, (pulls, successes) by arm; they replace those given before."""
+        finish(self._twin.warm_start(prior))
+
+
+class Visit:
+    """One visit of one user: the same concept and calls as `sojourn.live.Visit`.
+
+    A call returns when its effect is durable.
+    """
+
+    def __init__(self, twin: AsyncVisit) -> None:
+        self._twin = twin
+
+    def __repr__(self) -> str:
+        return repr(self._twin).removeprefix("Async")
+
+    @property
+    def id(self) -> str:
+        return self._twin.id
+
+    def choose(self) -> str:
+        """The arm to show next."""
+        return self.decide().arm
+
+    def step(self, reward: float) -> str:
+        """The reward of the pending arm, and the arm to show next, in one round trip."""
+        return self.decide(reward).arm
+
+    def decide(
+        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+    ) -> Decision:
+        """`step` or, without a reward, `choose`.
+
+        After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
+        After `Conflict`, another process has continued the visit; the next call goes on from there.
+        """
+        return finish(self._twin.adecide(reward, request=request, step=step))
+
+    def reward(self, value: float, *, step: int | None = None) -> str:
+        """The reward of a step, by default the last one: "learned", "same" or "late"."""
+        return finish(self._twin.areward(value, step=step))
+
+    def end(self, reward: float | None = None) -> bool:
+        """The user has left, perhaps after a last reward. False if that was known."""
+        return finish(self._twin.aend(reward))
+
+
+async def _sleep(seconds: float) -> None:
+    time.sleep(seconds)

@@ -1,0 +1,45 @@
+"""The transport over httpx."""
+
+from inspect import isawaitable
+from typing import Any
+
+from .messages import NoResponse, Request, Response, headers, retry_after
+
+try:
+    import httpx
+except ImportError:
+    raise ImportError("the client needs httpx: pip install 'sojourn[client]'") from None
+
+
+class Httpx:
+    """Requests over `httpx.AsyncClient` or, blocking and never suspending, `httpx.Client`."""
+
+    def __init__(self, url: str, key: str | None, timeout: float, *, blocking: bool) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(
+                f"url = {url!r} is not allowed: it must begin with http:// or https://"
+            )
+        options: dict[str, Any] = {"base_url": url, "headers": headers(key)}
+        self._http: Any = (httpx.Client if blocking else httpx.AsyncClient)(**options)
+        self._close = self._http.close if blocking else self._http.aclose
+        self._timeout = timeout
+
+    async def send(self, request: Request) -> Response:
+        timeout = request.timeout(self._timeout)
+        try:
+            response = await _maybe(
+                self._http.request(
+                    request.method, request.path, content=request.body, timeout=timeout
+                )
+            )
+        except httpx.TransportError as error:
+            raise NoResponse(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        wait = retry_after(response.headers.get("retry-after"))
+        return Response(response.status_code, response.content, wait)
+
+    async def close(self) -> None:
+        await _maybe(self._close())
+
+
+async def _maybe(result: Any) -> Any:
+    return await result if isawaitable(result) else result

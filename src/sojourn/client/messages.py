@@ -1,0 +1,106 @@
+"""Requests to the service, its responses, and the errors that they stand for."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+
+COMPILE_TIMEOUT = 180.0
+"""Seconds to wait for a response if the service may have to compile a policy first."""
+
+
+class AccessDenied(LiveError):
+    """The API key is missing, unknown, or not valid for this experiment."""
+
+
+class NoResponse(Exception):
+    """No response came: whether the request was processed is unknown. Raised by transports."""
+
+
+ERRORS: dict[int, type[Exception]] = {
+    401: AccessDenied,
+    403: AccessDenied,
+    404: NotFound,
+    409: Conflict,
+    410: Ended,
+    413: ValueError,
+    422: ValueError,
+    429: Busy,
+}
+
+
+class Request(NamedTuple):
+    """One HTTP request; the body is JSON."""
+
+    method: str
+    path: str
+    body: bytes = b""
+    compiles: bool = False
+
+    @classmethod
+    def of(cls, method: str, *path: str, **body: Any) -> "Request":
+        """A request below /v1; values of the body that are None are left out.
+
+        >>> Request.of("PUT", "experiments", "a/b", user="u42", state=None)
+        Request(method='PUT', path='/v1/experiments/a%2Fb', body=b'{"user":"u42"}', compiles=False)
+        """
+        given = {name: value for name, value in body.items() if value is not None}
+        text = b"" if method == "GET" else json.dumps(given, separators=(",", ":")).encode()
+        return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
+
+    def timeout(self, usual: float) -> float:
+        """Seconds to wait for the response."""
+        return max(usual, COMPILE_TIMEOUT) if self.compiles else usual
+
+
+class Response(NamedTuple):
+    """Status and body; `retry_after` is in seconds."""
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    @property
+    def result(self) -> Any:
+        """The decoded body; raises the error that the status stands for."""
+        if self.status >= 300:
+            raise self.error
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise Unavailable("the answer is not JSON: is this the address of a service?") from None
+
+    @property
+    def error(self) -> Exception:
+        """The error that the status stands for, in the words of the service.
+
+        >>> Response(410, b'{"error": "ended", "detail": "visit v1 is over"}').error
+        Ended('visit v1 is over')
+        """
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            body = {}
+        body = body if isinstance(body, Mapping) else {}
+        kind = Busy if body.get("error") == "busy" else ERRORS.get(self.status, Unavailable)
+        return kind(str(body.get("detail") or f"the service answered with status {self.status}"))
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """The headers of every request."""
+    json_only = {"content-type": "application/json", "accept": "application/json"}
+    return json_only if key is None else {**json_only, "authorization": f"Bearer {key}"}
+
+
+def retry_after(header: str | None) -> float | None:
+    """The seconds of a Retry-After header; dates are ignored.
+
+    >>> retry_after("2"), retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), retry_after(None)
+    (2.0, None, None)
+    """
+    try:
+        return max(0.0, float(header)) if header else None
+    except ValueError:
+        return None
