@@ -1,373 +1,67 @@
-"""The reproduction: declarations, a tiny run of everything, resuming, the page, the command."""
+"""The paper as data: its trials, figures and claims hang together."""
 
-import gzip
-import json
-import signal
-import sqlite3
-import subprocess
-import sys
-import textwrap
-import time
-import warnings
-from contextlib import closing
-from dataclasses import replace
+import re
 from pathlib import Path
 
 import pytest
-import typer
-from made_up import made_up
 
-from sojourn import UCB
-from sojourn.cli.main import main
-from sojourn.cli.reproduce import reproduce_command
-from sojourn.lab.claims import Verdict
-from sojourn.lab.paper import SETTINGS, reproduce
-from sojourn.lab.paper.claims import CLAIMS, general, hinges, two_state
-from sojourn.lab.paper.draw import draw
-from sojourn.lab.paper.experiments import EXPERIMENTS, Experiment
-from sojourn.lab.paper.figures import FIGURES, MAIN, Curves, Graph
-from sojourn.lab.paper.lines import lines
-from sojourn.lab.paper.page import to_page, write_page
-from sojourn.lab.paper.report import markdown_table, verdict_rows
-from sojourn.lab.progress import Overall
+from sojourn.lab.paper import SETTINGS
+from sojourn.lab.paper.claims import CLAIMS, general, two_state
+from sojourn.lab.paper.figures import FIGURES, MAIN, Curves
+from sojourn.lab.paper.trials import TRIALS
 from sojourn.show.style import LOOKS
-from sojourn.simulation import Interrupted
 from sojourn.simulation.precision import Precision
-from sojourn.simulation.work import Job
 
-pytest.importorskip("matplotlib")
-
-TINY = {
-    name: replace(experiment, quick=4, visits=60, checkpoints="log:8")
-    for name, experiment in EXPERIMENTS.items()
-}
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_declarations_hang_together() -> None:
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert claim.section.startswith(("Section", "Appendix")), claim
-        assert set(claim.experiments) <= set(EXPERIMENTS), claim
-        assert claim.experiments or claim.figure in FIGURES, claim
+        assert set(claim.trials) <= set(TRIALS), claim
+        assert claim.trials or claim.figure in FIGURES, claim
         assert bool(claim.choice) == bool(claim.of), claim
         assert not claim.of or claim.of in {other.name for other in CLAIMS}, claim
-    assert set(MAIN) <= set(FIGURES) and 10 <= len(MAIN) <= 14
     for figure in FIGURES.values():
         assert figure.section.startswith(("Section", "Appendix", "Theorem"))
-        assert set(figure.panel.experiments) <= set(EXPERIMENTS)
+        assert set(figure.panel.trials) <= set(TRIALS)
         if isinstance(figure.panel, Curves):
             labels = {label for _, label in figure.panel.shown()}
             assert {*figure.panel.labels, *figure.panel.bounds} <= labels
-    for experiment in EXPERIMENTS.values():
-        assert experiment.problem in SETTINGS
+    for name, trial in TRIALS.items():
+        assert trial.name == name and trial.problem in SETTINGS
+
+
+def test_the_documentation_has_the_main_figures_and_no_others() -> None:
+    assert set(MAIN) <= set(FIGURES) and len(set(MAIN)) == len(MAIN)
+    drawn = {path.stem for path in (DOCS / "figures").glob("*.svg")}
+    assert drawn == set(MAIN)
+    shown = re.findall(r"\(figures/(.+?)\.svg\)", (DOCS / "reproduction.md").read_text())
+    assert shown == list(MAIN)
 
 
 def test_every_stated_half_width_is_reached_at_the_papers_precision() -> None:
     for name, width in (two_state.WIDTHS | general.WIDTHS).items():
-        wanted = EXPERIMENTS[name].paper
+        wanted = TRIALS[name].precision
         assert isinstance(wanted, float) and wanted <= width
 
 
-def test_every_experiment_is_shown_or_checked() -> None:
-    shown = {e for figure in FIGURES.values() for e in figure.panel.experiments}
-    assert shown | {e for claim in CLAIMS for e in claim.experiments} == set(EXPERIMENTS)
+def test_every_trial_is_shown_or_checked() -> None:
+    shown = {e for figure in FIGURES.values() for e in figure.panel.trials}
+    assert shown | {e for claim in CLAIMS for e in claim.trials} == set(TRIALS)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", TRIALS)
 def test_every_declared_precision_is_one(name: str) -> None:
-    wanted = Precision.of(EXPERIMENTS[name].paper, 100_000)
+    wanted = Precision.of(TRIALS[name].precision, 100_000)
     assert (wanted.width or wanted.share or 0.0) > 0.0
-    assert EXPERIMENTS[name].quick >= 2
+    assert TRIALS[name].quick >= 2
 
 
 def test_policies_look_alike_in_no_figure() -> None:
     for figure in FIGURES.values():
-        if isinstance(figure.panel, Curves) and len(figure.panel.experiments) == 1:
+        if isinstance(figure.panel, Curves) and len(figure.panel.trials) == 1:
             looks = [LOOKS.get(label) for _, label in figure.panel.shown()]
             known = [look for look in looks if look is not None]
             assert len(set(known)) == len(known)
-
-
-def tiny(out: Path, *names: str, seed: int = 0, redraw: bool = False) -> reproduce.Report:
-    return reproduce.reproduce(names, out=out, seed=seed, redraw=redraw, experiments=TINY)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, reproduce.Report]:
-    folder = tmp_path_factory.mktemp("reproduction")
-    return folder, tiny(folder)
-
-
-def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, reproduce.Report]) -> None:
-    folder, report = whole
-    assert [found.claim.name for found in report.checked] == [claim.name for claim in CLAIMS]
-    assert sum(report.counts.values()) == len(CLAIMS)
-    html, text = (folder / "report.html").read_text(), (folder / "report.md").read_text()
-    for name, figure in FIGURES.items():
-        for suffix in ("svg", "png"):
-            assert (folder / "figures" / f"{name}.{suffix}").stat().st_size > 1000
-        assert f'id="{name}"' in html and f"figures/{name}.svg" in text
-        assert figure.title in text
-    assert html.count("data:image/svg+xml;base64,") == len(FIGURES)
-    assert "http" not in html and "<script" not in html
-    for row in verdict_rows(report.checked, "<br>"):
-        assert markdown_table([""] * 5, [row]).splitlines()[-1] in text
-    saved = json.loads((folder / "claims.json").read_text())
-    assert [row["verdict"] for row in saved] == [found.verdict.value for found in report.checked]
-
-
-def test_exact_claims_do_not_depend_on_precision(whole: tuple[Path, reproduce.Report]) -> None:
-    verdicts = {found.claim.name: found.verdict for found in whole[1].checked}
-    for name in ("A-width", "B-width", "ema-1000-width", "ema-100-width", "ema-low-width"):
-        assert verdicts[name] is CONFIRMED
-    assert verdicts["leave-curves"] is CONFIRMED and verdicts["conjecture"] is CONFIRMED
-    assert verdicts["conjecture-theta"] is NOT_CONFIRMED
-    for claim in CLAIMS:
-        if not claim.experiments and claim.name != "conjecture-theta":
-            assert verdicts[claim.name] is CONFIRMED, claim
-    assert [c.claim.name for c in hinges(whole[1].checked)["conjecture"]] == ["conjecture-theta"]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Of every file but the store, as read; without gzip's own header."""
-    return {
-        str(path.relative_to(folder)): (
-            gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        )
-        for path in folder.rglob("*")
-        if path.is_file() and not path.name.startswith(reproduce.STORE)
-    }
-
-
-def test_the_same_seed_gives_the_same_files(
-    whole: tuple[Path, reproduce.Report], tmp_path: Path
-) -> None:
-    names = ("c", "leave-curves", "transitions")
-    tiny(tmp_path / "one", *names)
-    tiny(tmp_path / "two", *names)
-    first, second = contents(tmp_path / "one"), contents(tmp_path / "two")
-    assert {"claims.json", "report.html", "results/B.csv.gz", "figures/c.png"} <= set(first)
-    assert first == second
-    everything = contents(whole[0])
-    for name in first:
-        if name.startswith(("results", "figures")):
-            assert first[name] == everything[name], name
-    other = tiny(tmp_path / "other", "c", seed=1)
-    assert other.tables["B"].regret("UCB") != whole[1].tables["B"].regret("UCB")
-
-
-def test_resuming_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = tiny(tmp_path, "c")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a finished chunk was computed again")
-
-    monkeypatch.setattr(Job, "compute", refuse)
-    again = tiny(tmp_path, "c")
-    assert [str(found) for found in again.checked] == [str(found) for found in first.checked]
-
-
-CHILD = """
-    import signal, sys, time
-    from dataclasses import replace
-    from sojourn.cli.main import main
-    from sojourn.lab.paper import command, reproduce
-    from sojourn.lab.paper.experiments import EXPERIMENTS
-    from sojourn.simulation.work import Job
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    few = {name: replace(e, quick=2100, visits=40) for name, e in EXPERIMENTS.items()}
-    run, compute = reproduce.reproduce, Job.compute
-
-    def slowly(*args, **more):
-        time.sleep(0.5)
-        return compute(*args, **more)
-
-    Job.compute = slowly
-    command.reproduce = lambda *args, **more: run(*args, **{**more, "experiments": few})
-    sys.exit(main(["reproduce", "d", "--workers", "1", "--out", sys.argv[1]]))
-"""
-
-
-def stored(folder: Path) -> int:
-    """Chunks in the store; 0 if there is none yet."""
-    try:
-        with closing(
-            sqlite3.connect(f"file:{folder / reproduce.STORE}?mode=ro", uri=True)
-        ) as store:
-            return int(store.execute("SELECT count(*) FROM chunks").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0
-
-
-def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four policies, three chunks of up to 1,024 runs each; Ctrl-C comes after the first."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while child.poll() is None and not stored(tmp_path):
-        time.sleep(0.02)
-    child.send_signal(signal.SIGINT)
-    said = child.communicate(timeout=300)[1]
-    assert child.returncode == 130, said
-    assert "the same command goes on from here" in said
-    assert not (tmp_path / "report.html").exists()
-    kept = stored(tmp_path)
-    assert 0 < kept < 12
-
-    computed = []
-    compute = Job.compute
-
-    def counting(self: Job, first: int, runs: int, *rest: object) -> object:
-        computed.append((self.key, first))
-        return compute(self, first, runs, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Job, "compute", counting)
-    few = {name: replace(e, quick=2100, visits=40) for name, e in EXPERIMENTS.items()}
-    reproduce.reproduce(["d"], out=tmp_path, experiments=few)
-    assert len(computed) == 12 - kept
-    assert stored(tmp_path) == 12 and (tmp_path / "report.html").exists()
-
-
-def test_redrawing_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny(tmp_path, "d")
-    report = (tmp_path / "report.html").read_bytes()
-    monkeypatch.setattr(reproduce, "run", None)
-    tiny(tmp_path, "d", redraw=True)
-    assert (tmp_path / "report.html").read_bytes() == report
-    with pytest.raises(ValueError, match="does not exist: run without redrawing first"):
-        tiny(tmp_path, "ema-100", redraw=True)
-
-
-def test_progress_is_of_everything(tmp_path: Path) -> None:
-    seen: list[Overall] = []
-    reproduce.reproduce(["c"], out=tmp_path, experiments=TINY, progress=seen.append)
-    shares = [now.share for now in seen]
-    assert shares == sorted(shares) and 0.99 < shares[-1] <= 1.0
-    assert [*dict.fromkeys(now.work for now in seen)] == ["B", "B-rl", "drawing"]
-    assert shares[0] == 0.0 and seen[0].left > 0.0 and seen[-1].left == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["z"], "there is no figure 'z': there are intro, a, "),
-        (["a", "--precision", "fine"], "precision = 'fine' is not allowed: it must be one of"),
-        (["a", "--precision", "paper", "--quick"], "give either --quick or --precision paper"),
-        (["a", "--out", "a-file"], "out = 'a-file' is not allowed: it must be a folder"),
-        (["a", "--out", "a-file/below"], "out = 'a-file/below' is not allowed: it must be"),
-        (["a", "--page", "a-file/page.md"], "page = 'a-file' is not allowed: it must be a folder"),
-        (["a", "--seed", "-1"], "seed = -1 is not allowed: it must be a whole number"),
-        (["a", "--seed", "x"], "'--seed'"),
-        (["a", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
-        (["a", "--redraw"], "reproduction/results/A.csv.gz does not exist: run without"),
-    ],
-)
-def test_bad_input_is_one_sentence_before_any_work(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "run", None)
-    Path("a-file").write_text("here first")
-    assert main(["reproduce", *arguments]) == 2
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
-    assert len(said) == 1 and message in said[0]
-
-
-def test_paper_precision_is_a_half_width() -> None:
-    experiment = Experiment("B", {"UCB": UCB()}, quick=4, paper="50%", visits=60)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = reproduce.run(experiment, precision="paper")
-    assert result.reached == [True] and result.runs[0] >= 256
-
-
-def test_a_graph_has_no_lines() -> None:
-    figure = next(f for f in FIGURES.values() if isinstance(f.panel, Graph))
-    with pytest.raises(ValueError, match="a graph has no lines"):
-        lines(figure, {})
-    assert draw(figure, {}).axes
-
-
-def test_command_lists_and_prints_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reproduce_command(list_names=True)
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in FIGURES)
-    reproduce_command(list_names=True, as_json=True)
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(FIGURES)
-    reproduce_command(["gaps"], out=tmp_path, as_json=True)
-    assert {row["claim"] for row in json.loads(capsys.readouterr().out)} == {
-        "leave-curves", "conjecture", "conjecture-theta", "lemma-6", "lemma-6-values",
-    }  # fmt: skip
-    reproduce_command(["transitions"], out=tmp_path, quick=True)
-    assert "report.html" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="give either --quick or --precision paper"):
-        reproduce_command(quick=True, precision="paper")
-
-
-def test_ctrl_c_ends_with_130(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop = Interrupted(made_up({"a": 1.0}, 0.1).result, tmp_path)
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise stop
-
-    monkeypatch.setattr(reproduce, "simulate", interrupted)
-    with pytest.raises(typer.Exit) as end:
-        reproduce_command(["c"], out=tmp_path)
-    assert end.value.exit_code == 130
-    assert "goes on from here" in capsys.readouterr().err
-
-
-def test_without_a_terminal_progress_is_lines(
-    whole: tuple[Path, reproduce.Report], capsys: pytest.CaptureFixture[str]
-) -> None:
-    reproduce_command(["transitions"], out=whole[0].parent / "lines")
-    note, *said = capsys.readouterr().err.splitlines()
-    assert note.startswith("note: the first run on a machine also compiles")
-    assert said and said[0].startswith("  0%  drawing") and said[0].endswith(" left")
-
-
-def test_the_page_has_every_verdict_reading_and_main_figure(
-    whole: tuple[Path, reproduce.Report], tmp_path: Path
-) -> None:
-    folder, report = whole
-    page = tmp_path / "docs" / "reproduction.md"
-    write_page(report, page, folder / "figures")
-    text = page.read_text()
-    assert report.summary in text
-    assert "sojourn reproduce --quick --page docs/reproduction.md" in text
-    for row in verdict_rows(report.checked, "<br>"):
-        assert markdown_table([""] * 5, [row]).splitlines()[-1] in text
-    for name in MAIN:
-        assert f"(figures/{name}.svg)" in text
-        drawn = (page.parent / "figures" / f"{name}.svg").read_bytes()
-        assert drawn == (folder / "figures" / f"{name}.svg").read_bytes()
-    for name in EXPERIMENTS:
-        assert f"| {name} | {EXPERIMENTS[name].problem} |" in text
-    assert "“order-wise lower”" in text
-    assert "with θ = 0.3: *not confirmed*" in text
-    small = tmp_path / "small" / "page.md"
-    again = reproduce.reproduce(["d"], out=folder, redraw=True, page=small, experiments=TINY)
-    assert small.read_text() == to_page(again)
-    assert [path.name for path in (small.parent / "figures").iterdir()] == ["d.svg"]
-
-
-def test_rows_say_what_other_choices_give(whole: tuple[Path, reproduce.Report]) -> None:
-    rows = dict(zip((c.name for c in CLAIMS), verdict_rows(whole[1].checked, "; "), strict=True))
-    assert rows["conjecture"][-1] == "hinges on it: θ = 0.3: not confirmed"
-    assert rows["conjecture-theta"][-1] == "this row: θ = 0.3"
-    for choice in ("ties to the first arm", "c = 4"):
-        assert choice in rows["A-ulcb"][-1]
-    for choice in ("p = 0.5", "Q by step", "bonus c = 0.01"):
-        assert choice in rows["B-q-ucb"][-1]

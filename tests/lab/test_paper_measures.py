@@ -1,16 +1,15 @@
-"""Intervals and verdicts, and every measure on results with known numbers or on exact problems."""
+"""Every measure, on results with known numbers or on exact problems."""
 
 from itertools import product
-from math import inf, log, nan
+from math import log
 
 import numpy as np
 import pytest
 from made_up import made_up
 
 from sojourn import Problem, TwoState, theory
-from sojourn.lab.claims import Measured, Verdict, overall
+from sojourn.lab.claims import Verdict
 from sojourn.lab.paper import SETTINGS
-from sojourn.lab.paper.claims import Claim, check, hinges
 from sojourn.lab.paper.measures import (
     Agrees,
     BoundRatio,
@@ -42,37 +41,6 @@ THREE = (200, 2000, 20000)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "above", "verdict"),
-    [
-        (1.0, 2.0, True, CONFIRMED),
-        (1.0, 2.0, False, NOT_CONFIRMED),
-        (-2.0, -1.0, True, NOT_CONFIRMED),
-        (-2.0, -1.0, False, CONFIRMED),
-        (-1.0, 1.0, True, UNDECIDED),
-        (-1.0, 1.0, False, UNDECIDED),
-        (0.0, 1.0, True, UNDECIDED),
-        (0.0, 0.0, True, CONFIRMED),
-        (0.0, 0.0, False, CONFIRMED),
-        (nan, 1.0, True, UNDECIDED),
-        (-inf, inf, True, UNDECIDED),
-    ],
-)
-def test_a_verdict_needs_the_whole_interval(
-    low: float, high: float, above: bool, verdict: Verdict
-) -> None:
-    assert Measured("x", Interval((low + high) / 2, low, high), 0.0, above).verdict is verdict
-
-
-def test_a_claim_is_as_good_as_its_worst_measurement() -> None:
-    yes = Measured("x", Interval(1.0, 0.5, 1.5), 0.0, above=True)
-    no, perhaps = yes._replace(above=False), yes._replace(threshold=1.0)
-    assert overall([yes, yes]) is CONFIRMED
-    assert overall([yes, perhaps]) is UNDECIDED
-    assert overall([yes, perhaps, no]) is NOT_CONFIRMED
-    assert overall([]) is UNDECIDED
-
-
-@pytest.mark.parametrize(
     ("one", "other", "pairs", "verdict"),
     [(1.0, 2.0, 0.1, CONFIRMED), (2.0, 1.0, 0.1, NOT_CONFIRMED), (1.0, 2.0, 10.0, UNDECIDED)],
 )
@@ -97,7 +65,7 @@ def test_times_needs_the_factor_and_growth() -> None:
     tables = {"x": made_up({"a": 1.0}, 0.01), "y": made_up({"q": 20.0}, 0.01)}
     times = Times("x", "a", "y", "q", 10.0, 2000)
     tenfold, growing = times.measure(tables)
-    assert times.experiments == ("x", "y")
+    assert times.trials == ("x", "y")
     assert tenfold.verdict is CONFIRMED
     assert growing.interval.value == pytest.approx(1.0) and growing.verdict is UNDECIDED
 
@@ -239,23 +207,3 @@ def test_gaps_fall_where_the_scan_says_so() -> None:
     low, high = GapFalls((4.5, 5.0), mean=0.9, theta=0.5).measure({})
     assert low.interval.value == pytest.approx(theory.conjecture([4.5])[0].rise)
     assert [low.verdict, high.verdict] == [NOT_CONFIRMED, CONFIRMED]
-
-
-def test_check_evaluates_a_claim() -> None:
-    claim = Claim("x", "Section 0", "a is less than b.", (Less("x", "a", "b"),))
-    found = check(claim, {"x": made_up({"a": 1.0, "b": 2.0}, 0.1, 0.1)})
-    assert found.verdict is CONFIRMED and found.to_dict()["measurements"][0]["threshold"] == 0.0
-
-
-def test_a_claim_hinges_on_a_choice_only_if_both_ways_are_decided() -> None:
-    tables = {"x": made_up({"a": 1.0, "b": 2.0, "c": 1.0}, 0.1, 0.1)}
-    claims = [
-        Claim("base", "Section 0", "", (Less("x", "a", "b"),)),
-        Claim("same", "Section 0", "", (Less("x", "c", "b"),), choice="same", of="base"),
-        Claim("open", "Section 0", "", (Less("x", "a", "c"),), choice="open", of="base"),
-        Claim("turned", "Section 0", "", (Less("x", "b", "a"),), choice="turned", of="base"),
-    ]
-    found = hinges([check(claim, tables) for claim in claims])
-    assert {name: [c.claim.name for c in others] for name, others in found.items()} == {
-        "base": ["turned"]
-    }

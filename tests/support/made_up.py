@@ -5,7 +5,7 @@ import numpy as np
 from sojourn import ULCB, Result
 from sojourn.engine.kernel import BY_LEVEL, REGRET, STEPS, columns
 from sojourn.lab.paper import SETTINGS
-from sojourn.lab.paper.tables import Table
+from sojourn.lab.paper.results import LabelledResult
 from sojourn.simulation import Moments, Stream
 
 RUNS = 100
@@ -16,7 +16,7 @@ def made_up(
     spread: float,
     pairs: float = 0.0,
     grid: tuple[int, ...] = (200, 2000, 20000),
-) -> Table:
+) -> LabelledResult:
     """A result on setting B in which regret is the given slope times log K.
 
     `spread` is the standard error of every total, `pairs` that of differences. In state 0 regret
@@ -51,4 +51,4 @@ def made_up(
         pairs=tuple(differences),
         streams=tuple((Stream(0, 0, RUNS),) for _ in every),
     )
-    return Table(result, tuple(slopes))
+    return LabelledResult(result, tuple(slopes))

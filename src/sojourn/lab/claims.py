@@ -1,16 +1,21 @@
-"""Claims, and what measurements say about them.
+"""Claims, what would bear them out, and what measurements say about them.
 
 A measurement says on which side of a threshold a number was claimed to be. It confirms the claim
 if the whole 95 % interval is there, contradicts it if the whole interval is on the other side, and
 otherwise leaves it open at the precision of the results.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..stats.intervals import Interval
+
+Findings = TypeVar("Findings")
+"""What the trials of a study found, in the form that its claims are measured on."""
 
 
 class Verdict(StrEnum):
@@ -58,3 +63,95 @@ def overall(measured: Sequence[Measured]) -> Verdict:
     if Verdict.NOT_CONFIRMED in verdicts:
         return Verdict.NOT_CONFIRMED
     return Verdict.CONFIRMED if verdicts == {Verdict.CONFIRMED} else Verdict.UNDECIDED
+
+
+class Measure(ABC, Generic[Findings]):
+    """Something to measure on findings, or to compute; the fields of a subclass say what."""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        """The names of the trials whose results it takes."""
+        return ()
+
+    @abstractmethod
+    def measure(self, findings: Findings) -> list[Measured]:
+        """The measurements."""
+
+
+@dataclass(frozen=True)
+class Claim(Generic[Findings]):
+    """A sentence, where it is stated, and what would bear it out: all the measures.
+
+    `note` says what the claim is taken to mean. A claim that makes an open `choice` otherwise
+    names in `of` the claim that it is a variant of; if the verdicts differ, that one hinges on it.
+    A claim of a study of our own has no section; its text is its name.
+    """
+
+    name: str
+    section: str
+    text: str
+    measures: tuple[Measure[Findings], ...]
+    note: str = ""
+    figure: str = ""
+    """Of claims that need no trial: the figure to show them with."""
+    choice: str = ""
+    of: str = ""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        """All that it needs, once each."""
+        return tuple(dict.fromkeys(name for m in self.measures for name in m.trials))
+
+
+class Checked(NamedTuple):
+    """A claim with its measurements and the verdict."""
+
+    claim: Claim[Any]
+    measured: list[Measured]
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain types, for JSON."""
+        claim, where, choices = self.claim, {}, {}
+        if claim.section:
+            where = {"section": claim.section, "text": claim.text}
+            choices = {"note": claim.note, "choice": claim.choice, "variant_of": claim.of}
+        return {
+            "claim": claim.name,
+            **where,
+            "verdict": self.verdict.value,
+            **choices,
+            "measurements": [
+                {
+                    "what": m.what,
+                    **m.interval._asdict(),
+                    "claimed": "above" if m.above else "below",
+                    "threshold": m.threshold,
+                    "verdict": m.verdict.value,
+                }
+                for m in self.measured
+            ],
+        }
+
+
+def check(claim: Claim[Findings], findings: Findings) -> Checked:
+    """Measure a claim on findings.
+
+    >>> from sojourn.lab.paper.claims import CLAIMS
+    >>> check(next(claim for claim in CLAIMS if claim.name == "lemma-1"), {}).verdict.value
+    'confirmed'
+    """
+    measured = [found for measure in claim.measures for found in measure.measure(findings)]
+    return Checked(claim, measured, overall(measured))
+
+
+def hinges(checked: Iterable[Checked]) -> dict[str, list[Checked]]:
+    """By the name of a claim, its variants that were decided the other way than it was."""
+    every = list(checked)
+    verdicts = {found.claim.name: found.verdict for found in every}
+    contrary = {Verdict.CONFIRMED, Verdict.NOT_CONFIRMED}
+    differing: dict[str, list[Checked]] = {}
+    for found in every:
+        if {found.verdict, verdicts.get(found.claim.of)} == contrary:
+            differing.setdefault(found.claim.of, []).append(found)
+    return differing

@@ -1,148 +1,114 @@
-"""What the new policies must show, checked on the findings."""
+"""What the new policies must show, checked on the outcomes."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from ...stats.intervals import Interval
-from ..claims import Measured, Verdict, overall
-from .outcomes import Findings, Outcome
+from ..claims import Claim, Measure, Measured
+from .outcomes import Outcomes, TrialOutcome
 from .rosters import FAMILIES, Family
 
 NEAR, HARM = 1.10, 1.05
 """Regret of learned optimism: at most so many times that of the better fixed case, and of the same
 explorer without a gate."""
 
-Measure = Callable[[Findings], list[Measured]]
-
 
 @dataclass(frozen=True)
-class Claim:
-    """A sentence and what would bear it out."""
+class Apart(Measure[Outcomes]):
+    """The interval of one policy is wholly below that of the other, on settings of the paper."""
 
-    text: str
-    measure: Measure
+    one: str
+    other: str
+    problems: tuple[str, ...]
 
-
-class Checked(NamedTuple):
-    """A claim, its measurements and the verdict."""
-
-    claim: Claim
-    measured: list[Measured]
-    verdict: Verdict
-
-    def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
-        return {
-            "claim": self.claim.text,
-            "verdict": self.verdict.value,
-            "measurements": [
-                {
-                    "what": m.what,
-                    **m.interval._asdict(),
-                    "claimed": "above" if m.above else "below",
-                    "threshold": m.threshold,
-                    "verdict": m.verdict.value,
-                }
-                for m in self.measured
-            ],
-        }
-
-
-def check(claim: Claim, findings: Findings) -> Checked:
-    """Measure a claim."""
-    measured = claim.measure(findings)
-    return Checked(claim, measured, overall(measured))
-
-
-def families() -> list[Family]:
-    """Every explorer once; on moving averages its fixed cases go by other names."""
-    return [*FAMILIES["main"], *FAMILIES["sampling"]]
-
-
-def apart(one: str, other: str, problems: Sequence[str]) -> Measure:
-    """That the interval of one is wholly below that of the other, on settings of the paper."""
-
-    def measure(findings: Findings) -> list[Measured]:
+    def measure(self, findings: Outcomes) -> list[Measured]:
+        """The gap between the intervals."""
         found = []
-        for outcome in findings.of("paper", one, other):
-            if outcome.trial.problem in problems:
-                low, high = outcome.regret(one), outcome.regret(other)
+        for outcome in findings.of("paper", self.one, self.other):
+            if outcome.trial.problem in self.problems:
+                low, high = outcome.regret(self.one), outcome.regret(self.other)
                 between = Interval(high.value - low.value, high.low - low.high, high.high - low.low)
-                what = f"{outcome.trial.problem}: {other} {high} less {one} {low}"
+                what = f"{outcome.trial.problem}: {self.other} {high} less {self.one} {low}"
                 found.append(Measured(what, between, 0.0, above=True))
         return found
 
-    return measure
 
+@dataclass(frozen=True)
+class NearBetterCase(Measure[Outcomes]):
+    """Learned optimism is near the better fixed case, on the paper's settings and the opposite."""
 
-def near_better_case(family: Family) -> Measure:
-    """That learned optimism is near the better fixed case, on the paper's settings and opposite."""
+    family: Family
 
-    def measure(findings: Findings) -> list[Measured]:
-        places = findings.of("paper", family.learned) + [
-            o for o in findings.of("opposite", family.learned) if o.trial.problem == "opposite"
+    def measure(self, findings: Outcomes) -> list[Measured]:
+        """The ratio of their regrets."""
+        learned = self.family.learned
+        places = findings.of("paper", learned) + [
+            o for o in findings.of("opposite", learned) if o.trial.problem == "opposite"
         ]
         found = []
         for outcome in places:
-            cases = _fixed(outcome, family.learned)
-            best = outcome.best(cases)
-            ratio = outcome.ratio(family.learned, best)
-            what = f"{outcome.trial.problem}: {family.learned} / {best}"
-            found.append(Measured(what, ratio, NEAR, above=False))
+            best = outcome.best(_fixed(outcome, learned))
+            what = f"{outcome.trial.problem}: {learned} / {best}"
+            found.append(Measured(what, outcome.ratio(learned, best), NEAR, above=False))
         return found
 
-    return measure
 
-
-def _fixed(outcome: Outcome, learned: str) -> tuple[str, ...]:
+def _fixed(outcome: TrialOutcome, learned: str) -> tuple[str, ...]:
     """The fixed cases that go with a learned policy, as this outcome has them."""
     every = [f for group in FAMILIES.values() for f in group if f.learned == learned]
     known = [f.fixed for f in every if any(label in outcome for label in f.fixed)]
     return tuple(label for label in known[0] if label in outcome)
 
 
-def harmless(family: Family) -> Measure:
-    """That learned optimism costs little where there is nothing to learn."""
+@dataclass(frozen=True)
+class Harmless(Measure[Outcomes]):
+    """Learned optimism costs little where there is nothing to learn."""
 
-    def measure(findings: Findings) -> list[Measured]:
+    family: Family
+
+    def measure(self, findings: Outcomes) -> list[Measured]:
+        """Its regret over that of the plain explorer."""
+        learned, plain = self.family.learned, self.family.plain
         return [
             Measured(
-                f"{outcome.trial.problem}: {family.learned} / {family.plain}",
-                outcome.ratio(family.learned, family.plain),
+                f"{outcome.trial.problem}: {learned} / {plain}",
+                outcome.ratio(learned, plain),
                 HARM,
                 above=False,
             )
             for group in ("near-neutral", "logs")
-            for outcome in findings.of(group, family.learned, family.plain)
+            for outcome in findings.of(group, learned, plain)
         ]
 
-    return measure
+
+def _claim(text: str, measure: Measure[Outcomes]) -> Claim[Outcomes]:
+    return Claim(text, "", text, (measure,))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "Safe IMED is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
-        apart("Safe IMED", "KL-ULCB", ("A", "B", "C", "D")),
-    ),
-    Claim(
-        "Safe Thompson is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
-        apart("Safe Thompson", "KL-ULCB", ("A", "B", "C", "D")),
+_FAMILIES = (*FAMILIES["main"], *FAMILIES["sampling"])
+"""Every explorer once; on moving averages its fixed cases go by other names."""
+
+CLAIMS: tuple[Claim[Outcomes], ...] = (
+    *(
+        _claim(
+            f"{safe} is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
+            Apart(safe, "KL-ULCB", ("A", "B", "C", "D")),
+        )
+        for safe in ("Safe IMED", "Safe Thompson")
     ),
     *(
-        Claim(
+        _claim(
             f"{family.learned} is within {NEAR - 1:.0%} of the better fixed case on every setting "
             "of the paper and on the opposite instance.",
-            near_better_case(family),
+            NearBetterCase(family),
         )
-        for family in families()
+        for family in _FAMILIES
     ),
     *(
-        Claim(
+        _claim(
             f"{family.learned} is never more than {HARM - 1:.0%} above {family.plain} on "
             "near-neutral problems and on those fitted to logs.",
-            harmless(family),
+            Harmless(family),
         )
-        for family in families()
+        for family in _FAMILIES
     ),
 )

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...stats.intervals import Interval
-from .outcomes import Findings, Outcome
-from .rosters import BASELINE, OURS
+from .outcomes import Outcomes, TrialOutcome
+from .rosters import BASELINE, BOUND, LEARNED, OURS
 from .summaries import POLICIES, comparable, spread, worst
 
-DEFAULT, MEAN = "Learned IMED", "Learned IMED, mean"
 HARM = 1.05
 """A ratio of regrets above which a harm is worth a warning."""
 
@@ -17,7 +16,7 @@ class Side(NamedTuple):
     """One of the two cases: its name, and which problems drawn at random are of it."""
 
     name: str
-    holds: Callable[[Outcome], bool]
+    holds: Callable[[TrialOutcome], bool]
 
 
 NORMAL = Side("normal", lambda o: o.facts["cost_ratio"] > 1.0)
@@ -38,7 +37,7 @@ def change(ratio: Interval) -> str:
     return f"{abs(100 * (ratio.value - 1)):.0f} % {word} ({low:.0f} to {high:.0f})"
 
 
-def conclude(findings: Findings) -> list[str]:
+def conclude(findings: Outcomes) -> list[str]:
     """One paragraph each; those whose trials were left out are left out too."""
     made = [
         part(findings)
@@ -47,7 +46,7 @@ def conclude(findings: Findings) -> list[str]:
     return [text for text in made if text]
 
 
-def _explorer(findings: Findings) -> str:
+def _explorer(findings: Outcomes) -> str:
     there = findings.of("random", "IMED", BASELINE)
     if len(there) < 2:
         return ""
@@ -59,7 +58,7 @@ def _explorer(findings: Findings) -> str:
     )
 
 
-def _told(findings: Findings) -> str:
+def _told(findings: Outcomes) -> str:
     parts = []
     for side in (NORMAL, OPPOSITE):
         there = [o for o in findings.of("random", "KL-ULCB", BASELINE) if side.holds(o)]
@@ -79,31 +78,31 @@ def _told(findings: Findings) -> str:
     )
 
 
-def _rare(findings: Findings) -> str:
+def _rare(findings: Outcomes) -> str:
     there = [o for o in comparable(findings) if "KL-ULCB, opposite" in o and OPPOSITE.holds(o)]
     if not there:
         return ""
     own = worst(there, "KL-ULCB, opposite", in_hindsight=False)
-    mended = [o for o in findings.with_roster("main") if MEAN in o and DEFAULT in o]
-    saved = min(mended, key=lambda o: o.ratio(MEAN, DEFAULT).high)
-    cost = max(o.ratio(MEAN, DEFAULT).low for o in mended)
+    mended = [o for o in findings.with_roster("main") if LEARNED in o and BOUND in o]
+    saved = min(mended, key=lambda o: o.ratio(LEARNED, BOUND).high)
+    cost = max(o.ratio(LEARNED, BOUND).low for o in mended)
     dear = "on none surely more" if cost < 1.0005 else f"on none surely more than {cost:.3f} times"
     return (
         "**A gate can hurt in the very case it is made for.** KL-ULCB set for the opposite case "
         f"has {own.ratio} times the regret of {BASELINE} on {own.problem}, where D(0) < D(1). It "
         "explores in state 0 only; if visits hardly ever are in that state, a wrong arm that is "
         "known well keeps the greater lower bound in state 1 for very long. Empirical means "
-        f"instead of lower bounds mend it: {MEAN} has {saved.ratio(MEAN, DEFAULT)} times the "
-        f"regret of {DEFAULT} on {saved.trial.problem}, and {dear}."
+        f"instead of lower bounds mend it: {LEARNED} has {saved.ratio(LEARNED, BOUND)} times the "
+        f"regret of {BOUND} on {saved.trial.problem}, and {dear}."
     )
 
 
-def _learned(findings: Findings) -> str:
-    there = findings.of("random", DEFAULT, MEAN, "IMED", BASELINE)
+def _learned(findings: Outcomes) -> str:
+    there = findings.of("random", BOUND, LEARNED, "IMED", BASELINE)
     if len(there) < 2:
         return ""
     parts, harms = [], []
-    for label in (DEFAULT, MEAN):
+    for label in (BOUND, LEARNED):
         gate, all_in = spread(there, label, "IMED"), spread(there, label, BASELINE)
         ratios = [(o.ratio(label, "IMED"), o.trial.problem) for o in comparable(findings)]
         gain, harm = min(ratios, key=lambda r: r[0].high), max(ratios, key=lambda r: r[0].low)
@@ -122,7 +121,7 @@ def _learned(findings: Findings) -> str:
     return f"**{title}** {' '.join(parts)}"
 
 
-def _worst(findings: Findings) -> str:
+def _worst(findings: Outcomes) -> str:
     there = comparable(findings)
     if not there:
         return ""
@@ -142,11 +141,11 @@ def _worst(findings: Findings) -> str:
     )
 
 
-def _fitted(findings: Findings) -> str:
-    there = findings.of("logs", DEFAULT, BASELINE, "KL-ULCB", "KL-ULCB, opposite")
+def _fitted(findings: Outcomes) -> str:
+    there = findings.of("logs", BOUND, BASELINE, "KL-ULCB", "KL-ULCB, opposite")
     if len(there) < 2:
         return ""
-    better, gate = spread(there, DEFAULT, BASELINE), spread(there, DEFAULT, "IMED")
+    better, gate = spread(there, BOUND, BASELINE), spread(there, BOUND, "IMED")
     wrong = max(
         (o.ratio(label, BASELINE).value, label, o.trial.problem)
         for o in there
@@ -156,28 +155,30 @@ def _fitted(findings: Findings) -> str:
     return (
         f"**On problems fitted to real logs the state matters little and the explorer a lot.** "
         f"Even the right gate on KL-UCB saves at most {100 * (1 - right):.0f} % there, and the "
-        f"wrong one costs up to {100 * (wrong[0] - 1):.0f} % ({wrong[1]} on {wrong[2]}). {DEFAULT} "
+        f"wrong one costs up to {100 * (wrong[0] - 1):.0f} % ({wrong[1]} on {wrong[2]}). {BOUND} "
         f"has {change(better.typical)} regret than {BASELINE}, {change(gate.typical)} than IMED."
     )
 
 
-def _outside(findings: Findings) -> str:
+def _outside(findings: Outcomes) -> str:
     there = [
-        o for o in findings.of("violations", DEFAULT, MEAN, BASELINE) if o.facts["cost_ratio"] > 0.0
+        o
+        for o in findings.of("violations", BOUND, LEARNED, BASELINE)
+        if o.facts["cost_ratio"] > 0.0
     ]
     if not there:
         return ""
     parts = [
-        f"{o.trial.problem}: {o.ratio(DEFAULT, BASELINE)} and {o.ratio(MEAN, BASELINE)}"
+        f"{o.trial.problem}: {o.ratio(BOUND, BASELINE)} and {o.ratio(LEARNED, BASELINE)}"
         for o in there
     ]
     return (
-        f"**Outside the model** {DEFAULT} and {MEAN} have these multiples of {BASELINE}'s regret. "
+        f"**Outside the model** {BOUND} and {LEARNED} have these multiples of {BASELINE}'s regret. "
         f"{'; '.join(parts)}."
     )
 
 
-def _improper(findings: Findings) -> str:
+def _improper(findings: Outcomes) -> str:
     there = [o for o in findings.of("violations", *POLICIES) if o.facts["cost_ratio"] < 0.0]
     if not there:
         return ""
@@ -185,7 +186,7 @@ def _improper(findings: Findings) -> str:
     for o in there:
         best = o.best(POLICIES)
         parts.append(
-            f"{o.trial.problem}: {BASELINE} {o.regret(BASELINE)}, {DEFAULT} {o.regret(DEFAULT)}, "
+            f"{o.trial.problem}: {BASELINE} {o.regret(BASELINE)}, {BOUND} {o.regret(BOUND)}, "
             f"least {best} {o.regret(best)}"
         )
     return (

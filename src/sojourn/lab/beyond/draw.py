@@ -1,14 +1,12 @@
 """Pictures of the findings: where engagement-aware exploration pays and where it hurts."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..paper.draw import write
-from .outcomes import Findings, Outcome
-from .rosters import BASELINE
+from .outcomes import Outcomes, TrialOutcome
+from .rosters import BASELINE, BOUND, LEARNED
 from .summaries import POLICIES, comparable, worst
 
 if TYPE_CHECKING:
@@ -24,8 +22,8 @@ Y_TICKS = (0.4, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
 """What is outside is drawn at the edge, as a triangle."""
 
 
-class Look(NamedTuple):
-    """Of the problems of a group."""
+class Mark(NamedTuple):
+    """How the problems of a group are drawn, and what the legend calls them."""
 
     colour: str
     marker: str
@@ -33,24 +31,24 @@ class Look(NamedTuple):
     words: str
 
 
-GROUPS: Mapping[str, Look] = {
-    "random": Look("#9a9a9a", "o", 2.2, "drawn at random"),
-    "violations": Look("#7b3294", "D", 4.0, "outside the model"),
-    "near-neutral": Look("#1a9850", "v", 4.5, "nearly neutral"),
-    "logs": Look("#d95f02", "^", 5.0, "fitted to logs"),
-    "opposite": Look("#2b83ba", "s", 4.5, "opposite case"),
-    "paper": Look("#111111", "o", 5.0, "the paper's"),
+GROUPS: Mapping[str, Mark] = {
+    "random": Mark("#9a9a9a", "o", 2.2, "drawn at random"),
+    "violations": Mark("#7b3294", "D", 4.0, "outside the model"),
+    "near-neutral": Mark("#1a9850", "v", 4.5, "nearly neutral"),
+    "logs": Mark("#d95f02", "^", 5.0, "fitted to logs"),
+    "opposite": Mark("#2b83ba", "s", 4.5, "opposite case"),
+    "paper": Mark("#111111", "o", 5.0, "the paper's"),
 }
 PANELS = (
     ("KL-ULCB", "KL-UCB", "KL-ULCB / KL-UCB: told to take the normal case"),
     ("Safe IMED", "IMED", "Safe IMED / IMED: told the same"),
-    ("Learned IMED", "IMED", "Learned IMED / IMED: finds out by itself"),
-    ("Learned IMED, mean", "IMED", "the same with means in place of lower bounds"),
+    (BOUND, "IMED", f"{BOUND} / IMED: finds out by itself"),
+    (LEARNED, "IMED", f"{LEARNED} / IMED: means in place of lower bounds"),
 )
 RANDOM = "random"
 
 
-def draw_where(findings: Findings) -> "Picture":
+def draw_where(findings: Outcomes) -> "Picture":
     """Regret with a gate over regret without, against D(0) / D(1); one panel for each gate."""
     from matplotlib.figure import Figure
 
@@ -75,7 +73,7 @@ def _legend(picture: "Picture", ax: Any) -> None:
     )
 
 
-def _points(ax: Any, outcomes: Sequence[Outcome], one: str, other: str, how: Look) -> None:
+def _points(ax: Any, outcomes: Sequence[TrialOutcome], one: str, other: str, how: Mark) -> None:
     proper = [o for o in outcomes if o.facts["cost_ratio"] > 0.0]
     if not proper:
         return
@@ -107,7 +105,7 @@ def _frame(ax: Any, title: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def draw_worst(findings: Findings) -> "Picture":
+def draw_worst(findings: Outcomes) -> "Picture":
     """Regret over KL-UCB's: every problem a dot, a row for each policy, the worst case marked."""
     from matplotlib.figure import Figure
 
@@ -143,12 +141,3 @@ def draw_worst(findings: Findings) -> "Picture":
     _legend(picture, ax)
     ax.spines[["top", "right"]].set_visible(False)
     return picture
-
-
-PICTURES = {"beyond-where": draw_where, "beyond-worst": draw_worst}
-
-
-def write_pictures(findings: Findings, folder: Path) -> list[Path]:
-    """Draw everything as SVG and PNG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return [path for name, make in PICTURES.items() for path in write(make(findings), folder, name)]

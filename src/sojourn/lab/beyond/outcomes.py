@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from ...simulation import Result
 from ...stats.intervals import Z95, Interval
+from ..trials import Trial
 from .problems import cost_ratio
 from .rosters import BASELINE, PAPERS
-from .trials import Trial
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrialOutcome:
     """Regret of every policy of a trial after its visits.
 
     Policies met the same users in every run, so that `ratio` and `difference` are much sharper
@@ -32,6 +32,38 @@ class Outcome:
     """Of the means."""
     facts: Mapping[str, float]
     """Of the problem: its `cost_ratio`, number of arms, mean length of visits."""
+
+    @classmethod
+    def of(cls, trial: Trial, result: Result) -> "TrialOutcome":
+        """The end of a result, all of whose policies had the same runs."""
+        policies = len(result.policies)
+        last = result.regret.std_error[:, -1]
+        covariance = np.diag(last**2)
+        for p in range(policies):
+            for q in range(p + 1, policies):
+                apart = float(result.difference(p, q).std_error[-1])
+                both = (last[p] ** 2 + last[q] ** 2 - apart**2) / 2
+                covariance[p, q] = covariance[q, p] = both
+        facts = {
+            "cost_ratio": cost_ratio(result.problem),
+            "arms": float(result.problem.arms),
+            "length": result.problem.length.mean,
+        }
+        mean = result.regret.mean[:, -1]
+        return cls(trial, trial.labels, result.runs[0], mean, covariance, facts)
+
+    @classmethod
+    def from_dict(cls, trial: Trial, data: Mapping[str, Any]) -> "TrialOutcome":
+        """What `to_dict` wrote."""
+        policies = data["policies"]
+        return cls(
+            trial,
+            tuple(policies),
+            int(data["runs"]),
+            np.array([policies[label]["regret"]["value"] for label in policies]),
+            np.array(data["covariance"]),
+            data["facts"],
+        )
 
     def __contains__(self, label: str) -> bool:
         return label in self.labels
@@ -91,55 +123,20 @@ class Outcome:
         }
 
 
-def outcome_of(trial: Trial, result: Result) -> Outcome:
-    """The end of a result, all of whose policies had the same runs."""
-    pulls = len(result.policies)
-    last = result.regret.std_error[:, -1]
-    covariance = np.diag(last**2)
-    for p in range(pulls):
-        for q in range(p + 1, pulls):
-            apart = float(result.difference(p, q).std_error[-1])
-            both = (last[p] ** 2 + last[q] ** 2 - apart**2) / 2
-            covariance[p, q] = covariance[q, p] = both
-    problem = trial.make()
-    facts = {
-        "cost_ratio": cost_ratio(problem),
-        "arms": float(result.problem.arms),
-        "length": result.problem.length.mean,
-    }
-    labels = tuple(trial.policies)
-    return Outcome(trial, labels, result.runs[0], result.regret.mean[:, -1], covariance, facts)
-
-
-def from_dict(trial: Trial, data: Mapping[str, Any]) -> Outcome:
-    """What `Outcome.to_dict` wrote."""
-    policies = data["policies"]
-    return Outcome(
-        trial,
-        tuple(policies),
-        int(data["runs"]),
-        np.array([policies[label]["regret"]["value"] for label in policies]),
-        np.array(data["covariance"]),
-        data["facts"],
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class Findings:
-    """All outcomes of a study."""
+class Outcomes:
+    """Those of all trials."""
 
-    outcomes: Sequence[Outcome]
+    every: Sequence[TrialOutcome]
 
-    def of(self, group: str, *labels: str) -> list[Outcome]:
+    def of(self, group: str, *labels: str) -> list[TrialOutcome]:
         """Those of a group that have all these policies, one for each problem: of most runs."""
         there = [
-            o
-            for o in self.outcomes
-            if o.trial.group == group and all(label in o for label in labels)
+            o for o in self.every if o.trial.group == group and all(label in o for label in labels)
         ]
         last_of_most = {o.trial.problem: o for o in sorted(there, key=lambda o: o.runs)}
         return [last_of_most[name] for name in dict.fromkeys(o.trial.problem for o in there)]
 
-    def with_roster(self, *rosters: str) -> list[Outcome]:
+    def with_roster(self, *rosters: str) -> list[TrialOutcome]:
         """Those of these rosters."""
-        return [o for o in self.outcomes if o.trial.roster in rosters]
+        return [o for o in self.every if o.trial.roster in rosters]

@@ -1,20 +1,16 @@
 """The report as Markdown: conclusions, claims with verdicts, tables, pictures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...show.tables import Table
 from ...stats.intervals import Interval
-from ..claims import Verdict
-from ..paper.report import markdown_table
-from .claims import Checked
+from ..report import Report
 from .conclusions import conclude
-from .outcomes import Findings, Outcome
+from .outcomes import Outcomes, TrialOutcome
 from .problems import DRAWS, PRIOR
 from .rosters import BASELINE
 from .summaries import POLICIES, comparable, spread, worst
-from .templates import PAGE
+from .words import PAGE
 
 GROUPS = {
     "paper": "The paper's settings",
@@ -25,38 +21,14 @@ GROUPS = {
 }
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a study found."""
-
-    findings: Findings
-    checked: Sequence[Checked]
-    command: str
-    seed: int
-    precision: str
-    version: str
-
-    @property
-    def summary(self) -> str:
-        """The verdicts, counted."""
-        found = [c.verdict for c in self.checked]
-        parts = ", ".join(f"{found.count(verdict)} {verdict.value}" for verdict in Verdict)
-        return f"{len(found)} claims: {parts}."
-
-
-def to_page(report: Report, pictures: str) -> str:
-    """The whole page; `pictures` is the folder they are in, seen from the page."""
+def to_page(report: Report[Outcomes]) -> str:
+    """The whole page; its pictures are in the folder `figures` beside it."""
     findings = report.findings
     drawn = findings.of("random", *POLICIES)
     return PAGE.format(
-        command=report.command,
-        seed=report.seed,
-        precision=report.precision,
-        version=report.version,
-        summary=report.summary,
+        **report.facts,
         conclusions="\n\n".join(conclude(findings)),
-        pictures=pictures,
-        claims=_claims(report.checked),
+        verdicts=report.verdicts().markdown(),
         prior=PRIOR,
         draws=DRAWS,
         drawn=len(drawn),
@@ -82,17 +54,9 @@ def short(ratio: Interval) -> str:
     return f"{ratio.value:.2f} ± {half:.2f}" if half >= 0.095 else f"{ratio.value:.3f} ± {half:.3f}"
 
 
-def _claims(checked: Sequence[Checked]) -> str:
-    rows = []
-    for found in checked:
-        shown = [f"{m.what}: {m.interval} ({m.verdict.value})" for m in found.measured]
-        rows.append([found.claim.text, "<br>".join(shown), found.verdict.value])
-    return markdown_table(("claim", "measured, 95 % interval", "verdict"), rows)
-
-
-def _random(outcomes: list[Outcome]) -> str:
+def _random(outcomes: list[TrialOutcome]) -> str:
     if len(outcomes) < 2:
-        return "Not run.\n"
+        return "Not run."
     rows = []
     for label in POLICIES:
         if label == BASELINE:
@@ -108,10 +72,10 @@ def _random(outcomes: list[Outcome]) -> str:
         "policy", f"regret / {BASELINE}'s, geometric mean", "less on", "more on",
         "regret / the paper's best in hindsight, median", "middle 80 %",
     )  # fmt: skip
-    return markdown_table(heads, rows)
+    return Table(heads, rows).markdown()
 
 
-def _worst(findings: Findings) -> str:
+def _worst(findings: Outcomes) -> str:
     outcomes, rows = comparable(findings), []
     for label in POLICIES:
         there = [o for o in outcomes if label in o]
@@ -125,10 +89,10 @@ def _worst(findings: Findings) -> str:
         "policy", f"worst: regret / {BASELINE}'s", "where",
         "worst: regret / the paper's best in hindsight", "where (best there)",
     )  # fmt: skip
-    return markdown_table(heads, rows)
+    return Table(heads, rows).markdown()
 
 
-def _group(findings: Findings, group: str) -> str:
+def _group(findings: Outcomes, group: str) -> str:
     outcomes = [
         o for o in findings.with_roster("main", "ema") if o.trial.group == group
     ]  # fmt: skip
@@ -139,7 +103,7 @@ def _group(findings: Findings, group: str) -> str:
     return f"### {GROUPS[group]}\n\n" + "\n".join(tables)
 
 
-def _problems(outcomes: list[Outcome]) -> str:
+def _problems(outcomes: list[TrialOutcome]) -> str:
     """A column for each problem: facts, regret of the baseline, ratios to it and to the best."""
     if not outcomes:
         return ""
@@ -157,13 +121,13 @@ def _problems(outcomes: list[Outcome]) -> str:
         [f"{label} / that", *(short(o.ratio(label, o.best_of_paper)) for o in outcomes)]
         for label in labels
     ]
-    return markdown_table([f"regret / {BASELINE}'s", *(o.trial.problem for o in outcomes)], rows)
+    return Table([f"regret / {BASELINE}'s", *(o.trial.problem for o in outcomes)], rows).markdown()
 
 
-def _ratios(outcomes: list[Outcome], base: str) -> str:
+def _ratios(outcomes: list[TrialOutcome], base: str) -> str:
     """A row for each problem, a column for each policy."""
     if not outcomes:
-        return "Not run.\n"
+        return "Not run."
     labels = [label for label in outcomes[0].labels if label != base]
     rows = [
         [
@@ -174,10 +138,10 @@ def _ratios(outcomes: list[Outcome], base: str) -> str:
         ]
         for o in outcomes
     ]
-    return markdown_table(["problem", "visits; runs", f"regret of {base}", *labels], rows)
+    return Table(["problem", "visits; runs", f"regret of {base}", *labels], rows).markdown()
 
 
-def _excess(outcomes: list[Outcome]) -> str:
+def _excess(outcomes: list[TrialOutcome]) -> str:
     """How far each level of confidence is from the best of the four, over the problems."""
     if not outcomes:
         return ""
@@ -189,7 +153,7 @@ def _excess(outcomes: list[Outcome]) -> str:
     return f"Regret above that of the best of the four, on average. {'. '.join(parts)}."
 
 
-def _caution(findings: Findings) -> str:
+def _caution(findings: Outcomes) -> str:
     rows = []
     for o in findings.with_roster("caution", "caution, opposite"):
         for bound, mean in zip(o.labels[::2], o.labels[1::2], strict=True):
@@ -198,4 +162,4 @@ def _caution(findings: Findings) -> str:
                  short(o.ratio(mean, bound))]
             )  # fmt: skip
     heads = ("problem", "policy", "lower bound", "empirical mean", "ratio")
-    return markdown_table(heads, rows) if rows else "Not run.\n"
+    return Table(heads, rows).markdown() if rows else "Not run."

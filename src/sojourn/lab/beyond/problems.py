@@ -1,13 +1,14 @@
 """The problems of the study, in groups: constants, and a prior for those drawn at random."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 import numpy as np
 
 from ...problem import Problem
-from ...users import TwoState
+from ...users import TwoState, User
 from ..paper import SETTINGS
+from ..trials import Environment
 from .crowds import Layered
 from .tastes import Tastes
 
@@ -60,9 +61,13 @@ DIFFERENT = 6
 """Layers of every `Layered` user here."""
 
 
-def fitted(best: float, worst: float, q: Q) -> Problem:
+def _model(means: Sequence[float], user: User) -> Environment:
+    return Environment.of(Problem(means, user))
+
+
+def fitted(best: float, worst: float, q: Q) -> Environment:
     """A problem with the numbers of a log."""
-    return Problem(np.linspace(best, worst, LOG_ARMS).round(4).tolist(), TwoState(*q))
+    return _model(np.linspace(best, worst, LOG_ARMS).round(4).tolist(), TwoState(*q))
 
 
 def scaled(q: Q, factors: tuple[float, ...]) -> list[Q]:
@@ -80,41 +85,39 @@ EARLY_LEAVERS = (6.0, 4.0, 3.0, 2.0, 1.5, 1.0)
 LATE_LEAVERS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Leave chances at the first six steps, as multiples; the last is for all later steps."""
 
-MIDDLE = (0.65, 0.55, 0.45)
 SHIFTS = (-0.25, -0.15, -0.05, 0.05, 0.15, 0.25)
 """By how much six kinds of people like everything more or less."""
 
+HIGH, MIDDLE = (0.8, 0.7, 0.6), (0.65, 0.55, 0.45)
+"""Means of the arms."""
 
-def _kinds(q: Q) -> Layered:
+
+def _shifted(q: Q) -> Environment:
+    rows = tuple(tuple(m + shift for m in MIDDLE) for shift in SHIFTS)
+    return Tastes(rows, _alike(q)).environment
+
+
+def _alike(q: Q) -> Layered:
+    """Kinds of people who leave alike."""
     return Layered.kinds([q] * DIFFERENT, EVEN)
 
 
-def _shifted(means: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(m + shift for m in means) for shift in SHIFTS)
-
-
-VIOLATIONS: dict[str, Callable[[], Problem | Tastes]] = {
-    "people differ in q": lambda: Problem(
-        [0.8, 0.7, 0.6], Layered.kinds(scaled(NORMAL_Q, IMPATIENCE), EVEN)
+VIOLATIONS: dict[str, Callable[[], Environment]] = {
+    "people differ in q": lambda: _model(HIGH, Layered.kinds(scaled(NORMAL_Q, IMPATIENCE), EVEN)),
+    "people differ in case": lambda: _model(
+        HIGH, Layered.kinds([NORMAL_Q] * 3 + [OPPOSITE_Q] * 3, EVEN)
     ),
-    "people differ in case": lambda: Problem(
-        [0.8, 0.7, 0.6], Layered.kinds([NORMAL_Q] * 3 + [OPPOSITE_Q] * 3, EVEN)
+    "q falls with the step": lambda: _model(
+        HIGH, Layered.steps(scaled((0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS))
     ),
-    "q falls with the step": lambda: Problem(
-        [0.8, 0.7, 0.6], Layered.steps(scaled((0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS))
-    ),
-    "q rises with the step": lambda: Problem(
-        [0.8, 0.7, 0.6], Layered.steps(scaled(NORMAL_Q, LATE_LEAVERS))
-    ),
-    "rewards shift with the person": lambda: Tastes(_shifted((0.65, 0.55, 0.45)), _kinds(NORMAL_Q)),
-    "rewards shift, opposite case": lambda: Tastes(
-        _shifted((0.65, 0.55, 0.45)), _kinds(OPPOSITE_Q)
-    ),
-    "tastes differ": lambda: Tastes(
-        ((0.8, 0.6, 0.5),) * 4 + ((0.4, 0.7, 0.5),) * 2, _kinds(NORMAL_Q)
+    "q rises with the step": lambda: _model(HIGH, Layered.steps(scaled(NORMAL_Q, LATE_LEAVERS))),
+    "rewards shift with the person": lambda: _shifted(NORMAL_Q),
+    "rewards shift, opposite case": lambda: _shifted(OPPOSITE_Q),
+    "tastes differ": lambda: (
+        Tastes(((0.8, 0.6, 0.5),) * 4 + ((0.4, 0.7, 0.5),) * 2, _alike(NORMAL_Q)).environment
     ),
     "best arm is not optimal (ASSISTments 2015)": lambda: fitted(*ASSISTMENTS_2015),
-    "best arm is not optimal": lambda: Problem([0.8, 0.7, 0.6], TwoState(0.1, 0.05, 0.1, 0.6)),
+    "best arm is not optimal": lambda: _model(HIGH, TwoState(0.1, 0.05, 0.1, 0.6)),
 }
 """What the model excludes: hidden kinds of people, time within the visit, personal rewards, and
 D < 0 somewhere (Lemma 1 fails)."""
@@ -150,10 +153,6 @@ def random_problems(draws: int = DRAWS, seed: int = 5) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-def _random_problem(number: int) -> Problem:
-    return random_problems()[number]
-
-
 def _draw(rng: np.random.Generator, assumption_1: bool) -> Problem:
     arms = int(np.exp(rng.uniform(np.log(2), np.log(MOST_ARMS + 1))))
     low, high = 0.0, 0.0
@@ -168,23 +167,30 @@ def _draw(rng: np.random.Generator, assumption_1: bool) -> Problem:
     return Problem(means.tolist(), TwoState(*q.tolist()))
 
 
-def _two_state(row: tuple[tuple[float, ...], Q]) -> Problem:
-    means, q = row
-    return Problem(means, TwoState(*q))
+def _setting(name: str) -> Environment:
+    return Environment.of(SETTINGS[name])
 
 
-PROBLEMS: dict[str, Mapping[str, Callable[[], Problem | Tastes]]] = {
-    "paper": {name: partial(SETTINGS.__getitem__, name) for name in PAPER},
-    "opposite": {name: partial(_two_state, row) for name, row in OPPOSITE.items()},
-    "near-neutral": {name: partial(_two_state, row) for name, row in NEUTRAL.items()},
+def _two_state(means: tuple[float, ...], q: Q) -> Environment:
+    return _model(means, TwoState(*q))
+
+
+def _random(number: int) -> Environment:
+    return Environment.of(random_problems()[number])
+
+
+PROBLEMS: dict[str, Mapping[str, Callable[[], Environment]]] = {
+    "paper": {name: partial(_setting, name) for name in PAPER},
+    "opposite": {name: partial(_two_state, *row) for name, row in OPPOSITE.items()},
+    "near-neutral": {name: partial(_two_state, *row) for name, row in NEUTRAL.items()},
     "logs": {name: partial(fitted, *row) for name, row in LOGS.items()},
     "violations": VIOLATIONS,
-    "random": {f"random {i}": partial(_random_problem, i) for i in range(DRAWS)},
+    "random": {f"random {i}": partial(_random, i) for i in range(DRAWS)},
 }
 """Groups, and in each the problems by name, made when asked for."""
 
 
-def cost_ratio(problem: Problem | Tastes) -> float:
+def cost_ratio(problem: Problem) -> float:
     """D(0) / D(1): above 1 mistakes cost more after something bad.
 
     With hidden layers, D is its average over the steps spent with that experience when the best
@@ -192,12 +198,10 @@ def cost_ratio(problem: Problem | Tastes) -> float:
 
     >>> round(cost_ratio(SETTINGS["A"]), 6)
     10.0
-    >>> round(cost_ratio(VIOLATIONS["people differ in case"]()), 2)
+    >>> round(cost_ratio(VIOLATIONS["people differ in case"]().problem), 2)
     1.35
     """
-    if isinstance(problem, Tastes):
-        problem = problem.average
-    if not isinstance(problem.user, Layered):
+    if problem.user.states in (None, 2):
         return problem.mistake_cost(0) / problem.mistake_cost(1)
     onward = problem.transition_matrix(problem.best_arm)[:-1, :-1]
     start = np.zeros(len(onward))

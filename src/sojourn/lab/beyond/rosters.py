@@ -22,8 +22,7 @@ from ...policies import (
     SafeThompson,
     Thompson,
 )
-
-Roster = Mapping[str, Policy]
+from ..trials import Roster
 
 
 @dataclass(frozen=True)
@@ -31,71 +30,54 @@ class Family:
     """An explorer, plain, with each fixed case, and with learned optimism: by their labels."""
 
     plain: str
-    normal: tuple[str, ...]
-    opposite: tuple[str, ...]
+    fixed: tuple[str, ...]
     learned: str
 
-    @property
-    def fixed(self) -> tuple[str, ...]:
-        """Both cases."""
-        return self.normal + self.opposite
+
+def _roster(*policies: Policy) -> Roster:
+    return {policy.label: policy for policy in policies}
 
 
-PAPER: Roster = {
-    "UCB": UCB(),
-    "ULCB": ULCB(),
-    "ULCB, opposite": ULCB().opposite(),
-    "KL-UCB": KLUCB(),
-    "KL-ULCB": KLULCB(),
-    "KL-ULCB, opposite": KLULCB().opposite(),
-}
-PAPER_EMA: Roster = {
-    "UCB": UCB(),
-    "DISC-ULCB": DiscULCB(),
-    "CONT-ULCB": ContULCB(),
-    "KL-UCB": KLUCB(),
-    "DISC-KL-ULCB": DiscKLULCB(),
-    "CONT-KL-ULCB": ContKLULCB(),
-}
+PAPER = _roster(UCB(), ULCB(), ULCB().opposite(), KLUCB(), KLULCB(), KLULCB().opposite())
+PAPER_EMA = _roster(UCB(), DiscULCB(), ContULCB(), KLUCB(), DiscKLULCB(), ContKLULCB())
 """What the paper compares on users with two states, and on those with a moving average."""
 
-BEYOND: Roster = {
-    "IMED": IMED(),
-    "Safe IMED": SafeIMED(),
-    "Safe IMED, opposite": SafeIMED().opposite(),
-    "Learned UCB": LearnedUCB(),
-    "Learned KL-UCB": LearnedKLUCB(),
-    "Learned IMED": LearnedIMED(floor=-1),
-    "Learned IMED, mean": LearnedIMED(floor=0),
-}
-SAMPLING: Roster = {
-    "KL-UCB": KLUCB(),
-    "KL-ULCB": KLULCB(),
-    "KL-ULCB, opposite": KLULCB().opposite(),
-    "Thompson": Thompson(),
-    "Safe Thompson": SafeThompson(),
-    "Safe Thompson, opposite": SafeThompson().opposite(),
-    "Learned Thompson": LearnedThompson(floor=-1),
-}
-CAUTION: Roster = {
-    "KL-ULCB": KLULCB(),
-    "KL-ULCB, mean": KLULCB(c0=0),
-    "Safe IMED": SafeIMED(),
-    "Safe IMED, mean": SafeIMED(c0=0),
-}
-CAUTION_OPPOSITE: Roster = {
-    "KL-ULCB, opposite": KLULCB().opposite(),
-    "KL-ULCB, opposite, mean": KLULCB(c0=0).opposite(),
-    "Safe IMED, opposite": SafeIMED().opposite(),
-    "Safe IMED, opposite, mean": SafeIMED(c0=0).opposite(),
-}
-"""Where not to explore: the lower confidence bound, or the empirical mean."""
+BEYOND = _roster(
+    IMED(),
+    SafeIMED(),
+    SafeIMED().opposite(),
+    LearnedUCB(),
+    LearnedKLUCB(),
+    LearnedIMED(floor=-1),
+    LearnedIMED(),
+)
+SAMPLING = _roster(
+    KLUCB(),
+    KLULCB(),
+    KLULCB().opposite(),
+    Thompson(),
+    SafeThompson(),
+    SafeThompson().opposite(),
+    LearnedThompson(floor=-1),
+)
+CAUTION = _roster(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
+CAUTION_OPPOSITE = _roster(
+    KLULCB().opposite(),
+    KLULCB(c0=0).opposite(),
+    SafeIMED().opposite(),
+    SafeIMED(c0=0).opposite(),
+)
+"""Where not to explore, the lower confidence bound or the empirical mean: pairs of policies."""
 
-CONFIDENCES = (1.0, 1.5, 2.0, 3.0)
 CONFIDENCE: Roster = {
     "IMED": IMED(),
-    **{f"Learned IMED, {z:g}": LearnedIMED(confidence=z, floor=-1) for z in CONFIDENCES},
-    **{f"mean, {z:g}": LearnedIMED(confidence=z, floor=0) for z in CONFIDENCES},
+    **{
+        f"{LearnedIMED(floor=floor).label}, confidence={z:g}": LearnedIMED(
+            confidence=z, floor=floor
+        )
+        for floor in (-1, 0)
+        for z in (1.0, 1.5, 2.0, 3.0)
+    },
 }
 
 ROSTERS: Mapping[str, Roster] = {
@@ -107,26 +89,34 @@ ROSTERS: Mapping[str, Roster] = {
     "confidence": CONFIDENCE,
 }
 
-BASELINE = "KL-UCB"
+BASELINE = KLUCB().label
+BOUND, LEARNED = LearnedIMED(floor=-1).label, LearnedIMED().label
+"""Learned optimism that plays the lower bound where mistakes are dear, or the empirical mean."""
+
 OURS = tuple(BEYOND)
 PAPERS = tuple({**PAPER, **PAPER_EMA})
 """The labels of the paper's policies: the best of them in hindsight is a yardstick."""
 
+_SAFE = ("Safe IMED", "Safe IMED, opposite")
 FAMILIES: Mapping[str, tuple[Family, ...]] = {
     "main": (
-        Family("UCB", ("ULCB",), ("ULCB, opposite",), "Learned UCB"),
-        Family("KL-UCB", ("KL-ULCB",), ("KL-ULCB, opposite",), "Learned KL-UCB"),
-        Family("IMED", ("Safe IMED",), ("Safe IMED, opposite",), "Learned IMED"),
-        Family("IMED", ("Safe IMED",), ("Safe IMED, opposite",), "Learned IMED, mean"),
+        Family("UCB", ("ULCB", "ULCB, opposite"), "Learned UCB"),
+        Family("KL-UCB", ("KL-ULCB", "KL-ULCB, opposite"), "Learned KL-UCB"),
+        Family("IMED", _SAFE, BOUND),
+        Family("IMED", _SAFE, LEARNED),
     ),
     "ema": (
-        Family("UCB", ("DISC-ULCB", "CONT-ULCB"), (), "Learned UCB"),
-        Family("KL-UCB", ("DISC-KL-ULCB", "CONT-KL-ULCB"), (), "Learned KL-UCB"),
-        Family("IMED", ("Safe IMED",), ("Safe IMED, opposite",), "Learned IMED"),
-        Family("IMED", ("Safe IMED",), ("Safe IMED, opposite",), "Learned IMED, mean"),
+        Family("UCB", ("DISC-ULCB", "CONT-ULCB"), "Learned UCB"),
+        Family("KL-UCB", ("DISC-KL-ULCB", "CONT-KL-ULCB"), "Learned KL-UCB"),
+        Family("IMED", _SAFE, BOUND),
+        Family("IMED", _SAFE, LEARNED),
     ),
     "sampling": (
-        Family("Thompson", ("Safe Thompson",), ("Safe Thompson, opposite",), "Learned Thompson"),
+        Family(
+            "Thompson",
+            ("Safe Thompson", "Safe Thompson, opposite"),
+            LearnedThompson(floor=-1).label,
+        ),
     ),
 }
 """By roster."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...stats.intervals import Z95, Interval
-from .outcomes import Findings, Outcome
+from .outcomes import Outcomes, TrialOutcome
 from .rosters import BASELINE, OURS, PAPER
 
 POLICIES = (*PAPER, *OURS)
@@ -31,7 +31,7 @@ class Worst(NamedTuple):
     versus: str
 
 
-def spread(outcomes: list[Outcome], one: str, other: str) -> Spread:
+def spread(outcomes: list[TrialOutcome], one: str, other: str) -> Spread:
     """How one policy compares with another over these problems."""
     ratios = [o.ratio(one, other) for o in outcomes]
     logs = np.log([r.value for r in ratios])
@@ -45,7 +45,7 @@ def spread(outcomes: list[Outcome], one: str, other: str) -> Spread:
     )
 
 
-def worst(outcomes: list[Outcome], label: str, in_hindsight: bool) -> Worst:
+def worst(outcomes: list[TrialOutcome], label: str, in_hindsight: bool) -> Worst:
     """The problem where the ratio to the baseline, or to the paper's best, is surely greatest.
 
     Among hundreds of noisy ratios the greatest is mostly noise: this is the problem whose interval
@@ -60,7 +60,7 @@ def worst(outcomes: list[Outcome], label: str, in_hindsight: bool) -> Worst:
     return max(found, key=lambda w: w.ratio.low)
 
 
-def comparable(findings: Findings) -> list[Outcome]:
+def comparable(findings: Outcomes) -> list[TrialOutcome]:
     """All problems that were played by everybody, but those where the best arm is not optimal.
 
     There regret grows with every visit whoever plays, so that ratios say little.

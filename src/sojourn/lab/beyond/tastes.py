@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from ...simulation.store import Store
 from ...simulation.work import Job
 from ...stats.moments import Part
 from ...values import Table
+from ..trials import Environment
 from .crowds import Layered
 
 Array = NDArray[np.float64]
@@ -86,6 +87,11 @@ class Tastes:
         """A problem whose arms have the average means; results go by it."""
         means = np.average(self.table, axis=0, weights=self.user.start.chances)
         return Problem(means.tolist(), self.user)
+
+    @property
+    def environment(self) -> Environment:
+        """What trials are run on."""
+        return Environment(self.average, partial(simulate_tastes, self))
 
 
 @jitable
@@ -183,6 +189,7 @@ def simulate_tastes(
     policies: Sequence[Policy],
     *,
     visits: int,
+    checkpoints: Sequence[int],
     runs: int,
     seed: int = 0,
     store: str | Path,
@@ -190,7 +197,7 @@ def simulate_tastes(
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """What `simulate` does, for these users; `raw_regret` has no meaning here."""
-    problem, grid = tastes.average, np.array([visits], np.int64)
+    problem, grid = tastes.average, np.array(checkpoints, np.int64)
     jobs = [TastesJob(problem, policy, seed, grid, tastes) for policy in policies]
     plan = Plan(0, chunk_runs(problem, visits, grid.size), runs)
     with Store(store) as kept:

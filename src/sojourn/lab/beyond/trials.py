@@ -1,45 +1,31 @@
-"""What is simulated, as data: which problem, who plays, how many visits, how many runs."""
+"""What the study simulates, as data: which problem, who plays, how many visits, how many runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from ...problem import Problem
+from ..trials import VISITS, Trial
 from .problems import PROBLEMS
-from .rosters import ROSTERS, Roster
-from .tastes import Tastes
+from .rosters import ROSTERS
 
-VISITS = 20_000
-"""As in the paper."""
+NANOSECONDS, SAMPLING, TASTES = 15.0, 300.0, 200.0
+"""Of a step, about: of index policies, of Thompson sampling, and with tastes, without leases."""
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A roster of policies on one problem; `quick` and `full` are numbers of runs (0: left out)."""
-
-    group: str
-    problem: str
-    roster: str
-    visits: int
-    full: int
-    quick: int = 0
-
-    @property
-    def name(self) -> str:
-        """Unlike that of any other trial."""
-        return f"{self.problem} ({self.roster})"
-
-    @property
-    def policies(self) -> Roster:
-        """By label."""
-        return ROSTERS[self.roster]
-
-    def make(self) -> Problem | Tastes:
-        """The problem."""
-        return PROBLEMS[self.group][self.problem]()
-
-    def runs(self, quick: bool) -> int:
-        """How many."""
-        return self.quick if quick else self.full
+def trial(group: str, problem: str, roster: str, visits: int, runs: int, quick: int = 0) -> Trial:
+    """A roster on one problem; `runs` and `quick` are numbers of runs (0: left out)."""
+    slow = SAMPLING if roster == "sampling" else NANOSECONDS
+    return Trial(
+        f"{problem} ({roster})",
+        problem,
+        PROBLEMS[group][problem],
+        ROSTERS[roster],
+        quick,
+        runs,
+        visits=visits,
+        checkpoints=(visits,),
+        group=group,
+        roster=roster,
+        nanoseconds=TASTES if problem.startswith(("rewards shift", "tastes")) else slow,
+    )
 
 
 RUNS: Mapping[str, tuple[int, int]] = {
@@ -56,22 +42,22 @@ RUNS: Mapping[str, tuple[int, int]] = {
 
 def _paper() -> list[Trial]:
     return [
-        Trial("paper", name, "ema" if name.startswith("ema") else "main", VISITS, *RUNS[name])
+        trial("paper", name, "ema" if name.startswith("ema") else "main", VISITS, *RUNS[name])
         for name in PROBLEMS["paper"]
     ]
 
 
 def _others() -> list[Trial]:
     return [
-        *(Trial("opposite", name, "main", VISITS, 1024, 32) for name in PROBLEMS["opposite"]),
+        *(trial("opposite", name, "main", VISITS, 1024, 32) for name in PROBLEMS["opposite"]),
         *(
-            Trial("near-neutral", name, "main", VISITS, 1024, 32)
+            trial("near-neutral", name, "main", VISITS, 1024, 32)
             for name in PROBLEMS["near-neutral"]
         ),
-        *(Trial("logs", name, "main", VISITS, 512, 16) for name in PROBLEMS["logs"]),
-        *(Trial("violations", name, "main", 5_000, 512, 16) for name in PROBLEMS["violations"]),
+        *(trial("logs", name, "main", VISITS, 512, 16) for name in PROBLEMS["logs"]),
+        *(trial("violations", name, "main", 5_000, 512, 16) for name in PROBLEMS["violations"]),
         *(
-            Trial("random", name, "main", 2_000, 40, 8 if i < 20 else 0)
+            trial("random", name, "main", 2_000, 40, 8 if i < 20 else 0)
             for i, name in enumerate(PROBLEMS["random"])
         ),
     ]  # fmt: skip
@@ -110,16 +96,16 @@ def _open_choices() -> list[Trial]:
     full = {name: RUNS[name][0] for name in ("A", "B", "C", "D")}
     return [
         *(
-            Trial(group, name, "sampling", visits, runs, 8)
+            trial(group, name, "sampling", visits, runs, 8)
             for (group, name), (visits, runs) in SAMPLED.items()
         ),
         *(
-            Trial(group, name, roster, VISITS, full.get(name, 1024), 16)
+            trial(group, name, roster, VISITS, full.get(name, 1024), 16)
             for roster, places in CAUTIOUS.items()
             for group, name in places
         ),
         *(
-            Trial(group, name, "confidence", VISITS, full.get(name, 1024) // 2, 8)
+            trial(group, name, "confidence", VISITS, full.get(name, 1024) // 2, 8)
             for group, name in CONFIDENT
         ),
     ]

@@ -1,4 +1,4 @@
-"""The paper, as data: its settings, experiments, figures and claims.
+"""The paper, as data: its settings, trials, figures and claims.
 
 `sojourn.lab.paper.reproduce` has the function that runs, draws and checks them.
 """

@@ -1,7 +1,6 @@
 """Draw the declared figures from saved results, never from a running simulation."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +10,15 @@ from ...simulation.plot import spread
 from .figures import Figure, Graph
 from .graph import draw_graph
 from .lines import Drawn, Line, lines
+from .results import Results
 from .settings import SETTINGS
-from .tables import Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-SUFFIXES = (".svg", ".png")
 
-
-def draw(figure: Figure, tables: Tables) -> "Picture":
-    """The picture of a figure; `tables` has a result for each of its experiments."""
+def draw(figure: Figure, results: Results) -> "Picture":
+    """The picture of a figure; `results` has one for each of its trials."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Picture
 
@@ -30,24 +27,12 @@ def draw(figure: Figure, tables: Tables) -> "Picture":
         if isinstance(figure.panel, Graph):
             draw_graph(picture.add_axes(style.WHOLE), SETTINGS[figure.panel.problem])
         else:
-            _draw_lines(picture.add_axes(style.frame()), lines(figure, tables))
+            _draw_lines(picture.add_axes(style.frame()), lines(figure, results))
         picture.text(
             style.TITLE_AT, 1 - style.TITLE_AT, figure.title,
             ha="left", va="top", fontweight="bold",
         )  # fmt: skip
     return picture
-
-
-def write(picture: "Picture", folder: Path, name: str) -> list[Path]:
-    """Write the picture as SVG and PNG, without the time of writing: same result, same bytes."""
-    from matplotlib import rc_context
-
-    paths = [folder / f"{name}{suffix}" for suffix in SUFFIXES]
-    with rc_context(style.SETTINGS):
-        for path in paths:
-            meta = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-            picture.savefig(path, metadata=meta)
-    return paths
 
 
 def _draw_lines(axes: Any, drawn: Drawn) -> None:

@@ -1,8 +1,8 @@
-"""The paper's figures as data: what each one shows, of which experiments."""
+"""The paper's figures as data: what each one shows, of which trials."""
 
 from dataclasses import dataclass
 
-from .experiments import EXPERIMENTS
+from .trials import TRIALS
 
 VISIT_MARKS = (200.0, 2_000.0, 20_000.0)
 STATE_MARKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -11,14 +11,14 @@ STATE_MARKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Curves:
-    """Regret against visits, from one or more experiments on one problem.
+    """Regret against visits, from one or more trials on one problem.
 
     `per_log` divides by log K; `bounds` are the policies whose upper bound is drawn, and `lower`
     draws the lower bound. `labels` picks policies, all unless given. With `since` the picture
     begins at that number of visits.
     """
 
-    experiments: tuple[str, ...]
+    trials: tuple[str, ...]
     labels: tuple[str, ...] = ()
     bounds: tuple[str, ...] = ()
     lower: bool = False
@@ -29,34 +29,34 @@ class Curves:
     marks: tuple[float, ...] = VISIT_MARKS
 
     def shown(self) -> list[tuple[str, str]]:
-        """(experiment, label) of every curve."""
+        """(trial, label) of every curve."""
         return [
-            (experiment, label)
-            for experiment in self.experiments
-            for label in EXPERIMENTS[experiment].labels
+            (trial, label)
+            for trial in self.trials
+            for label in TRIALS[trial].labels
             if not self.labels or label in self.labels
         ]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Regret by the state in which it arose, for some policies of one experiment."""
+    """Regret by the state in which it arose, for some policies of one trial."""
 
-    experiment: str
+    trial: str
     labels: tuple[str, ...]
     marks: tuple[float, ...] = VISIT_MARKS
 
     @property
-    def experiments(self) -> tuple[str, ...]:
+    def trials(self) -> tuple[str, ...]:
         """The one."""
-        return (self.experiment,)
+        return (self.trial,)
 
 
 @dataclass(frozen=True)
 class Versus:
-    """Regret of the same policies in two experiments that differ in one choice."""
+    """Regret of the same policies in two trials that differ in one choice."""
 
-    experiments: tuple[str, str]
+    trials: tuple[str, str]
     names: tuple[str, str]
     labels: tuple[str, ...]
     marks: tuple[float, ...] = VISIT_MARKS
@@ -70,7 +70,7 @@ class LeaveCurves:
     named_at: float
     points: int = 401
     marks: tuple[float, ...] = STATE_MARKS
-    experiments: tuple[str, ...] = ()
+    trials: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class GapCurves:
     named_at: float
     points: int = 401
     marks: tuple[float, ...] = STATE_MARKS
-    experiments: tuple[str, ...] = ()
+    trials: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Graph:
     """States, and the probabilities of going from one to another when an arm is pulled."""
 
     problem: str
-    experiments: tuple[str, ...] = ()
+    trials: tuple[str, ...] = ()
 
 
 Panel = Curves | Split | Versus | LeaveCurves | GapCurves | Graph
@@ -299,9 +299,7 @@ FIGURES: dict[str, Figure] = {
     "q-variants": Figure(
         "Q-learning with UCB, open choices, setting B",
         "Section 5, open choice",
-        Curves(
-            ("B", "B-q"), labels=("ULCB", *EXPERIMENTS["B-q"].labels), log_regret=True, since=10
-        ),
+        Curves(("B", "B-q"), labels=("ULCB", *TRIALS["B-q"].labels), log_regret=True, since=10),
         "The paper does not say whether Q depends on the step, nor gives p. c = 0.01 is for "
         "comparison: the paper has c = 4.",
     ),

@@ -10,8 +10,8 @@ from ...show import style
 from ...show.style import Look, look
 from ...users import LogLeave
 from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
+from .results import LabelledResult, Results, lower_slope, upper_slope
 from .settings import moving_average_problem
-from .tables import Table, Tables, lower_slope, upper_slope
 
 Array = NDArray[np.float64]
 
@@ -42,29 +42,29 @@ class Drawn(NamedTuple):
     """Where on the x axis lines are named; at their ends unless given."""
 
 
-def lines(figure: Figure, tables: Tables) -> Drawn:
+def lines(figure: Figure, results: Results) -> Drawn:
     """All lines of a figure, from results."""
     panel = figure.panel
     if isinstance(panel, Graph):
         raise ValueError("a graph has no lines")
-    return LINES[type(panel)](panel, tables)
+    return LINES[type(panel)](panel, results)
 
 
-def _curves(panel: Curves, tables: Tables) -> Drawn:
+def _curves(panel: Curves, results: Results) -> Drawn:
     found: list[Line] = []
-    for number, (experiment, label) in enumerate(panel.shown()):
-        table = tables[experiment]
-        p = table[label]
-        seen = _seen(table, panel)
-        x = table.result.checkpoints[seen].astype(float)
+    for number, (name, label) in enumerate(panel.shown()):
+        trial = results[name]
+        p = trial[label]
+        seen = _seen(trial, panel)
+        x = trial.result.checkpoints[seen].astype(float)
         scale = np.log(x) if panel.per_log else np.ones(x.size)
-        regret = table.result.regret
+        regret = trial.result.regret
         mean, low, high = (a[p, seen] / scale for a in (regret.mean, regret.low, regret.high))
-        runs = table.result.runs[p]
-        reached = table.result.reached[p]
+        runs = trial.result.runs[p]
+        reached = trial.result.reached[p]
         found.append(Line(label, look(label, number), x, mean, low, high, runs, reached))
     return Drawn(
-        found + _bounds(panel, tables),
+        found + _bounds(panel, results),
         "visits K",
         "regret / log K" if panel.per_log else "regret",
         panel.log_visits,
@@ -72,33 +72,33 @@ def _curves(panel: Curves, tables: Tables) -> Drawn:
     )
 
 
-def _seen(table: Table, panel: Curves) -> NDArray[np.bool_]:
-    return table.result.checkpoints >= panel.since
+def _seen(trial: LabelledResult, panel: Curves) -> NDArray[np.bool_]:
+    return trial.result.checkpoints >= panel.since
 
 
-def _bounds(panel: Curves, tables: Tables) -> list[Line]:
+def _bounds(panel: Curves, results: Results) -> list[Line]:
     """Bound lines: slope times log K from K = 1, or the slope itself; one line for equal ones."""
-    first = tables[panel.experiments[0]]
+    first = results[panel.trials[0]]
     least = lower_slope(first.problem) if panel.lower else None
     found, lowest = [], ["LB"]
-    for number, (experiment, label) in enumerate(panel.shown()):
+    for number, (name, label) in enumerate(panel.shown()):
         if label not in panel.bounds:
             continue
-        table = tables[experiment]
-        slope = upper_slope(table.result.policies[table[label]], table.problem)
+        trial = results[name]
+        slope = upper_slope(trial.result.policies[trial[label]], trial.problem)
         if slope is not None and slope == least:
             lowest.append(f"UB {short(label)}")
         elif slope is not None:
             dotted = Look(look(label, number).colour, ":", style.BOUND)
-            found.append(_bound(f"UB {short(label)}", dotted, slope, table, panel))
+            found.append(_bound(f"UB {short(label)}", dotted, slope, trial, panel))
     if least is not None:
         grey = Look(style.GREY, (0.0, style.LOWER_DASHES), style.BOUND)
         found.append(_bound(" = ".join(lowest), grey, least, first, panel))
     return found
 
 
-def _bound(label: str, how: Look, slope: float, table: Table, panel: Curves) -> Line:
-    x = table.result.checkpoints[_seen(table, panel)].astype(float)
+def _bound(label: str, how: Look, slope: float, trial: LabelledResult, panel: Curves) -> Line:
+    x = trial.result.checkpoints[_seen(trial, panel)].astype(float)
     return Line(label, how, x, slope * (np.ones(x.size) if panel.per_log else np.log(x)))
 
 
@@ -107,46 +107,46 @@ def short(label: str) -> str:
     return label.partition(",")[0]
 
 
-def _split(panel: Split, tables: Tables) -> Drawn:
-    table = tables[panel.experiment]
-    x = table.result.checkpoints.astype(float)
-    levels = table.result.regret_by_level
+def _split(panel: Split, results: Results) -> Drawn:
+    trial = results[panel.trial]
+    x = trial.result.checkpoints.astype(float)
+    levels = trial.result.regret_by_level
     found = []
     for label in panel.labels:
-        p, base = table[label], look(label, 0)
+        p, base = trial[label], look(label, 0)
         for level in range(levels.mean.shape[-1]):
             dashes = style.SHORT if level == 0 else style.SOLID
             mean, low, high = (a[p, :, level] for a in (levels.mean, levels.low, levels.high))
             name = f"{label}, state {level}"
-            runs = table.result.runs[p]
+            runs = trial.result.runs[p]
             found.append(Line(name, Look(base.colour, dashes), x, mean, low, high, runs))
     return Drawn(found, "visits K", "regret", log_x=True)
 
 
-def _versus(panel: Versus, tables: Tables) -> Drawn:
+def _versus(panel: Versus, results: Results) -> Drawn:
     found = []
-    for experiment, name in zip(panel.experiments, panel.names, strict=True):
-        table = tables[experiment]
-        x, regret = table.result.checkpoints.astype(float), table.result.regret
-        first = experiment == panel.experiments[0]
+    for trial_name, choice in zip(panel.trials, panel.names, strict=True):
+        trial = results[trial_name]
+        x, regret = trial.result.checkpoints.astype(float), trial.result.regret
+        first = trial_name == panel.trials[0]
         for label in panel.labels:
-            p = table[label]
+            p = trial[label]
             dashes = style.SOLID if first else style.SHORT
             found.append(
                 Line(
-                    f"{label}, {name}",
+                    f"{label}, {choice}",
                     Look(look(label, 0).colour, dashes),
                     x,
                     regret.mean[p],
                     regret.low[p],
                     regret.high[p],
-                    table.result.runs[p],
+                    trial.result.runs[p],
                 )
             )
     return Drawn(found, "visits K", "regret", log_x=True)
 
 
-def _leave_curves(panel: LeaveCurves, tables: Tables) -> Drawn:
+def _leave_curves(panel: LeaveCurves, results: Results) -> Drawn:
     x = np.linspace(0.0, 1.0, panel.points)
     found = []
     for number, c6 in enumerate(panel.c6s):
@@ -156,7 +156,7 @@ def _leave_curves(panel: LeaveCurves, tables: Tables) -> Drawn:
     return Drawn(found, "state s", "probability to leave q(s)", named_at=panel.named_at)
 
 
-def _gap_curves(panel: GapCurves, tables: Tables) -> Drawn:
+def _gap_curves(panel: GapCurves, results: Results) -> Drawn:
     x = np.linspace(0.0, 1.0, panel.points)
     found = []
     for number, c6 in enumerate(panel.c6s):
@@ -166,7 +166,7 @@ def _gap_curves(panel: GapCurves, tables: Tables) -> Drawn:
     return Drawn(found, "state s", "cost of a mistake D(s)", named_at=panel.named_at)
 
 
-LINES: Mapping[type, Callable[[Any, Tables], Drawn]] = {
+LINES: Mapping[type, Callable[[Any, Results], Drawn]] = {
     Curves: _curves,
     Split: _split,
     Versus: _versus,

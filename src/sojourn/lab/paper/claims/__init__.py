@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable
 
+from ...claims import Claim
+from ..results import Results
 from . import choices, general, theorems, two_state
-from .base import Checked, Claim, check, hinges
-from .readings import READINGS
 
-__all__ = ["CLAIMS", "READINGS", "Checked", "Claim", "check", "claims_about", "hinges"]
-
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Claim[Results], ...] = (
     *theorems.MAIN_PART,
     *two_state.CLAIMS,
     *choices.CLAIMS,
@@ -19,11 +17,11 @@ CLAIMS: tuple[Claim, ...] = (
 """In the order of the paper, except that rows of a kind stand together."""
 
 
-def claims_about(experiments: Iterable[str], figures: Iterable[str]) -> list[Claim]:
-    """The claims that these experiments suffice for, or that go with one of these figures."""
-    there, shown = set(experiments), set(figures)
+def claims_about(trials: Iterable[str], figures: Iterable[str]) -> list[Claim[Results]]:
+    """The claims that these trials suffice for, or that go with one of these figures."""
+    there, shown = set(trials), set(figures)
     return [
         claim
         for claim in CLAIMS
-        if claim.figure in shown or (claim.experiments and there.issuperset(claim.experiments))
+        if claim.figure in shown or (claim.trials and there.issuperset(claim.trials))
     ]

@@ -1,7 +1,8 @@
 """The choices that the paper leaves open, made the other way: ties, c, details of Q-learning."""
 
+from ...claims import Claim
 from ..measures import Less, SlopeNears, Times, Towards
-from .base import Claim
+from ..results import Results
 from .readings import DECADES, FIRST_ARM, MIDDLE, ORDER_WISE, SLOPES, TENFOLD, THEOREMS_C, TOWARDS
 from .two_state import BOUNDS, MAIN, OURS, RIVALS
 
@@ -75,4 +76,4 @@ _Q = [
     for name, (label, choice, words) in Q_CHOICES.items()
 ]
 
-CLAIMS: tuple[Claim, ...] = (*_TIES, *_C4, *_TOWARDS_C4, *_Q)
+CLAIMS: tuple[Claim[Results], ...] = (*_TIES, *_C4, *_TOWARDS_C4, *_Q)

@@ -1,5 +1,6 @@
 """The general state: Section 4 and Appendix D."""
 
+from ...claims import Claim
 from ..measures import (
     BoundRatio,
     GapFalls,
@@ -11,8 +12,7 @@ from ..measures import (
     Towards,
     ValuesRise,
 )
-from ..tables import LOWER
-from .base import Claim
+from ..results import LOWER, Results
 from .readings import ALREADY, AT_LAST, DECADES, EARLY, MIDDLE, NEARLY, SLOPES, TOWARDS
 from .two_state import width_claims
 
@@ -23,7 +23,7 @@ DISC = ("DISC-ULCB", "DISC-KL-ULCB")
 POLICIES = ("UCB", "DISC-ULCB", "CONT-ULCB", "KL-UCB", "DISC-KL-ULCB", "CONT-KL-ULCB")
 
 
-def _simulated(setting: str, figure: str, kl: str) -> list[Claim]:
+def _simulated(setting: str, figure: str, kl: str) -> list[Claim[Results]]:
     disc, cont, ucb = f"DISC-{kl}ULCB", f"CONT-{kl}ULCB", f"{kl}UCB"
     comparison, bounds = f"{SECTION}, {figure} (a)", f"{SECTION}, {figure} (b)"
     name = f"{setting}-{kl.lower()}"
@@ -58,17 +58,17 @@ def _simulated(setting: str, figure: str, kl: str) -> list[Claim]:
     ]
 
 
-def _more_exploration(n: int, experiment: str, label: str) -> Claim:
+def _more_exploration(n: int, trial: str, label: str) -> Claim[Results]:
     return Claim(
         f"cont-explores-{n}",
         "Section 4.2",
         f"CONT-ULCB explores more at the beginning than DISC-ULCB with n = {n}.",
-        (MoreWrongPulls("ema-100", "CONT-ULCB", experiment, label, EARLY),),
+        (MoreWrongPulls("ema-100", "CONT-ULCB", trial, label, EARLY),),
         f"Taken to mean: more pulls of the wrong arm by K = {EARLY:,}, c6 = 100.",
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Claim[Results], ...] = (
     Claim(
         "lemma-6",
         "Section 4.1, Lemma 6",

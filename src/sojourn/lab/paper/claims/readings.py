@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..experiments import VISITS
+from ...trials import VISITS
 
 PAPER_RUNS = 1e7
 TENFOLD = 10.0

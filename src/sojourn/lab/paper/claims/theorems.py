@@ -1,5 +1,6 @@
 """What is proved for two states: Sections 2 and 3, and the opposite case of Appendix F."""
 
+from ...claims import Claim, Measure
 from ..measures import (
     Agrees,
     BoundRatio,
@@ -8,7 +9,6 @@ from ..measures import (
     Lemma2,
     Less,
     LinearPulls,
-    Measure,
     MistakesCost,
     Settles,
     SlopeBelow,
@@ -17,8 +17,7 @@ from ..measures import (
     ValuesRise,
     WithinLemma4,
 )
-from ..tables import LOWER
-from .base import Claim
+from ..results import LOWER, Results
 from .readings import (
     AGREE,
     ALREADY,
@@ -40,7 +39,7 @@ RIGHT = tuple(f"{name}, right signs" for name in OURS)
 WRONG = tuple(f"{name}, wrong signs" for name in OURS)
 
 
-def _below(suffix: str, *labels: str, level: int | None = None) -> tuple[Measure, ...]:
+def _below(suffix: str, *labels: str, level: int | None = None) -> tuple[Measure[Results], ...]:
     return tuple(
         SlopeBelow(f"{setting}{suffix}", label, MIDDLE, level=level)
         for setting in MAIN
@@ -48,7 +47,9 @@ def _below(suffix: str, *labels: str, level: int | None = None) -> tuple[Measure
     )
 
 
-def _both_c(name: str, section: str, text: str, label: str, level: int | None) -> list[Claim]:
+def _both_c(
+    name: str, section: str, text: str, label: str, level: int | None
+) -> list[Claim[Results]]:
     """A statement about slopes with c = 4, which is proved, and with c = 0."""
     return [
         Claim(name, section, text, _below("-theorems", label, level=level), AT_LAST),
@@ -105,7 +106,7 @@ _EXACT_BOUNDS = [
     )
 ]
 
-MAIN_PART: tuple[Claim, ...] = (
+MAIN_PART: tuple[Claim[Results], ...] = (
     Claim(
         "lemma-1",
         "Section 2, Lemma 1",
@@ -234,7 +235,7 @@ MAIN_PART: tuple[Claim, ...] = (
     ),
 )
 
-OPPOSITE: tuple[Claim, ...] = (
+OPPOSITE: tuple[Claim[Results], ...] = (
     Claim(
         "opposite-gaps",
         "Appendix F",

@@ -1,6 +1,7 @@
 """Two states: the simulation section, and the further settings and coefficients of Appendix E."""
 
-from ..experiments import VISITS
+from ...claims import Claim
+from ...trials import VISITS
 from ..measures import (
     Less,
     LongestVisits,
@@ -13,8 +14,7 @@ from ..measures import (
     Towards,
     rising,
 )
-from ..tables import LOWER
-from .base import Claim
+from ..results import LOWER, Results
 from .readings import (
     DECADES,
     ENDS_ONLY,
@@ -45,7 +45,9 @@ BOUNDS = {
 WIDTHS = {"A": 8.73, "B": 0.63}
 
 
-def width_claims(setting: str, section: str, width: float, labels: tuple[str, ...]) -> list[Claim]:
+def width_claims(
+    setting: str, section: str, width: float, labels: tuple[str, ...]
+) -> list[Claim[Results]]:
     """A stated half-width: exactly, as measured, and as it is here."""
     text = f"95 % half-widths are at most {width:g} (10⁷ runs)."
     return [
@@ -150,7 +152,7 @@ _Q_WIDTHS = [
     for setting, section in MAIN.items()
 ]
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Claim[Results], ...] = (
     Claim(
         "intro",
         "Section 1, Figure 1 (b)",
@@ -190,7 +192,7 @@ CLAIMS: tuple[Claim, ...] = (
 _C1 = tuple(f"c1 = {c1:g}" for c1 in (1.0, 0.75, 0.5, 0.25))
 _C0 = tuple(f"c0 = {c0:g}" for c0 in (-1.0, -0.5, 0.0, 0.5, 1.0))
 
-COEFFICIENTS: tuple[Claim, ...] = (
+COEFFICIENTS: tuple[Claim[Results], ...] = (
     Claim(
         "sweep-c1",
         "Appendix E, Figure 10 (a)",

@@ -4,7 +4,6 @@ Policies are compared run by run where they met the same users; where a measurem
 estimates whose covariance is not kept, its interval is the widest they allow.
 """
 
-from .base import Measure
 from .exact import (
     BoundRatio,
     ExampleGaps,
@@ -30,7 +29,6 @@ __all__ = [
     "Less",
     "LinearPulls",
     "LongestVisits",
-    "Measure",
     "MistakesCost",
     "MoreWrongPulls",
     "OptimalWidth",

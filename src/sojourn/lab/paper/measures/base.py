@@ -1,23 +1,18 @@
-"""What all measures have in common."""
+"""What measures on simulated results have in common."""
 
-from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ...claims import Measured
-from ..tables import Tables
+from ...claims import Measure
+from ..results import Results
 
 
-class Measure(ABC):
-    """Something to measure on results, or to compute; the fields of a subclass say what."""
+class Simulated(Measure[Results]):
+    """A measure of the results of one or more trials."""
 
-    needs: ClassVar[tuple[str, ...]] = ("experiment",)
-    """The fields that name experiments."""
+    needs: ClassVar[tuple[str, ...]] = ("trial",)
+    """The fields that name trials."""
 
     @property
-    def experiments(self) -> tuple[str, ...]:
-        """The experiments whose results it takes."""
+    def trials(self) -> tuple[str, ...]:
+        """The values of those fields."""
         return tuple(getattr(self, field) for field in self.needs)
-
-    @abstractmethod
-    def measure(self, tables: Tables) -> list[Measured]:
-        """The measurements."""

@@ -12,10 +12,9 @@ from .... import theory
 from ....problem import Problem
 from ....stats.intervals import Interval
 from ....users import TwoState
-from ...claims import Measured
+from ...claims import Measure, Measured
+from ..results import Results
 from ..settings import SETTINGS
-from ..tables import Tables
-from .base import Measure
 
 POINTS = 1001
 """States looked at where there are infinitely many."""
@@ -27,14 +26,12 @@ def _states(problem: Problem) -> list[float]:
 
 
 @dataclass(frozen=True)
-class MistakesCost(Measure):
+class MistakesCost(Measure[Results]):
     """In every state a pull of another arm than the best costs something."""
 
     problem: str
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The smallest mistake cost D(s)."""
         problem = SETTINGS[self.problem]
         least = min(problem.mistake_cost(s) for s in _states(problem))
@@ -42,14 +39,12 @@ class MistakesCost(Measure):
 
 
 @dataclass(frozen=True)
-class ValuesRise(Measure):
+class ValuesRise(Measure[Results]):
     """V* does not fall with the state."""
 
     problem: str
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The smallest step of V* from one state to the next."""
         problem = SETTINGS[self.problem]
         least = float(np.diff([problem.value(s) for s in _states(problem)]).min())
@@ -58,15 +53,13 @@ class ValuesRise(Measure):
 
 
 @dataclass(frozen=True)
-class GapOrder(Measure):
+class GapOrder(Measure[Results]):
     """Exact gaps of the two states: state 0 dearer (or cheaper, `opposite`) than state 1."""
 
     problem: str
     opposite: bool = False
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """D(0) / D(1)."""
         costs = theory.mistake_costs(SETTINGS[self.problem])
         what = f"{self.problem}: gap in state 0 over gap in state 1"
@@ -74,15 +67,13 @@ class GapOrder(Measure):
 
 
 @dataclass(frozen=True)
-class ExampleGaps(Measure):
+class ExampleGaps(Measure[Results]):
     """With q00 = 1 alone the gaps are (μ1 - μa) / (1 - μ1) in state 1, over (1 - μ1)² in 0."""
 
     problem: str
     rounding: float
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The largest deviation of a gap from its formula, as a share."""
         problem = SETTINGS[self.problem]
         best = max(problem.means)
@@ -97,7 +88,7 @@ class ExampleGaps(Measure):
 
 
 @dataclass(frozen=True)
-class Lemma2(Measure):
+class Lemma2(Measure[Results]):
     """Wherever the condition of Lemma 2 holds, a mistake costs at least as much in state 0.
 
     Looks at all problems of Assumption 1 with leave probabilities in `qs` and best mean in `means`.
@@ -106,9 +97,7 @@ class Lemma2(Measure):
     qs: tuple[float, ...]
     means: tuple[float, ...]
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The number of counterexamples."""
         met = [p for p in self._problems() if theory.sufficient_condition(p).holds]
         failures = sum(not theory.gap_condition(p).holds for p in met)
@@ -124,7 +113,7 @@ class Lemma2(Measure):
 
 
 @dataclass(frozen=True)
-class BoundRatio(Measure):
+class BoundRatio(Measure[Results]):
     """The slope of one of the paper's bounds is at most so many times that of another.
 
     Both go by their names in `theory.bounds`; `n` is the number of bins.
@@ -139,9 +128,7 @@ class BoundRatio(Measure):
     at_most: float = 1.0
     n: int = 4
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The ratio of the slopes."""
         slopes = {b.name: b.slope or nan for b in theory.bounds(SETTINGS[self.problem], n=self.n)}
         what = f"{self.problem}: slope of the bound, {self.one} over {self.other}"
@@ -150,14 +137,12 @@ class BoundRatio(Measure):
 
 
 @dataclass(frozen=True)
-class LongestVisits(Measure):
+class LongestVisits(Measure[Results]):
     """No rule that goes by the state keeps users longer than the best arm does."""
 
     problem: str
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The longest expected visit of any other rule, over that with the best arm."""
         problem = SETTINGS[self.problem]
         best = (problem.best_arm,) * 2
@@ -174,16 +159,14 @@ def _length(problem: Problem, rule: tuple[int, ...]) -> float:
 
 
 @dataclass(frozen=True)
-class GapFalls(Measure):
+class GapFalls(Measure[Results]):
     """For the paper's leave curve, the gap never grows with the state."""
 
     c6s: tuple[float, ...]
     mean: float
     theta: float
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The largest rise of the mistake cost D; what rounding explains counts as none."""
         found = []
         for row in _scan(self.c6s, self.mean, self.theta):

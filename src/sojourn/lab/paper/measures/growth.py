@@ -5,27 +5,27 @@ from math import hypot, log
 
 from ....stats.intervals import Interval, Pair
 from ...claims import Measured
-from ..tables import Tables
-from .base import Measure
+from ..results import Results
+from .base import Simulated
 
 
 @dataclass(frozen=True)
-class Towards(Measure):
+class Towards(Simulated):
     """Regret / log K is nearer to the policy's bound at the end than at an earlier K."""
 
-    experiment: str
+    trial: str
     label: str
     since: int
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The change of the distance |regret / log K - slope of the bound|."""
-        table = tables[self.experiment]
-        bound = table.bound(self.label)
-        k, k0 = table.visits(), table.visits(self.since)
-        (r, w), (r0, w0) = table.regret(self.label), table.regret(self.label, self.since)
+        trial = results[self.trial]
+        bound = trial.bound(self.label)
+        k, k0 = trial.visits(), trial.visits(self.since)
+        (r, w), (r0, w0) = trial.regret(self.label), trial.regret(self.label, self.since)
         now, before = (r / log(k), w / log(k)), (r0 / log(k0), w0 / log(k0))
         what = (
-            f"{self.experiment}: distance of {self.label}'s regret / log K from its bound "
+            f"{self.trial}: distance of {self.label}'s regret / log K from its bound "
             f"{bound:,.4g} ({now[0] - bound:+,.4g} at K = {k:,}, {before[0] - bound:+,.4g} at "
             f"K = {k0:,}), change"
         )
@@ -33,27 +33,27 @@ class Towards(Measure):
 
 
 @dataclass(frozen=True)
-class SlopeNears(Measure):
+class SlopeNears(Simulated):
     """The slope of regret against log K over the last span is nearer to the bound than before.
 
     `marks` are three numbers of visits: slopes are taken between them.
     """
 
-    experiment: str
+    trial: str
     label: str
     marks: tuple[int, int, int]
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The change of the distance |slope - slope of the bound|."""
-        table = tables[self.experiment]
-        bound = table.bound(self.label)
+        trial = results[self.trial]
+        bound = trial.bound(self.label)
         first, middle, last = self.marks
-        early = table.slope(self.label, first, middle)
-        late = table.slope(self.label, middle, last)
+        early = trial.slope(self.label, first, middle)
+        late = trial.slope(self.label, middle, last)
         what = (
-            f"{self.experiment}: distance of {self.label}'s slope from its bound {bound:,.4g}: "
-            f"slope {late[0]:,.4g} up to K = {table.visits(last):,}, {early[0]:,.4g} up to "
-            f"{table.visits(middle):,}"
+            f"{self.trial}: distance of {self.label}'s slope from its bound {bound:,.4g}: "
+            f"slope {late[0]:,.4g} up to K = {trial.visits(last):,}, {early[0]:,.4g} up to "
+            f"{trial.visits(middle):,}"
         )
         return [Measured(what, _nearer(late, early, bound), 0.0, above=False)]
 
@@ -65,27 +65,26 @@ def _nearer(now: Pair, before: Pair, bound: float) -> Interval:
 
 
 @dataclass(frozen=True)
-class SlopeBelow(Measure):
+class SlopeBelow(Simulated):
     """The slope of regret against log K, from `since` to the end, is at most the bound's.
 
     The bound is the policy's own unless `bound` names another; with `above` the slope is at least
     that. With a `level` only the regret that arose at that level of experience counts.
     """
 
-    experiment: str
+    trial: str
     label: str
     since: int
     bound: str | None = None
     above: bool = False
     level: int | None = None
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The slope, against the bound."""
-        table = tables[self.experiment]
-        found = Interval.around(*table.slope(self.label, self.since, None, self.level))
+        trial = results[self.trial]
+        found = Interval.around(*trial.slope(self.label, self.since, None, self.level))
         where = "" if self.level is None else f" in state {self.level}"
         what = (
-            f"{self.experiment}: slope of {self.label}{where} from K = "
-            f"{table.visits(self.since):,} on"
+            f"{self.trial}: slope of {self.label}{where} from K = {trial.visits(self.since):,} on"
         )
-        return [Measured(what, found, table.bound(self.bound or self.label), self.above)]
+        return [Measured(what, found, trial.bound(self.bound or self.label), self.above)]

@@ -6,32 +6,32 @@ from math import nan
 from .... import theory
 from ....stats.intervals import Interval, ratio
 from ...claims import Measured
-from ..tables import Tables, at
-from .base import Measure
+from ..results import Results, at
+from .base import Simulated
 
 
 @dataclass(frozen=True)
-class Settles(Measure):
+class Settles(Simulated):
     """The regret that arises in state 0 all but stops growing, while that in state 1 goes on.
 
     From `since` to the end it grows by less than a `share` in state 0, and by more in state 1.
     """
 
-    experiment: str
+    trial: str
     label: str
     since: int
     share: float
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """Growth by state over the last span, as a share of what there was."""
-        table = tables[self.experiment]
+        trial = results[self.trial]
         found = []
         for level, above in ((0, False), (1, True)):
-            grown, width = table.growth(self.label, self.since, None, level)
-            before = table.regret(self.label, self.since, level)[0] or nan
+            grown, width = trial.growth(self.label, self.since, None, level)
+            before = trial.regret(self.label, self.since, level)[0] or nan
             what = (
-                f"{self.experiment}: growth of {self.label}'s regret in state {level}, "
-                f"K = {table.visits(self.since):,} to {table.visits():,}"
+                f"{self.trial}: growth of {self.label}'s regret in state {level}, "
+                f"K = {trial.visits(self.since):,} to {trial.visits():,}"
                 + ("" if grown else ", in no run")
             )
             share = Interval.around(grown / before, width / before)
@@ -40,39 +40,39 @@ class Settles(Measure):
 
 
 @dataclass(frozen=True)
-class WithinLemma4(Measure):
+class WithinLemma4(Simulated):
     """The regret that arises in state 0 is at most the constant of Lemma 4."""
 
-    experiment: str
+    trial: str
     label: str
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """Regret in state 0 at the end."""
-        table = tables[self.experiment]
-        interval = Interval.around(*table.regret(self.label, None, 0))
-        what = f"{self.experiment}: {self.label}'s regret in state 0"
-        return [Measured(what, interval, theory.lemma4(table.problem).regret, above=False)]
+        trial = results[self.trial]
+        interval = Interval.around(*trial.regret(self.label, None, 0))
+        what = f"{self.trial}: {self.label}'s regret in state 0"
+        return [Measured(what, interval, theory.lemma4(trial.problem).regret, above=False)]
 
 
 @dataclass(frozen=True)
-class LinearPulls(Measure):
+class LinearPulls(Simulated):
     """The best arm has more than a share p_min / 2 of all pulls, as Lemma 3 has it."""
 
-    experiment: str
+    trial: str
     label: str
     since: int
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """Its share of the pulls, at an early K and at the end."""
-        table = tables[self.experiment]
-        pulls, p, best = table.result.pulls, table[self.label], table.problem.best_arm
-        least = theory.lemma3(table.problem).p_min / 2.0
+        trial = results[self.trial]
+        pulls, p, best = trial.result.pulls, trial[self.label], trial.problem.best_arm
+        least = theory.lemma3(trial.problem).p_min / 2.0
         found = []
         for mark in (self.since, None):
-            point = table.point(mark)
+            point = trial.point(mark)
             top = float(pulls.mean[p, point, :, best].sum())
             width = float(pulls.half_width[p, point, :, best].sum())
-            share = ratio((top, width), at(table.result.steps, p, point))
-            what = f"{self.experiment}: best arm's share of pulls, K = {table.visits(mark):,}"
+            share = ratio((top, width), at(trial.result.steps, p, point))
+            what = f"{self.trial}: best arm's share of pulls, K = {trial.visits(mark):,}"
             found.append(Measured(what, share, least, above=True))
         return found

@@ -6,37 +6,37 @@ from math import sqrt
 import numpy as np
 
 from ....stats.intervals import Z95, Interval
-from ...claims import Measured
+from ...claims import Measure, Measured
+from ..results import Results, at
 from ..settings import SETTINGS
-from ..tables import Tables, at
-from .base import Measure
+from .base import Simulated
 
 
 @dataclass(frozen=True)
-class RawWidth(Measure):
+class RawWidth(Simulated):
     """With `runs` runs, regret from raw rewards has at most this 95 % half-width."""
 
-    experiment: str
+    trial: str
     labels: tuple[str, ...]
     runs: float
     at_most: float
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """From the spread of rewards; a spread from n runs is known to a share 1 / sqrt(2 n)."""
-        table = tables[self.experiment]
+        trial = results[self.trial]
         found = []
         for label in self.labels:
-            p = table[label]
-            n = table.result.runs[p]
-            width = at(table.result.raw_regret, p, -1)[1] * sqrt(n / self.runs)
-            what = f"{self.experiment}: half-width of {label}, {self.runs:,.0f} runs"
+            p = trial[label]
+            n = trial.result.runs[p]
+            width = at(trial.result.raw_regret, p, -1)[1] * sqrt(n / self.runs)
+            what = f"{self.trial}: half-width of {label}, {self.runs:,.0f} runs"
             interval = Interval.around(width, Z95 * width / sqrt(2.0 * n))
             found.append(Measured(what, interval, self.at_most, above=False))
         return found
 
 
 @dataclass(frozen=True)
-class OptimalWidth(Measure):
+class OptimalWidth(Measure[Results]):
     """The same for the optimal rule, exactly: from the variance of the reward of a visit."""
 
     problem: str
@@ -44,9 +44,7 @@ class OptimalWidth(Measure):
     runs: float
     at_most: float
 
-    needs = ()
-
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """1.96 sqrt(K variance / runs)."""
         spread = self.visits * SETTINGS[self.problem].reward.variance
         width = Z95 * sqrt(spread / self.runs)
@@ -55,16 +53,16 @@ class OptimalWidth(Measure):
 
 
 @dataclass(frozen=True)
-class OwnWidth(Measure):
+class OwnWidth(Simulated):
     """Every regret here has at most this 95 % half-width."""
 
-    experiment: str
+    trial: str
     at_most: float
 
-    def measure(self, tables: Tables) -> list[Measured]:
+    def measure(self, results: Results) -> list[Measured]:
         """The largest half-width of all policies and checkpoints."""
-        result = tables[self.experiment].result
+        result = results[self.trial].result
         width = float(np.max(result.regret.half_width))
         runs = f"{min(result.runs):,} to {max(result.runs):,} runs"
-        what = f"{self.experiment}: largest half-width here, from gaps, {runs}"
+        what = f"{self.trial}: largest half-width here, from gaps, {runs}"
         return [Measured(what, Interval.exact(width), self.at_most, above=False)]

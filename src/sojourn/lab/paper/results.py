@@ -1,4 +1,4 @@
-"""Results by the labels of their experiments, and the paper's bounds beside them."""
+"""Results by the labels of their policies, and the paper's bounds beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ LOWER = "lower bound"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """A result, with its policies by the labels of the experiment.
+class LabelledResult:
+    """A result, with its policies by the labels of the trial.
 
     A number of visits means the checkpoint nearest to it; None means the last one.
     """
@@ -82,8 +82,8 @@ class Table:
         return nan if found is None else found
 
 
-Tables = Mapping[str, Table]
-"""By the names of experiments."""
+Results = Mapping[str, LabelledResult]
+"""By the names of trials."""
 
 
 def at(estimate: Estimate, *place: int) -> Pair:

@@ -1,4 +1,4 @@
-"""The frames of the report."""
+"""The words of the report around its numbers."""
 
 HOW = (
     "A claim is confirmed if the whole 95 % interval is on the claimed side, not confirmed if it "
@@ -20,6 +20,7 @@ with the same seed gives the same numbers. Regret is summed from gaps; intervals
 {how}
 
 {verdicts}
+
 ## Figures
 
 {figures}"""
@@ -44,6 +45,7 @@ round numbers, the same for every setting. Another reading could give another ve
 K = 2,000 stand for the nearest points at which totals were kept, 216 and 2,079.
 
 {readings}
+
 ## Verdicts that hinge on a choice
 
 Where the paper leaves a choice open (how ties are broken, c = 0 or c = 4, details of Q-learning,
@@ -57,6 +59,7 @@ below has it. These are the claims that were decided one way and, with the other
 {how}
 
 {verdicts}
+
 ## Figures
 
 {figures}
@@ -64,35 +67,29 @@ below has it. These are the claims that were decided one way and, with the other
 
 “Asked for” is the 95 % half-width of the regret at the end, or a number of runs.
 
-{runs}"""
+{runs}
+"""
 
-HTML = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>The paper, reproduced</title>
-<style>
-body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem;
-  color: #111; background: #fff; }}
-table {{ border-collapse: collapse; font-size: 13px; }}
-th, td {{ border-bottom: 1px solid #ddd; padding: .25rem .6rem; text-align: left;
-  vertical-align: top; font-variant-numeric: tabular-nums; }}
-.wide {{ overflow-x: auto; }}
-.pair {{ display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }}
-.pair img {{ width: 30rem; max-width: 100%; }}
-.confirmed {{ color: #00612e; font-weight: 600; }}
-.not_confirmed {{ color: #a3000b; font-weight: 600; }}
-.undecided {{ color: #6b4e00; }}
-code {{ background: #f3f3f3; padding: .1em .3em; }}
-</style>
-<h1>The paper, reproduced</h1>
-<p>Made by <code>{command}</code> (sojourn {version}, seed {seed}, precision “{precision}”). The
-same command with the same seed gives the same numbers. Regret is summed from gaps; intervals are
-95 %. {summary}</p>
+TITLE = "The paper, reproduced"
+
+HTML = """{% extends "page.html" %}
+{% block main %}
+<p>Made by <code>{{ command }}</code> (sojourn {{ version }}, seed {{ seed }}, precision
+“{{ precision }}”). The same command with the same seed gives the same numbers. Regret is summed
+from gaps; intervals are 95 %. {{ summary }}</p>
 <h2>Claims</h2>
-<p>{how}</p>
-{verdicts}
+<p>{{ how }}</p>
+{{ verdicts | safe }}
 <h2>Figures</h2>
-{figures}
-</html>
+{% for name, figure, picture, values in figures %}
+<section id="{{ name }}">
+<h3>{{ name }}: {{ figure.title }}</h3>
+<p>{{ figure.section }}. {{ figure.caption }}</p>
+<div class="pair">
+<figure><img alt="{{ figure.title }}" src="data:image/svg+xml;base64,{{ picture }}"></figure>
+{{ values }}
+</div>
+</section>
+{% endfor %}
+{% endblock %}
 """

@@ -11,21 +11,22 @@ has to know beforehand. Here they meet **IMED** and **Thompson** sampling, the s
 fixed gate (**Safe IMED**, **Safe Thompson**: explore in state 1 and play the KL lower bound in
 state 0, or the other way round, “opposite”), and **learned optimism** (**Learned UCB, KL-UCB,
 IMED, Thompson**), which estimates from departures what a mistake costs in each state and gates
-itself once the difference is significant. These play the KL lower bound where mistakes are dear
-(`floor=-1`); **Learned IMED, mean** plays the empirical mean there (`floor=0`). On the strength
-of this page that is what `LearnedIMED()` does, and what is recommended.
+itself once the difference is significant. With `floor=-1` they play the KL lower bound where
+mistakes are dear, as Learned UCB and Learned KL-UCB always do here; **Learned IMED** itself
+(`floor=0`) plays the empirical mean there. On the strength of this page that is what
+`LearnedIMED()` does, and what is recommended.
 
 ## In short
 
 {conclusions}
 
-![Where a gate pays and where it hurts]({pictures}/beyond-where.png)
+![Where a gate pays and where it hurts](figures/beyond-where.png)
 
 Each point is a problem, with its 95 % interval: regret with a gate over regret of the same
 explorer without. Left of the dotted line mistakes cost more in state 1 (the opposite case), right
 of it in state 0 (normal). What is beyond the axes is drawn at their ends.
 
-![Every policy on every problem]({pictures}/beyond-worst.png)
+![Every policy on every problem](figures/beyond-worst.png)
 
 ## Claims
 
@@ -33,13 +34,15 @@ of it in state 0 (normal). What is beyond the axes is drawn at their ends.
 one is wholly on the other side, and otherwise not decidable at this precision. With this many
 intervals a few miss the truth.
 
-{claims}
+{verdicts}
+
 ## Problems drawn at random
 
 {drawn} of {draws} problems were run. {prior} “Less on” and “more on” count problems whose whole
 interval is below or above 1.
 
 {random}
+
 ## Worst cases
 
 Over all problems except those with D < 0 in some state: the problem where the interval of the
@@ -47,6 +50,7 @@ ratio begins highest. (The greatest of many noisy ratios would be mostly noise.)
 the paper's policy of least regret on that problem, chosen by the same runs.
 
 {worst}
+
 ## Problem by problem
 
 Regret of every policy relative to that of KL-UCB, then to that of the best of the paper's
@@ -65,6 +69,7 @@ fixed arm, and one that learned who is who could do better. D is averaged over t
 ## Thompson sampling
 
 {sampling}
+
 It needs a draw for every arm at every step, so it was run for fewer visits. Its runs were raised
 once, after a first look had left two claims undecided; the intervals do not allow for that.
 
@@ -74,15 +79,17 @@ once, after a first look had left two claims undecided; the intervals do not all
 good; the lower bound also prefers those known well.
 
 {caution}
-*Learned IMED, mean* is a variant that is in the study only. It was thought of after the first
-results on the paper's, the opposite and the fitted problems, and before those drawn at random
-were run: for it, only the latter are a fresh test.
+
+*Learned IMED* with empirical means was thought of after the first results on the paper's, the
+opposite and the fitted problems, and before those drawn at random were run: for it, only the latter
+are a fresh test.
 
 **How sure is sure enough?** Learned IMED by `confidence`, the number of standard errors that count
 as significant, relative to IMED; the default is 1.5. Deciding early gains most in the normal case.
-Deciding late is safer where a lower bound can hurt; with means (“mean”) there is less to fear.
+Deciding late is safer where a lower bound can hurt (`floor=-1`); with means there is less to fear.
 
 {confidence}
+
 {excess}
 
 **KL-UCB+** was tried too, outside the package: its regret was that of IMED within 1 % on A, B, C,

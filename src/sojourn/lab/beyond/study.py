@@ -1,0 +1,86 @@
+"""The study beyond the paper. What is kept in the folder: `outcomes.json`."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from ...simulation import Result
+from ..progress import Overall
+from ..report import Report
+from ..study import Made, Study
+from ..trials import QUICK, Trial
+from .claims import CLAIMS
+from .draw import draw_where, draw_worst
+from .outcomes import Outcomes, TrialOutcome
+from .page import to_page
+from .trials import TRIALS
+
+FULL = "full"
+REPORT, OUTCOMES = "report.md", "outcomes.json"
+
+
+def study(
+    *,
+    precision: str = QUICK,
+    seed: int = 0,
+    out: str | Path = "study",
+    redraw: bool = False,
+    page: str | Path | None = None,
+    workers: int | None = None,
+    progress: Callable[[Overall], None] | None = None,
+    trials: Sequence[Trial] = TRIALS,
+) -> Report[Outcomes]:
+    """Simulate all trials, draw the pictures, check the claims, and write report.md to `out`.
+
+    With `redraw` nothing is simulated: what was found before is drawn and checked again. `page` is
+    where to write the report a second time, its pictures in the folder `figures` beside it.
+    """
+    figures = {"beyond-where": draw_where, "beyond-worst": draw_worst}
+    return Beyond(trials, CLAIMS, figures, FULL).conduct(
+        precision=precision,
+        seed=seed,
+        out=out,
+        redraw=redraw,
+        page=page,
+        workers=workers,
+        progress=progress,
+    )
+
+
+class Beyond(Study[Outcomes]):
+    """Regrets at the end of every trial, in one file."""
+
+    def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
+        """Write all outcomes, once everything is finished."""
+        outcomes = [TrialOutcome.of(trial, result).to_dict() for trial, result in results]
+        data = {"seed": made.seed, "quick": made.precision == QUICK, "outcomes": outcomes}
+        (folder / OUTCOMES).write_text(json.dumps(data) + "\n", encoding="utf-8")
+
+    def load(self, folder: Path, made: Made) -> tuple[Outcomes, Made]:
+        """The outcomes of the trials of this study."""
+        path = folder / OUTCOMES
+        if not path.exists():
+            raise ValueError(f"{path} does not exist: run without redrawing first")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        trials = {trial.name: trial for trial in self.trials}
+        found = [
+            TrialOutcome.from_dict(trials[row["trial"]], row)
+            for row in data["outcomes"]
+            if row["trial"] in trials
+        ]
+        if any(outcome.labels != outcome.trial.labels for outcome in found):
+            raise ValueError(f"{path} has other policies than this version: run without redrawing")
+        return Outcomes(found), Made(QUICK if data["quick"] else FULL, int(data["seed"]))
+
+    def command(self, made: Made) -> str:
+        """What to type for the same numbers."""
+        seed = f" --seed {made.seed}" if made.seed else ""
+        return f"sojourn study beyond --precision {made.precision}{seed}"
+
+    def files(self, report: Report[Outcomes], pictures: Path) -> dict[str, str]:
+        """The page is the report."""
+        return {REPORT: to_page(report)}
+
+    def page(self, report: Report[Outcomes]) -> str:
+        """Conclusions, claims with verdicts, tables, pictures."""
+        return to_page(report)

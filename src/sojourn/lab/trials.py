@@ -1,0 +1,118 @@
+"""What is simulated, as data: which policies on which problem, and how precisely."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..policies import Policy
+from ..problem import Problem
+from ..simulation import PrecisionWarning, Progress, Result, StoreWarning, simulate
+from ..theory import AssumptionWarning
+
+QUICK = "quick"
+"""The precision that every study has: few runs, for a first look."""
+
+VISITS = 20_000
+"""The paper's number of episodes."""
+
+CHECKPOINTS = "log:36"
+
+Maker = Callable[[Problem], Policy]
+Roster = Mapping[str, Policy | Maker]
+"""Policies by the label they have in tables and figures; some are made for the problem."""
+
+
+class Environment(NamedTuple):
+    """A problem, and what simulates policies on it: called as `simulate`, without the problem."""
+
+    problem: Problem
+    simulate: Callable[..., Result]
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Environment":
+        """The usual one."""
+        return cls(problem, partial(simulate, problem))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A roster of policies on one problem.
+
+    `quick` is its number of runs for a first look. Otherwise it has as many `runs`, or each policy
+    as many as the half-width `precision` takes. No runs: it is left out.
+    """
+
+    name: str
+    """Unlike that of any other trial of the study."""
+    problem: str
+    """What the problem is called."""
+    make: Callable[[], Environment]
+    policies: Roster
+    quick: int
+    runs: int = 0
+    precision: float | str | None = None
+    visits: int = VISITS
+    checkpoints: str | tuple[int, ...] = CHECKPOINTS
+    group: str = ""
+    """Of problems; and what the roster is called, where that matters."""
+    roster: str = ""
+    nanoseconds: float = 15.0
+    """Of one step, about; and seconds of one processor for all runs but quick ones, if that is
+    known: for the time left only."""
+    seconds: float = 0.0
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the policies, in order."""
+        return tuple(self.policies)
+
+    def amount(self, quick: bool) -> dict[str, Any]:
+        """How many runs, or how precise, in the words of `simulate`."""
+        if quick or self.precision is None:
+            return {"runs": self.quick if quick else self.runs}
+        return {"precision": self.precision}
+
+    def left_out(self, quick: bool) -> bool:
+        """Whether there is nothing to run."""
+        return self.amount(quick) == {"runs": 0}
+
+    def effort(self, quick: bool) -> float:
+        """Seconds of one processor, about."""
+        if self.seconds and not quick:
+            return self.seconds
+        runs = self.quick if quick else self.runs
+        steps = runs * self.visits * self.make().problem.length.mean * len(self.policies)
+        return 1e-9 * self.nanoseconds * steps
+
+    def build(self, problem: Problem) -> list[Policy]:
+        """The policies for this problem, in order."""
+        return [p if isinstance(p, Policy) else p(problem) for p in self.policies.values()]
+
+    def run(
+        self,
+        *,
+        quick: bool,
+        seed: int = 0,
+        store: str | Path | None = None,
+        workers: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Simulate it."""
+        environment = self.make()
+        with warnings.catch_warnings():
+            # Reports say in words what these warnings say; and old chunks are simply not used.
+            for category in (AssumptionWarning, PrecisionWarning, StoreWarning):
+                warnings.simplefilter("ignore", category)
+            return environment.simulate(
+                self.build(environment.problem),
+                visits=self.visits,
+                checkpoints=self.checkpoints,
+                seed=seed,
+                store=store,
+                workers=workers,
+                progress=progress,
+                **self.amount(quick),
+            )
