@@ -1,19 +1,19 @@
-"""The command `sojourn fit`: a thin layer over `fit` and `sensitivity`."""
+"""The command `sojourn fit`."""
 
 import csv
-import json
-from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..logs.fitting.fit import Variant, fit, sensitivity
-from ..logs.reading.options import BAD, RARE, TIES
-from ..logs.reporting.screen import variants_dict, variants_text
-from .deciding import check_outputs, decide_and_report
+from .arguments import AsJson, number_or_text
+from .output import print_json
+from .progress import Now, progress
 
-EPILOG = "Example: sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
+if TYPE_CHECKING:
+    from ..logs import Advice, Fit
+
+EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
 
 
 def _column(help_: str) -> Any:
@@ -55,7 +55,7 @@ def fit_command(
     ] = None,
     ties: Annotated[
         str,
-        typer.Option(metavar="|".join(TIES), help="Rows of one moment: steps, or one step."),
+        typer.Option(metavar="keep|any|all|half", help="Rows of one moment: steps, or one step."),
     ] = "keep",
     threshold: Annotated[
         float | None,
@@ -74,10 +74,10 @@ def fit_command(
         typer.Option(help="Arms with less are rare; default: see docs.", show_default=False),
     ] = None,
     rare: Annotated[
-        str, typer.Option(metavar="|".join(RARE), help="Rare arms: count together, or refuse.")
+        str, typer.Option(metavar="other|refuse", help="Rare arms: count together, or refuse.")
     ] = "other",
     bad: Annotated[
-        str, typer.Option(metavar="|".join(BAD), help="Bad rows: refuse the log, or skip them.")
+        str, typer.Option(metavar="refuse|skip", help="Bad rows: refuse the log, or skip them.")
     ] = "refuse",
     guess: Annotated[bool, typer.Option(help="Guess columns from their names.")] = True,
     ema: Annotated[bool, typer.Option(help="Fit the moving-average user too.")] = True,
@@ -108,47 +108,52 @@ def fit_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write an .html page; implies --decide."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Do users leave when disappointed? What a log says, with intervals and warnings."""
+    from .. import checks
+    from ..logs import fit, sensitivity
+    from ..logs.reporting.page import check_report
+    from ..logs.reporting.screen import alternatives_text
+
     options: dict[str, Any] = {
         "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
         "left": left, "censored": censored, "end": end, "duration": duration, "gap": gap,
-        "horizon": _number_or_text(horizon), "time_unit": time_unit, "ties": ties,
+        "horizon": number_or_text(horizon), "time_unit": time_unit, "ties": ties,
         "threshold": threshold, "unknown": tuple(unknown or ()), "arms": _arm_map(arms),
         "min_pulls": min_pulls, "rare": rare, "bad": bad, "guess": guess,
+        "table": table, "sql": sql,
     }  # fmt: skip
-    check_outputs(visits, report)
-    found = fit(source, ema=ema, table=table, sql=sql, **options)
-    others: tuple[Variant, ...] = ()
-    if try_threshold or try_gap:
-        others = sensitivity(
-            source,
-            thresholds=try_threshold or (),
-            gaps=try_gap or (),
-            table=table,
-            sql=sql,
-            **options,
-        )
-    plain = {**found.to_dict(), "sensitivity": variants_dict(others)} if as_json else {}
+    if visits is not None:
+        checks.whole("--visits", visits, 1)
+    if report is not None:
+        check_report(report)
+    found = fit(source, ema=ema, **options)
+    tried = {"thresholds": try_threshold or (), "gaps": try_gap or ()}
+    others = sensitivity(source, **tried, **options) if any(tried.values()) else ()
     if not as_json:
         print(found)
         if others:
-            print(f"\n{variants_text(others)}")
+            print(f"\n{alternatives_text(others)}")
+    advice = None
     if deciding or report is not None or visits is not None:
-        decision = decide_and_report(found, visits, report)
-        plain["decision"] = decision.to_dict()
-        if not as_json:
-            print(f"\n{decision}")
+        advice = _decide(found, visits, report)
     if as_json:
-        print(json.dumps(_finite(plain), indent=2, ensure_ascii=False, allow_nan=False))
+        more = {} if advice is None else {"decision": advice.to_dict()}
+        print_json({**found.to_dict(), "sensitivity": others, **more})
+    elif advice is not None:
+        print(f"\n{advice}")
 
 
-def _number_or_text(text: str | None) -> float | str | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
+def _decide(fit: "Fit", visits: int | None, report: Path | None) -> "Advice":
+    """What to run; with `report` also as a page."""
+    from ..logs import decide, write_report
+
+    with progress() as show:
+        advice = decide(fit, visits, progress=lambda share: show(Now("simulating", share)))
+    if report is not None:
+        write_report(fit, advice, report)
+    return advice
 
 
 def _arm_map(path: Path | None) -> dict[str, str] | None:
@@ -161,12 +166,3 @@ def _arm_map(path: Path | None) -> dict[str, str] | None:
         raise ValueError(
             f"--arms {path} is not allowed: it must be a .csv file with columns item and arm"
         ) from None
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not isfinite(value) else value

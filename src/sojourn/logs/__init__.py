@@ -1,39 +1,59 @@
-"""From logs to a decision: read, fit, diagnose, replay."""
+"""From logs to a decision: read, fit, decide what to run, replay a policy.
 
-from .deciding.decision import Decision, decide
-from .deciding.outcomes import Outcome
-from .fitting.diagnosis import Costs, Interval, Pair
-from .fitting.doubts import Doubt
-from .fitting.ema import EmaFit
-from .fitting.fit import Variant, fit, sensitivity
-from .fitting.model import Arm, Fit, Reading
-from .fitting.users import OwnFirstStep, TableLeave
-from .reading.source import columns
-from .replaying.replay import Replay, learn, replay
-from .reporting.page import write_report
-from .synthetic import synthetic_log
+The floors, each of which imports only those below it:
 
-__all__ = [
-    "Arm",
-    "Costs",
-    "Decision",
-    "Doubt",
-    "EmaFit",
-    "Fit",
-    "Interval",
-    "Outcome",
-    "OwnFirstStep",
-    "Pair",
-    "Reading",
-    "Replay",
-    "TableLeave",
-    "Variant",
-    "columns",
-    "decide",
-    "fit",
-    "learn",
-    "replay",
-    "sensitivity",
-    "synthetic_log",
-    "write_report",
-]
+    reporting            what people see: text, JSON, an HTML page
+    deciding, replaying  what to run, by simulation; a policy's value on another policy's log
+    fitting              totals, leave probabilities, mistake costs, warnings
+    reading              sources, columns, events, steps of visits
+
+`synthetic` makes logs and stands apart. `Fit`, `Advice` and `Replay` print themselves by importing
+their text from `reporting` when it is asked for. Ibis and the simulator are loaded on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..lazy import exports
+
+if TYPE_CHECKING:
+    from .deciding.advice import Advice as Advice
+    from .deciding.decide import decide as decide
+    from .deciding.outcomes import CandidateOutcome as CandidateOutcome
+    from .fitting.diagnosis import Costs as Costs
+    from .fitting.diagnosis import Inequality as Inequality
+    from .fitting.doubts import Doubt as Doubt
+    from .fitting.ema import EmaFit as EmaFit
+    from .fitting.fit import Alternative as Alternative
+    from .fitting.fit import fit as fit
+    from .fitting.fit import sensitivity as sensitivity
+    from .fitting.model import ArmFit as ArmFit
+    from .fitting.model import Fit as Fit
+    from .fitting.users import OwnFirstStep as OwnFirstStep
+    from .fitting.users import TableLeave as TableLeave
+    from .reading.options import Reading as Reading
+    from .reading.source import columns as columns
+    from .replaying.replay import Replay as Replay
+    from .replaying.replay import learn as learn
+    from .replaying.replay import replay as replay
+    from .reporting.page import write_report as write_report
+    from .synthetic import synthetic_log as synthetic_log
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        ".deciding.advice": ["Advice"],
+        ".deciding.decide": ["decide"],
+        ".deciding.outcomes": ["CandidateOutcome"],
+        ".fitting.diagnosis": ["Costs", "Inequality"],
+        ".fitting.doubts": ["Doubt"],
+        ".fitting.ema": ["EmaFit"],
+        ".fitting.fit": ["Alternative", "fit", "sensitivity"],
+        ".fitting.model": ["ArmFit", "Fit"],
+        ".fitting.users": ["OwnFirstStep", "TableLeave"],
+        ".reading.options": ["Reading"],
+        ".reading.source": ["columns"],
+        ".replaying.replay": ["Replay", "learn", "replay"],
+        ".reporting.page": ["write_report"],
+        ".synthetic": ["synthetic_log"],
+    },
+)

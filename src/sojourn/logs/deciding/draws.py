@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from ... import checks
 from ...problem import Problem
-from ...stats.clusters import z
-from ..fitting.diagnosis import Interval
-from ..fitting.ema import Curve, EmaFit, isotonic
-from ..fitting.model import MODELS, Arm, Fit
+from ...stats.intervals import Interval, z
+from ..fitting.ema import EmaFit, falling
+from ..fitting.model import MODELS, ArmFit, Fit
 
 Array = NDArray[np.float64]
 
@@ -73,7 +72,7 @@ def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, 
     return joint[:, :BEST], means
 
 
-def _mean(arm: Arm, draws: int, rng: np.random.Generator) -> Array:
+def _mean(arm: ArmFit, draws: int, rng: np.random.Generator) -> Array:
     if arm.mean.low == arm.mean.high:
         return np.full(draws, arm.mean.value)
     if not 0 < arm.successes < arm.pulls:
@@ -95,21 +94,18 @@ def _curves(fit: Fit, draws: int, rng: np.random.Generator) -> list[EmaFit]:
         raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
     q = np.clip(fit.ema.left / fit.ema.n, 0.5 / fit.ema.n, 1.0 - 0.5 / fit.ema.n)
     bins = _around(q, fit.ema.low, fit.ema.high, draws, rng)
-    return [
-        replace(fit.ema, curve=Curve(fit.ema.curve.states, isotonic(drawn, fit.ema.n)))
-        for drawn in bins
-    ]
+    return [replace(fit.ema, curve=falling(fit.ema.state, drawn, fit.ema.n)) for drawn in bins]
 
 
-def _arms(fit: Fit, means: Array, number: int | None) -> tuple[Arm, ...]:
+def _arms(fit: Fit, means: Array, number: int | None) -> tuple[ArmFit, ...]:
     """The arms with these means, or so many of the same spread."""
     if number is None:
         return tuple(
-            replace(arm, mean=Interval(m, m, m))
+            replace(arm, mean=Interval.exact(m))
             for arm, m in zip(fit.arms, means.tolist(), strict=True)
         )
     ranks: Sequence[float] = np.quantile(means, np.linspace(1.0, 0.0, number)).tolist()
-    return tuple(Arm(f"arm {i}", 0, 0, Interval(m, m, m)) for i, m in enumerate(ranks))
+    return tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m)) for i, m in enumerate(ranks))
 
 
 def _log_odds(p: Array) -> Array:

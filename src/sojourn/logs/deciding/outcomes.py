@@ -1,34 +1,38 @@
 """What candidates did on draws around a fit, and what that says of each, with intervals."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...policies import Policy
+from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy
 from ...problem import Problem
-from ...recommendation import BASELINE, PLAIN, SAFE
 from ...simulation import Result
-from ...stats.clusters import z
-from ...stats.intervals import Interval
+from ...stats.intervals import Interval, z
 
 Array = NDArray[np.float64]
 
-BLIND = {"KL-ULCB": BASELINE, "KL-ULCB, opposite": BASELINE, SAFE: PLAIN}
-"""The same explorer without the state."""
+BASELINE = KLUCB()
+"""Gains are measured against this policy."""
+
+BLIND: dict[Policy, Policy] = {
+    KLULCB(): KLUCB(),
+    KLULCB().opposite(): KLUCB(),
+    LearnedIMED(): IMED(),
+}
+"""State-aware policies, and the same exploration without the state."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CandidateOutcome:
     """What a policy is expected to do, with 95 % intervals over the draws.
 
-    `regret` is in rewards over all visits, all else per visit. `gain` and `longer` are reward and
-    steps more than KL-UCB has; `aware` is the reward more than the same explorer has that does not
-    look at the state (None for those that do not).
+    `regret` is the total over all visits; everything else is per visit. `gain` and `longer` are
+    reward and length minus those of KL-UCB. `aware` is the reward minus that of the same policy
+    without the state (`BLIND`), None for policies that do not use the state.
     """
 
-    name: str
     policy: Policy
     regret: Interval
     reward: Interval
@@ -38,28 +42,28 @@ class Outcome:
     aware: Interval | None
 
     @property
-    def intervals(self) -> dict[str, Interval | None]:
-        """All of them by name."""
-        names = ("regret", "reward", "length", "gain", "longer", "aware")
-        return {name: getattr(self, name) for name in names}
+    def name(self) -> str:
+        """The policy's label."""
+        return self.policy.label
 
 
-class Seen(NamedTuple):
-    """What each draw gave, by policy; regret and pulls are totals over the visits."""
+@dataclass(frozen=True)
+class Played:
+    """What the policies did, draw by draw; regret and lost rewards are totals over the visits."""
 
-    names: list[str]
+    policies: Sequence[Policy]
     visits: int
-    regret: list[Array]
-    noise: list[Array]
+    regret: list[Array] = field(default_factory=list)
+    noise: list[Array] = field(default_factory=list)
     """Squared standard errors of regret differences, [policy, policy]."""
-    lost: list[Array]
+    lost: list[Array] = field(default_factory=list)
     """Rewards lost at the steps themselves: pulls times differences of means."""
-    value: list[float]
-    best: list[float]
+    value: list[float] = field(default_factory=list)
+    best: list[float] = field(default_factory=list)
 
     def add(self, problem: Problem, result: Result) -> None:
         """Take in the result of a draw."""
-        size = range(len(self.names))
+        size = range(len(self.policies))
         behind = max(problem.means) - np.array(problem.means)
         self.regret.append(result.regret.mean[:, -1])
         self.noise.append(np.array([[_noise(result, p, q) for q in size] for p in size]))
@@ -67,36 +71,38 @@ class Seen(NamedTuple):
         self.value.append(problem.value())
         self.best.append(max(problem.means))
 
-    def less(self, name: str) -> list[Interval]:
-        """The regret of every policy less that of one."""
-        base = self.names.index(name)
+    def less(self, policy: Policy) -> list[Interval]:
+        """The regret of every policy minus that of one."""
+        base = self.policies.index(policy)
         regret, noise = np.array(self.regret), np.mean(self.noise, axis=0)
         return [
             over_draws(regret[:, p] - regret[:, base], noise[p, base])
-            for p in range(len(self.names))
+            for p in range(len(self.policies))
         ]
 
-    def outcome(self, name: str, policy: Policy) -> Outcome:
+    def outcome(self, policy: Policy) -> CandidateOutcome:
         """What to expect of a policy."""
-        p, base = self.names.index(name), self.names.index(BASELINE)
+        p, base = self.policies.index(policy), self.policies.index(BASELINE)
         regret, lost, best = (np.array(x) for x in (self.regret, self.lost, self.best))
         reward = np.array(self.value)[:, None] - regret / self.visits
-        # Rewards are means times pulls, so that steps follow from rewards and pulls of worse arms:
-        # far sharper than to count them.
+        # Rewards are means times pulls, so the length follows from the reward and the pulls of
+        # worse arms, with far less variance than counted steps have.
         length = (reward + lost / self.visits) / best[:, None]
         noise = np.mean(self.noise, axis=0) / self.visits**2
         gained, longer = (x[:, p] - x[:, base] for x in (reward, length))
-        blind = self.names.index(BLIND[name]) if name in BLIND else None
-        return Outcome(
-            name,
-            policy,
-            over_draws(regret[:, p]),
-            over_draws(reward[:, p]),
-            over_draws(length[:, p]),
-            over_draws(gained, noise[p, base]),
-            # Both come from the same pulls, and so does their noise.
-            _between(longer, _noisy(gained, noise[p, base])),
-            None if blind is None else over_draws(reward[:, p] - reward[:, blind], noise[p, blind]),
+        aware = None
+        if policy in BLIND:
+            blind = self.policies.index(BLIND[policy])
+            aware = over_draws(reward[:, p] - reward[:, blind], noise[p, blind])
+        return CandidateOutcome(
+            policy=policy,
+            regret=over_draws(regret[:, p]),
+            reward=over_draws(reward[:, p]),
+            length=over_draws(length[:, p]),
+            gain=over_draws(gained, noise[p, base]),
+            # Reward and length come from the same pulls, and so does their noise.
+            longer=_between(longer, _noisy(gained, noise[p, base])),
+            aware=aware,
         )
 
 
@@ -105,10 +111,10 @@ def _noise(result: Result, p: int, q: int) -> float:
 
 
 def over_draws(values: Array, noise: float = 0.0) -> Interval:
-    """The mean, and where 95 % of the draws are without the chance in each.
+    """The mean over draws and the central 95 % of them, with the simulation noise taken out.
 
-    `noise` is the variance that each value has from its few runs. The spread keeps the share of
-    the variance that is not noise, and is widened by the noise of the mean.
+    `noise` is the variance of each value due to its few runs. The spread of the draws keeps the
+    share of its variance that is not noise, and is widened by the error of the mean.
 
     >>> over_draws(np.array([1.0, 2.0, 3.0]))
     Interval(value=2.0, low=1.0, high=3.0)
@@ -125,7 +131,7 @@ def _noisy(values: Array, noise: float) -> float:
 
 
 def _between(values: Array, noisy: float) -> Interval:
-    """The same, if this share of the variance is noise."""
+    """The same for a known share of noise."""
     middle = float(np.mean(values))
     ends = np.percentile(values, [2.5, 97.5], method="weibull") - middle
     error = z() * np.sqrt(noisy * np.var(values, ddof=1) / values.size)

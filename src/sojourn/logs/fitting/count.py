@@ -1,22 +1,15 @@
 """Steps become totals: the only queries whose answers leave the engine."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from math import ceil, log1p
+from math import ceil
 from typing import Any
-from uuid import uuid4
 
 import ibis
 import numpy as np
 
 from ..reading.options import Options
-from ..reading.steps import BUCKETS, CENSORED, LEFT, with_averages
-from .ema import BINS, CODES, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
+from ..reading.source import fetched
+from ..reading.steps import CENSORED, LEFT
 from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Array, Totals, Whole
-
-SAMPLE = 1_000_000
-"""The moving average is fitted to about so many steps, of users picked by hash, if there are more:
-it needs running sums, the dearest thing here, and is then known to a few parts in a thousand."""
 
 
 def count(table: Any, options: Options, name: str) -> Totals:
@@ -51,7 +44,7 @@ def _steps(table: Any) -> Whole:
         end=table.end,
     )
     keys = list(keyed.columns)
-    rows = _fetch(keyed.group_by(keys).aggregate(n=keyed.count()))
+    rows = fetched(keyed.group_by(keys).aggregate(n=keyed.count()))
     found = np.zeros((2, LONGEST, 4, 3, 3), np.int64)
     where = [rows[k].astype(np.int64) for k in keys]
     where[1] -= 1
@@ -70,14 +63,14 @@ def _arms(table: Any, options: Options, name: str) -> tuple[Arms, Any]:
     every = known.group_by("arm").aggregate(
         pulls=known.count(), successes=known.reward.cast("int64").sum(), **pairs
     )
-    everything = _fetch(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
+    everything = fetched(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
     least = options.min_pulls or enough(int(everything["pulls"][0]))
     kept = every.filter(every.pulls >= least)
-    rows = _fetch(kept.order_by("arm"))
+    rows = fetched(kept.order_by("arm"))
     order = np.argsort(rows["arm"].astype(str), kind="stable")
     _check_arms(rows, int(everything["arms"][0]), least, options, name)
     rest = every.filter(every.pulls < least)
-    others = _fetch(
+    others = fetched(
         rest.aggregate(
             arms=rest.count(),
             pulls=ibis.coalesce(rest.pulls.sum(), 0),
@@ -132,7 +125,7 @@ def _squares(known: Any, kept: Any) -> Array:
     own = own.aggregate(n=lambda t: t.count(), s=lambda t: t.reward.cast("int64").sum())
     n, s = own.n.cast("float64"), own.s.cast("float64")
     sums = own.group_by("arm").aggregate(nn=(n * n).sum(), ns=(n * s).sum(), ss=(s * s).sum())
-    rows = _fetch(sums.order_by("arm"))
+    rows = fetched(sums.order_by("arm"))
     return np.stack([rows[c].astype(float) for c in ("nn", "ns", "ss")], axis=1)
 
 
@@ -174,79 +167,3 @@ def _user_sums(t: Any, arms: Arms) -> dict[str, Any]:
     coins = (t.mean, t.mean * (1.0 - t.mean))
     sums += [ibis.coalesce(ibis.ifelse(own, c, 0.0).sum(), 0.0) for c in coins]
     return {f"x{i}": s for i, s in enumerate(sums)}
-
-
-def moving_average(table: Any, totals: Totals) -> EmaFit | None:
-    """The moving-average user fitted to all steps, or to about `SAMPLE` of them if there are more.
-
-    None if no visit has a second step with a known average.
-    """
-    share = min(1.0, SAMPLE / int(totals.steps.sum()))
-    some = table.filter(table.bucket < share * BUCKETS) if share < 1.0 else table
-    with kept(with_averages(some, THETAS)) as coded:
-        averages = tuple(_averages(coded, i) for i in range(len(THETAS)))
-        if averages[0].n.size == 0:
-            return None
-        choice = choose(averages)
-        i = THETAS.index(choice.theta)
-        return fitted(choice, averages[i], _bin_squares(coded, i, choice.start), totals.users)
-
-
-def _usable(table: Any, i: int) -> Any:
-    """Steps that tell about the leave curve: not the first, not censored, the average known."""
-    return table.filter((table.step > 1) & (table.end != CENSORED) & table[f"e{i}"].notnull())
-
-
-def _averages(coded: Any, i: int) -> Averages:
-    usable = _usable(coded, i)
-    keyed = usable.select(
-        held=(usable.bucket % 4 == 3).ifelse(1, 0),
-        step=ibis.least(usable.step, cap(THETAS[i])),
-        code=usable[f"e{i}"],
-        left=(usable.end == LEFT).ifelse(1, 0),
-    )
-    made = keyed.group_by(["held", "step", "code"]).aggregate(
-        n=keyed.count(), left=keyed.left.sum()
-    )
-    rows = _fetch(made.order_by(["held", "step", "code"]))
-    return Averages(
-        THETAS[i],
-        rows["held"].astype(bool),
-        *(rows[c].astype(float) for c in ("step", "code", "n", "left")),
-    )
-
-
-def _bin_squares(coded: Any, i: int, start: float) -> Array:
-    """For each bin of the leave curve, sums over users of n^2, n x left and left^2."""
-    usable, theta = _usable(coded, i), THETAS[i]
-    step = ibis.least(usable.step, cap(theta)).cast("float64")
-    fresh = (step * log1p(-theta)).exp() * start
-    state = (usable[f"e{i}"].cast("float64") + (0.5 - SHIFT)) / CODES + fresh
-    where = ibis.least(ibis.greatest((state * BINS).floor(), 0), BINS - 1).cast("int32")
-    keyed = usable.select("user", bin=where, left=(usable.end == LEFT).ifelse(1, 0))
-    own = keyed.group_by(["user", "bin"]).aggregate(n=keyed.count(), k=keyed.left.sum())
-    n, k = own.n.cast("float64"), own.k.cast("float64")
-    sums = {"nn": (n * n).sum(), "nk": (n * k).sum(), "kk": (k * k).sum()}
-    rows = _fetch(own.group_by("bin").aggregate(**sums))
-    found = np.zeros((BINS, 3))
-    for column, key in enumerate(sums):
-        found[rows["bin"].astype(int), column] = rows[key]
-    return found
-
-
-@contextmanager
-def kept(first: Any, *more: Any) -> Iterator[Any]:
-    """The answers of queries, one after the other, as a temporary table of their engine."""
-    engine, name = first._find_backend(use_default=True), f"sojourn_{uuid4().hex}"
-    table = engine.create_table(name, first, temp=True)
-    try:
-        for expression in more:
-            engine.raw_sql(f"INSERT INTO {name} {ibis.to_sql(expression)}")
-        yield table
-    finally:
-        engine.drop_table(name)
-
-
-def _fetch(expression: Any) -> dict[str, Any]:
-    read = expression.to_pyarrow()
-    return {c: read[c].to_numpy(zero_copy_only=False) for c in read.column_names}

@@ -1,15 +1,14 @@
 """Which case a log is in: Assumption 1 pair by pair, mistake costs, and how sure that is."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...stats.clusters import z
+from ...stats.intervals import Interval, z
 from ...users import TwoState
 from ...values import NeverEnds, solve
 
@@ -23,19 +22,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
-
-
-@dataclass(frozen=True)
-class Pair:
+class Inequality:
     """One inequality of Assumption 1: q(worse) >= q(better).
 
     `confidence` is the chance, by the estimates' normal errors, that it is true.
@@ -63,7 +50,7 @@ class Costs:
     times_the_data: float
 
 
-def assumption_1(q: Array, covariance: Array) -> tuple[Pair, ...]:
+def assumption_1(q: Array, covariance: Array) -> tuple[Inequality, ...]:
     """The five inequalities, from the four leave probabilities q00, q01, q10, q11."""
     index = {"00": 0, "01": 1, "10": 2, "11": 3}
     found = []
@@ -74,12 +61,12 @@ def assumption_1(q: Array, covariance: Array) -> tuple[Pair, ...]:
         sure = NormalDist().cdf(difference / error) if error > 0.0 else float(difference >= 0.0)
         half = z() * error
         verdict = "holds" if difference > half else "fails" if difference < -half else "undecided"
-        interval = Interval(difference, difference - half, difference + half)
-        found.append(Pair(f"q{worse} >= q{better}", interval, sure, verdict))
+        interval = Interval.around(difference, half)
+        found.append(Inequality(f"q{worse} >= q{better}", interval, sure, verdict))
     return tuple(found)
 
 
-def overall(pairs: tuple[Pair, ...]) -> str:
+def overall(pairs: tuple[Inequality, ...]) -> str:
     """Assumption 1 as a whole, in a few words."""
     if any(p.verdict == "fails" for p in pairs):
         return "rejected"
@@ -116,29 +103,30 @@ def costs(parameters: Array, covariance: Array) -> Costs:
             "by these counts a visit might never end: there are too few departures"
         ) from None
     spread = slope @ covariance @ slope.T
-    d0, d1 = (_interval(d[s], sqrt(max(spread[s, s], 0.0))) for s in (0, 1))
+    errors = [sqrt(max(spread[s, s], 0.0)) for s in (0, 1)]
+    d0, d1 = (Interval.around(d[s], z() * errors[s]) for s in (0, 1))
     if d.min() <= 0.0:
         worst = int(np.argmin(d))
-        error = sqrt(max(spread[worst, worst], 0.0))
-        sure = (d0, d1)[worst].high < 0.0
-        return Costs(
-            d0,
-            d1,
-            None,
-            "improper" if sure else "undecided",
-            _confidence(-d[worst], error),
-            _times(d[worst], error),
-        )
-    weights = np.array([1.0 / d[0], -1.0 / d[1]])
-    middle, error = log(d[0] / d[1]), sqrt(max(weights @ spread @ weights, 0.0))
-    low, high = middle - z() * error, middle + z() * error
-    case = "normal" if low > 0.0 else "opposite" if high < 0.0 else "undecided"
-    ratio = Interval(exp(middle), exp(low), exp(high))
-    return Costs(d0, d1, ratio, case, _confidence(abs(middle), error), _times(middle, error))
+        case = "improper" if (d0, d1)[worst].high < 0.0 else "undecided"
+        ratio, effect, error = None, d[worst], errors[worst]
+        sure = _confidence(-effect, error)
+    else:
+        weights = np.array([1.0 / d[0], -1.0 / d[1]])
+        effect, error = log(d[0] / d[1]), sqrt(max(weights @ spread @ weights, 0.0))
+        low, high = effect - z() * error, effect + z() * error
+        case = "normal" if low > 0.0 else "opposite" if high < 0.0 else "undecided"
+        ratio = Interval(exp(effect), exp(low), exp(high))
+        sure = _confidence(abs(effect), error)
+    return Costs(d0, d1, ratio, case, sure, _times(effect, error))
 
 
-def _interval(value: float, error: float) -> Interval:
-    return Interval(float(value), float(value - z() * error), float(value + z() * error))
+def bracketed(interval: Interval) -> str:
+    """Four digits of the value and, in brackets, of the ends.
+
+    >>> bracketed(Interval(1.0661, 1.00849, 1.127))
+    '1.066 [1.008, 1.127]'
+    """
+    return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
 
 
 def _confidence(distance: float, error: float) -> float:
@@ -163,18 +151,3 @@ def _gradient(function: Callable[[Array], Array], at: Array) -> Array:
         ends[0][i], ends[1][i] = low, high
         columns.append((function(ends[1]) - function(ends[0])) / (high - low))
     return np.stack(columns, axis=1)
-
-
-def as_dict(pairs: tuple[Pair, ...], found: Costs) -> dict[str, Any]:
-    """Plain data."""
-    return {
-        "assumption_1": {"verdict": overall(pairs), "pairs": [asdict(p) for p in pairs]},
-        "mistake_cost": {
-            "d0": asdict(found.d0),
-            "d1": asdict(found.d1),
-            "ratio": None if found.ratio is None else asdict(found.ratio),
-        },
-        "case": found.case,
-        "confidence": found.confidence,
-        "times_the_data": found.times_the_data if found.times_the_data < inf else None,
-    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .diagnosis import Costs
+from .diagnosis import Costs, bracketed
 from .ema import log_likelihood
 from .totals import CELLS, USER_SUMS, Totals
 
@@ -67,7 +67,7 @@ def _improper(costs: Costs) -> Iterator[Doubt]:
         if d.value < 0.0:
             yield Doubt(
                 "improper",
-                f"D({state}) = {d}",
+                f"D({state}) = {bracketed(d)}",
                 f"in state {state} a success shortens the visit by more than it is worth, so that "
                 "always showing the best arm is not optimal (Lemma 1 fails) and every policy here "
                 "aims at the wrong target; look first at what counts as a reward and as leaving",

@@ -1,12 +1,13 @@
 """The moving-average user: which theta and first state, and a falling leave curve."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...stats.clusters import one_ratio_variance, share_interval
+from .users import TableLeave
 
 Array = NDArray[np.float64]
 
@@ -78,18 +79,6 @@ class Averages:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A falling leave curve: through (states[i], q[i]), level outside."""
-
-    states: Array
-    q: Array
-
-    def at(self, state: Array) -> Array:
-        """The chance to leave at these states."""
-        return np.interp(state, self.states, self.q)
-
-
-@dataclass(frozen=True)
 class EmaFit:
     """The moving-average user that predicts held-out users best.
 
@@ -102,51 +91,33 @@ class EmaFit:
     start: float
     gain: float
     tried: dict[tuple[float, float], float]
-    curve: Curve
+    curve: TableLeave
     state: Array
     n: Array
     left: Array
     low: Array
     high: Array
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        bins = [
-            {"state": s, "n": int(n), "left": int(k), "q": k / n, "low": lo, "high": hi}
-            for s, n, k, lo, hi in zip(
-                *(x.tolist() for x in (self.state, self.n, self.left, self.low, self.high)),
-                strict=True,
-            )
-        ]
-        return {
-            "theta": self.theta,
-            "start": self.start,
-            "gain_per_1000": self.gain,
-            "bins": bins,
-            "curve": {"states": self.curve.states.tolist(), "q": self.curve.q.tolist()},
-        }
 
-
-def bin_of(states: Array) -> NDArray[np.int64]:
-    """The bin of each state."""
+def _bin_of(states: Array) -> NDArray[np.int64]:
     return np.minimum((states * BINS).astype(np.int64), BINS - 1)
 
 
 def binned(states: Array, n: Array, left: Array) -> tuple[Array, Array, Array]:
     """Mean state, steps and departures of every bin that has steps."""
-    where = bin_of(states)
+    where = _bin_of(states)
     sums = [np.bincount(where, weights=w, minlength=BINS) for w in (n, left, n * states)]
     total, gone, mass = np.asarray(sums, np.float64)
     some = total > 0
     return mass[some] / total[some], total[some], gone[some]
 
 
-def falling(state: Array, n: Array, left: Array) -> Curve:
-    """The falling curve through bins."""
-    return Curve(state, isotonic(left / n, n))
+def falling(state: Array, q: Array, n: Array) -> TableLeave:
+    """The falling leave curve nearest to bins of n steps each."""
+    return TableLeave(tuple(state.tolist()), tuple(isotonic(q, n).tolist()))
 
 
-class Choice(NamedTuple):
+class EmaChoice(NamedTuple):
     """Theta and first state of greatest held-out likelihood, and the gain of all those tried."""
 
     theta: float
@@ -154,26 +125,30 @@ class Choice(NamedTuple):
     tried: dict[tuple[float, float], float]
 
 
-def choose(found: tuple[Averages, ...]) -> Choice:
+def choose(found: tuple[Averages, ...]) -> EmaChoice:
     """The moving average that predicts users held out best."""
     tried = {(a.theta, start): _gain(a, start) for a in found for start in STARTS}
-    return Choice(*max(tried, key=lambda pair: tried[pair]), tried)
+    return EmaChoice(*max(tried, key=lambda pair: tried[pair]), tried)
 
 
-def fitted(choice: Choice, averages: Averages, squares: Array, users: int) -> EmaFit:
+def fitted(choice: EmaChoice, averages: Averages, squares: Array, users: int) -> EmaFit:
     """The leave curve of the chosen average from all steps.
 
     `squares` are, for each of all bins, the sums over users of n^2, n x left and left^2.
     """
     states = averages.states(choice.start)
     state, n, left = binned(states, averages.n, averages.left)
-    variance = one_ratio_variance(left, n, squares[np.unique(bin_of(states))], users)
+    variance = one_ratio_variance(left, n, squares[np.unique(_bin_of(states))], users)
     ends = [share_interval(k, m, v) for k, m, v in zip(left, n, variance, strict=True)]
     low, high = np.array(ends).T
-    gain = choice.tried[choice.theta, choice.start]
     return EmaFit(
-        *choice[:2], gain, choice.tried, falling(state, n, left), state, n, left, low, high
-    )
+        theta=choice.theta,
+        start=choice.start,
+        gain=choice.tried[choice.theta, choice.start],
+        tried=choice.tried,
+        curve=falling(state, left / n, n),
+        state=state, n=n, left=left, low=low, high=high,
+    )  # fmt: skip
 
 
 def _gain(a: Averages, start: float) -> float:
@@ -182,9 +157,9 @@ def _gain(a: Averages, start: float) -> float:
         train = test = np.ones(a.held.size, dtype=bool)
     state, n, left = binned(states[train], a.n[train], a.left[train])
     # Half a departure more keeps a bin that saw none from ruling one out.
-    curve = falling(state, n + 1.0, left + 0.5)
+    curve = falling(state, (left + 0.5) / (n + 1.0), n + 1.0)
     level = np.array(left.sum() / n.sum())
-    q = curve.at(states[test])
+    q = np.interp(states[test], curve.states, curve.q)
     gain = log_likelihood(q, a.n[test], a.left[test])
     base = log_likelihood(level, a.n[test], a.left[test])
     return 1000.0 * (gain - base) / float(a.n[test].sum())

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from ..reading.options import Options, as_dict, resolve
-from ..reading.source import ROW, Opened, opened
+from ..reading.options import Options, Reading, resolve
+from ..reading.source import ROW, Opened, kept, opened
 from .diagnosis import Costs
-from .model import Fit, Reading
+from .model import Fit
 
 AT_ONCE = 2_500_000
 """Rows that are sorted at a time in the embedded engine, about: those of whole users."""
@@ -78,7 +78,7 @@ def fit(
 
 
 @dataclass(frozen=True)
-class Variant:
+class Alternative:
     """The fit under another definition of a reward or of a visit."""
 
     name: str
@@ -95,7 +95,7 @@ def sensitivity(
     table: str | None = None,
     sql: str | None = None,
     **options: Any,
-) -> tuple[Variant, ...]:
+) -> tuple[Alternative, ...]:
     """The case under other thresholds of the reward and other gaps between visits.
 
     `options` as for `fit`.
@@ -115,28 +115,28 @@ def sensitivity(
     with opened(source, table, sql) as found:
         for name, variant in changed.items():
             made = _fit(found, variant, ema=False)
-            rows.append(Variant(name, made.visits, made.counts, made.costs))
+            rows.append(Alternative(name, made.visits, made.counts, made.costs))
     return tuple(rows)
 
 
 def _fit(found: Opened, options: Options, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
     from ..reading import events, steps
-    from . import count
+    from . import averages, count
 
     columns = [c for c in found.table.columns if c != ROW]
     chosen, guessed = resolve(options, columns)
     clean = events.clean(found, chosen)
     # Sorting is what takes memory; an engine of one's own does it for some users at a time.
     parts = ceil(clean.rows / AT_ONCE) if found.embedded else 1
-    with count.kept(*steps.steps(clean, chosen, parts)) as table:
+    with kept(*steps.steps(clean, chosen, parts)) as table:
         totals = count.count(table, chosen, found.name)
-        curve = count.moving_average(table, totals) if ema else None
+        curve = averages.moving_average(table, totals) if ema else None
         early = count.marked_early(table) if chosen.left is not None else 0
     notes = list(clean.notes)
     if chosen.user is None:
         notes.append("no user column: every visit counts as a user of its own")
     if early:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
-    reading = Reading(found.name, clean.rows, clean.bad, guessed, as_dict(chosen), tuple(notes))
+    reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
     return Fit.from_totals(totals, reading, curve)

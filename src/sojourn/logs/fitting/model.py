@@ -1,7 +1,7 @@
 """What a log says: leave probabilities, means, the user model, and how far to trust them."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from ... import checks
 from ...problem import Problem
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
+from ...stats.intervals import Interval
 from ...users import Ema, TwoState, User
+from ..reading.options import Reading
 from . import diagnosis
-from .diagnosis import Costs, Interval, Pair
+from .diagnosis import Costs, Inequality
 from .doubts import Doubt, doubts
 from .ema import EmaFit
 from .totals import CELLS, USER_SUMS, Totals
-from .users import OwnFirstStep, curve
+from .users import OwnFirstStep
 
 Array = NDArray[np.float64]
 
@@ -26,19 +28,7 @@ MODELS = ("two-state", "ema")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a log was read: its rows, those that were bad, what was guessed, and remarks."""
-
-    name: str = "totals"
-    rows: int = 0
-    bad: Mapping[str, int] = field(default_factory=dict)
-    guessed: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Arm:
+class ArmFit:
     """An arm of the log: its pulls and successes, and its mean with a 95 % interval."""
 
     name: str
@@ -64,7 +54,7 @@ class Fit:
     n: Array
     k: Array
     covariance: Array
-    arms: tuple[Arm, ...]
+    arms: tuple[ArmFit, ...]
     users: int
     visits: int
     reading: Reading = field(default_factory=Reading)
@@ -92,16 +82,10 @@ class Fit:
         under.append(USER_SUMS.index("best pulls"))
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
         return cls(
-            totals.n,
-            totals.k,
-            covariance,
-            _arms(totals),
-            totals.users,
-            totals.visits,
-            reading or Reading(),
-            totals,
-            ema,
-        )
+            n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals),
+            users=totals.users, visits=totals.visits, reading=reading or Reading(),
+            totals=totals, ema=ema,
+        )  # fmt: skip
 
     @classmethod
     def from_counts(
@@ -131,7 +115,7 @@ class Fit:
         checked = [checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)]
         if len(checked) < 2:
             raise ValueError(f"means = {list(means)!r} is not allowed: give at least two arms")
-        arms = tuple(Arm(f"arm {i}", 0, 0, Interval(m, m, m)) for i, m in enumerate(checked))
+        arms = tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m)) for i, m in enumerate(checked))
         covariance = np.diag([*variance, 0.0])
         return cls(steps, gone, covariance, arms, users, visits, Reading(name))
 
@@ -160,7 +144,7 @@ class Fit:
         return tuple(arm.mean.value for arm in self.arms)
 
     @cached_property
-    def assumption_1(self) -> tuple[Pair, ...]:
+    def assumption_1(self) -> tuple[Inequality, ...]:
         """The five inequalities of Assumption 1, with confidence."""
         return diagnosis.assumption_1(self.q[2:], self.covariance[2:6, 2:6])
 
@@ -206,12 +190,11 @@ class Fit:
     def _ema(self) -> User:
         if self.ema is None:
             raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
-        leave = curve(self.ema.curve.states, self.ema.curve.q)
-        return Ema(theta=self.ema.theta, leave=leave, start=self.ema.start)
+        return Ema(theta=self.ema.theta, leave=self.ema.curve, start=self.ema.start)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
-        from ..reporting.screen import as_dict
+        from ..reporting.data import as_dict
 
         return as_dict(self)
 
@@ -221,10 +204,10 @@ class Fit:
         return text(self)
 
 
-def _arms(totals: Totals) -> tuple[Arm, ...]:
+def _arms(totals: Totals) -> tuple[ArmFit, ...]:
     arms = totals.arms
     variances = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
     return tuple(
-        Arm(name, int(n), int(s), Interval(s / n, *share_interval(s, n, v)))
+        ArmFit(name, int(n), int(s), Interval(s / n, *share_interval(s, n, v)))
         for name, n, s, v in zip(arms.names, arms.pulls, arms.successes, variances, strict=True)
     )

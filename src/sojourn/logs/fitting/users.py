@@ -1,7 +1,6 @@
 """User models that come out of logs: a first step of its own, and a leave curve from a table."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,6 @@ class OwnFirstStep(StaysFirst):
             object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
 
     def leave_probability(self, state: float, reward: float) -> float:
-        """The first step's own chance, later the user's."""
         if state < 0.0:
             return self.first1 if reward > 0.0 else self.first0
         return self.user.leave_probability(state, reward)
@@ -61,7 +59,6 @@ class TableLeave(Compiled):
             object.__setattr__(self, name, checked)
 
     def probability(self, state: float) -> float:
-        """q(state)."""
         last = len(self.states) - 1
         if state <= self.states[0]:
             return self.q[0]
@@ -82,8 +79,3 @@ class TableLeave(Compiled):
         for i in range(CELLS + 1):
             entries[i] = self.probability(i / CELLS)
         return entries
-
-
-def curve(states: Any, q: Any) -> TableLeave:
-    """A `TableLeave` from arrays."""
-    return TableLeave(tuple(float(s) for s in states), tuple(float(p) for p in q))

@@ -1,8 +1,8 @@
-"""How a log is to be read: which column is what, and the rules for visits, outcomes and arms."""
+"""How a log is to be read (which column is what, how visits are told apart), and how it was."""
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,9 +93,31 @@ class Options:
         return None if self.gap is None else seconds("gap", self.gap)
 
     @property
+    def given(self) -> dict[str, Any]:
+        """What differs from the defaults."""
+        default = Options()
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.arms is not None:
+            found["arms"] = f"a map of {len(self.arms)} items"
+        return {k: v for k, v in found.items() if v != getattr(default, k)}
+
+    @property
     def roles(self) -> dict[str, str]:
         """The columns in use, by the part they play."""
         return {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a log was read: its rows, those that were bad, what was guessed, and remarks."""
+
+    name: str = "totals"
+    rows: int = 0
+    bad: Mapping[str, int] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those that differ from the defaults."""
+    notes: tuple[str, ...] = ()
 
 
 def seconds(name: str, value: str | float) -> float:
@@ -181,11 +203,3 @@ def _check_visits(chosen: Options, names: list[str]) -> None:
         for role in ("ties", "horizon", "end", "duration"):
             if getattr(chosen, role) not in (None, "keep", NEVER):
                 raise ValueError(f"{role} needs a time column: there are {', '.join(names)}")
-
-
-def as_dict(options: Options) -> dict[str, Any]:
-    """What differs from the defaults, as plain data."""
-    plain = {f.name: getattr(options, f.name) for f in fields(options)}
-    plain["arms"] = None if options.arms is None else f"a map of {len(options.arms)} items"
-    default = Options()
-    return {k: v for k, v in plain.items() if v != getattr(default, k)}

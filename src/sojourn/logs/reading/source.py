@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,7 @@ ROW = "sojourn_row"
 MEMORY = "500MB"
 """What the embedded engine keeps in memory before it turns to the disk."""
 
-READERS = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "csv",
-    ".tsv.gz": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
-
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")
 
 ENGINES = ("duckdb", "_duckdb", "ibis", "psycopg", "pyarrow")
 """Packages whose errors are about the log, not about this program."""
@@ -54,21 +47,31 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
     """
     ibis = _ibis()
     if isinstance(source, ibis.Table):
-        with _one_sentence("the table"):
+        with _readable("the table"):
             yield Opened(source, "the table", embedded=False)
     elif isinstance(source, str) and "://" in source:
-        engine = _connected(ibis, source, table, sql)
+        if (table is None) == (sql is None):
+            raise ValueError("with an address give either table (its name) or sql (a query)")
+        name = table or "the query"
+        with _readable(name, opening=True):
+            engine = ibis.connect(source)
         try:
-            with _one_sentence(table or "the query"):
-                yield _named(engine, table, sql)
+            with _readable(name, opening=True):
+                found = engine.table(table) if table is not None else engine.sql(sql)
+            with _readable(name):
+                yield Opened(found, name, embedded=False)
         finally:
             engine.disconnect()
     else:
         with tempfile.TemporaryDirectory(prefix="sojourn") as spill:
             engine = ibis.duckdb.connect(memory_limit=MEMORY, temp_directory=spill)
             try:
-                with _one_sentence(str(source) if isinstance(source, str | Path) else "the frame"):
-                    yield _embedded(engine, source)
+                if isinstance(source, str | Path):
+                    with _readable(str(source)):
+                        yield _from_file(engine, Path(source))
+                else:
+                    with _readable("the frame"):
+                        yield _from_frame(engine, source)
             finally:
                 engine.disconnect()
 
@@ -85,19 +88,38 @@ def columns(source: Any, names: list[str]) -> dict[str, NDArray[Any]]:
             has = ", ".join(n for n in found.table.columns if n != ROW)
             raise ValueError(f"{found.name} has no column {missing[0]!r}: there are {has}")
         table = found.table.order_by(ROW) if found.embedded else found.table
-        read = table.select(*names).to_pyarrow()
-        return {n: read[n].to_numpy(zero_copy_only=False) for n in names}
+        return fetched(table.select(*names))
 
 
 @contextmanager
-def _one_sentence(name: str) -> Iterator[None]:
-    """What an engine complains of, long after the log was opened, as bad input."""
+def kept(first: Any, *more: Any) -> Iterator[Any]:
+    """The rows of some queries together, as a temporary table of their engine."""
+    engine, name = first._find_backend(use_default=True), f"sojourn_{uuid4().hex}"
+    table = engine.create_table(name, first, temp=True)
+    try:
+        for query in more:
+            engine.raw_sql(f"INSERT INTO {name} {_ibis().to_sql(query)}")
+        yield table
+    finally:
+        engine.drop_table(name)
+
+
+def fetched(query: Any) -> dict[str, NDArray[Any]]:
+    """The columns of a query's answer."""
+    read = query.to_pyarrow()
+    return {c: read[c].to_numpy(zero_copy_only=False) for c in read.column_names}
+
+
+@contextmanager
+def _readable(name: str, opening: bool = False) -> Iterator[None]:
+    """Errors of an engine as bad input, in one sentence; while opening, those of any package."""
     try:
         yield
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ENGINES:
+        if not opening and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
-        raise ValueError(f"{name} cannot be read: {_first_line(error)}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{name} cannot be read: {lines[0]}") from error
 
 
 def _ibis() -> Any:
@@ -108,49 +130,17 @@ def _ibis() -> Any:
     return ibis
 
 
-def _connected(ibis: Any, address: str, table: str | None, sql: str | None) -> Any:
-    if (table is None) == (sql is None):
-        raise ValueError("with an address give either table (its name) or sql (a query)")
-    try:
-        return ibis.connect(address)
-    except Exception as error:
-        raise ValueError(f"{table or 'the query'} cannot be read: {_first_line(error)}") from None
-
-
-def _named(engine: Any, table: str | None, sql: str | None) -> Opened:
-    try:
-        found = engine.table(table) if table is not None else engine.sql(sql)
-    except Exception as error:
-        raise ValueError(f"{table or 'the query'} cannot be read: {_first_line(error)}") from None
-    return Opened(found, table or "the query", embedded=False)
-
-
-def _embedded(engine: Any, source: Any) -> Opened:
-    if isinstance(source, str | Path):
-        return _from_file(engine, Path(source))
-    return _from_frame(engine, source)
-
-
 def _from_file(engine: Any, path: Path) -> Opened:
-    suffix = next((s for s in sorted(READERS, key=len)[::-1] if path.name.endswith(s)), None)
-    if suffix is None:
-        raise ValueError(f"{path} is not allowed: a log must end in {', '.join(READERS)}")
+    if not path.name.endswith(SUFFIXES):
+        raise ValueError(f"{path} is not allowed: a log must end in {', '.join(SUFFIXES)}")
     if "*" not in path.name and not path.exists():
         raise ValueError(f"{path} cannot be read: there is no such file")
-    try:
-        if READERS[suffix] == "parquet":
+    with _readable(str(path), opening=True):
+        if path.name.endswith((".parquet", ".pq")):
             found = engine.read_parquet(path, file_row_number=True)
             return Opened(found.rename({ROW: "file_row_number"}), path.name, embedded=True)
         found = engine.read_csv(path, sample_size=-1)
-        return Opened(_numbered(found), path.name, embedded=True)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be read: {_first_line(error)}") from None
-
-
-def _numbered(table: Any) -> Any:
-    import ibis
-
-    return table.mutate(**{ROW: ibis.row_number()})
+        return Opened(found.mutate(**{ROW: _ibis().row_number()}), path.name, embedded=True)
 
 
 def _from_frame(engine: Any, source: Any) -> Opened:
@@ -171,8 +161,3 @@ def _from_frame(engine: Any, source: Any) -> Opened:
         f"CREATE TABLE sojourn_events AS SELECT row_number() OVER () AS {ROW}, * FROM sojourn_frame"
     )
     return Opened(engine.table("sojourn_events"), "the frame", embedded=True)
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -1,12 +1,10 @@
 """Events become steps: visits, the step's number, what came before, how the visit ended."""
 
-from math import log1p
 from typing import Any
 
 import ibis
 import ibis.expr.operations as ops
 
-from ..fitting.ema import CODES, REACH, SHIFT
 from .events import Events, horizon
 from .options import Options
 
@@ -66,27 +64,6 @@ def _steps(table: Any, options: Options, until: float | None) -> Any:
         same=ibis.coalesce(table.same, ibis.literal(False)),
         early=table.marked & ~table.last,
     )
-
-
-def with_averages(table: Any, thetas: tuple[float, ...]) -> Any:
-    """The steps with the moving average of the visit's rewards for each theta, e0, e1, ..., coded.
-
-    s_h = (1 - theta)^h s_0 + A_h, and A_h does not depend on the start:
-    A_h = (1 - theta)^h * sum over j <= h of theta r_j (1 - theta)^-j is one running sum. It is
-    null from the first unknown reward on, and beyond `REACH` steps, where it would overflow.
-    """
-    table = table.select("user", "visit", "bucket", "step", "reward", "end")
-    so_far = ibis.window(group_by=["user", "visit"], order_by="step", preceding=(None, 0))
-    near, step = table.step <= REACH, ibis.least(table.step, REACH).cast("float64")
-    unknown = table.reward.isnull().sum().over(so_far)
-    made = {}
-    for i, theta in enumerate(thetas):
-        rate = -log1p(-theta)
-        grown = ibis.ifelse(near, table.reward * theta * (step * rate).exp(), 0.0)
-        average = grown.sum().over(so_far) * (step * -rate).exp()
-        code = ibis.ifelse(near, (average * CODES + SHIFT).floor(), ibis.null("float64"))
-        made[f"e{i}"] = ibis.ifelse(unknown == 0, code, ibis.null("float64")).cast("int16")
-    return table.mutate(**made)
 
 
 def _merge(table: Any, options: Options) -> Any:

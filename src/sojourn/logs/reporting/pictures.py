@@ -1,22 +1,26 @@
-"""The pictures of a report, each with its table: drawn in ink that follows the page's colours."""
+"""The pictures of a report, each with its table: drawn in the colours of the page."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...recommendation import BASELINE
 from ...show import style
+from ...show.tables import Table
 from ...stats.clusters import share_interval
-from ..fitting.diagnosis import Interval
+from ...stats.intervals import Interval
+from ..fitting.diagnosis import Costs, bracketed
+from ..fitting.ema import EmaFit
 from ..fitting.model import Fit
-from ..fitting.totals import CELLS, LONGEST
+from ..fitting.totals import CELLS, LONGEST, Totals
+from .screen import limits
 
 if TYPE_CHECKING:
-    from ..deciding.decision import Decision
+    from ..deciding.advice import Advice
 
 INK, BLUE, ORANGE, FAINT = "#010101", "#010102", "#010103", "#010104"
 COLOURS = {INK: "currentColor", BLUE: "var(--blue)", ORANGE: "var(--orange)", FAINT: "var(--faint)"}
@@ -36,68 +40,78 @@ MOST_BARS = 60
 MOST_ROWS = 20
 """Of a table; the JSON has all."""
 
-Rows = Sequence[Sequence[str]]
+Rows = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG text, with a title, what it shows in words, and its numbers as a table."""
+    """A drawing as SVG, with a title, what it shows in words, and its numbers as a table."""
 
     name: str
     title: str
     alt: str
-    svg: str
-    heads: Sequence[str]
-    rows: Rows
+    drawing: Any
+    table: Table
+
+    @property
+    def svg(self) -> str:
+        """An element of the page; its ids begin with the name, its colours are the page's."""
+        from matplotlib import rc_context
+
+        out = StringIO()
+        with rc_context(SETTINGS):
+            self.drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        text = out.getvalue()
+        text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
+        text = re.sub(r'(id="|url\(#|href="#)', rf"\1{self.name}-", text)
+        for stand_in, colour in COLOURS.items():
+            text = text.replace(stand_in, colour)
+        return text.strip().replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"', 1)
 
 
-def pictures(fit: Fit, decision: "Decision") -> tuple[Picture, ...]:
+def pictures(fit: Fit, advice: "Advice") -> tuple[Picture, ...]:
     """All pictures that this fit and this decision have something for.
 
-    >>> from .decision import decide
+    >>> from sojourn.logs import decide
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
     >>> [p.name for p in pictures(fit, decide(fit, visits=40, draws=4, runs=4))]
     ['leave', 'costs', 'gain']
     """
-    return tuple(_pictures(fit, decision))
+    return tuple(_pictures(fit, advice))
 
 
-def _pictures(fit: Fit, decision: "Decision") -> Iterator[Picture]:
+def _pictures(fit: Fit, advice: "Advice") -> Iterator[Picture]:
     yield _leave(fit)
     if fit.ema is not None:
-        yield _average(fit)
+        yield _average(fit.ema)
     if fit.totals is not None:
-        yield _hazard(fit)
-        yield _lengths(fit)
-    yield _costs(fit)
-    if decision.outcomes:
-        yield _gain(decision)
+        yield _hazard(fit.totals)
+        yield _lengths(fit.totals)
+    yield _costs(fit.costs)
+    if advice.outcomes:
+        yield _gain(advice)
 
 
 def _leave(fit: Fit) -> Picture:
-    cells = [(c, n) for c, n in zip(CELLS, CELL_NAMES, strict=True) if fit.counts[c][1]]
-    found = [fit.leave[c] for c, _ in cells]
-    rows = [
-        (name, f"{fit.counts[c][0]:,}", f"{fit.counts[c][1]:,}", *_cells(fit.leave[c], ".4f"))
-        for c, name in cells
-    ]
-    svg = _ranges("leave", [n for _, n in cells], found, "chance to leave, with 95 % interval", 0)
+    found = {
+        name: (fit.counts[cell], fit.leave[cell])
+        for cell, name in zip(CELLS, CELL_NAMES, strict=True)
+        if fit.counts[cell][1]
+    }
+    rows = [(name, f"{k:,}", f"{n:,}", *_cells(q, ".4f")) for name, ((k, n), q) in found.items()]
     return Picture(
         "leave",
         "Who leaves, by the last two rewards",
         "Chance to leave by previous reward and reward: "
-        + "; ".join(f"{n}: {i.value:.3f}" for (_, n), i in zip(cells, found, strict=True)),
-        svg,
-        ("rewards", "left", "steps", "q", "95 %"),
-        rows,
+        + "; ".join(f"{name}: {q.value:.3f}" for name, (_, q) in found.items()),
+        _ranges({name: q for name, (_, q) in found.items()}, "chance to leave, 95 % interval", 0),
+        Table(("rewards", "left", "steps", "q", "95 %"), rows),
     )
 
 
-def _average(fit: Fit) -> Picture:
-    ema = fit.ema
-    assert ema is not None
-    picture, axes = _canvas("moving average of rewards", "chance to leave")
+def _average(ema: EmaFit) -> Picture:
+    drawing, axes = _canvas("moving average of rewards", "chance to leave")
     axes.fill_between(ema.state, ema.low, ema.high, color=BLUE, alpha=style.BAND, linewidth=0)
     axes.plot(ema.curve.states, ema.curve.q, color=BLUE, linewidth=style.LINE)
     axes.plot(ema.state, ema.left / ema.n, "o", color=ORANGE, markersize=2.5)
@@ -114,50 +128,48 @@ def _average(fit: Fit) -> Picture:
         f"Chance to leave against the moving average, from {ema.curve.q[0]:.3f} in the worst state "
         f"to {ema.curve.q[-1]:.3f} in the best; dots are counts, the line the falling curve, the "
         "band 95 % intervals of the counts",
-        _svg("average", picture),
-        ("state", "steps", "q", "95 %"),
-        rows,
+        drawing,
+        Table(("state", "steps", "q", "95 %"), rows),
     )
 
 
-def _hazard(fit: Fit) -> Picture:
-    assert fit.totals is not None
-    n, k = fit.totals.hazard
+def _hazard(totals: Totals) -> Picture:
+    n, k = totals.hazard
     shown = [i for i in range(min(LONGEST - 1, MOST_BARS)) if n[i] >= ENOUGH] or [0]
-    q = [k[i] / max(n[i], 1.0) for i in shown]
-    ends = [
-        share_interval(k[i], n[i], p * (1.0 - p) / max(n[i], 1.0))
-        for i, p in zip(shown, q, strict=True)
-    ]
-    low, high = np.array(ends).T
+    found = [_independent(k[i], max(n[i], 1.0)) for i in shown]
     steps = [i + 1 for i in shown]
-    picture, axes = _canvas("step of the visit", "chance to leave after it")
+    drawing, axes = _canvas("step of the visit", "chance to leave after it")
+    low, high = [q.low for q in found], [q.high for q in found]
     axes.fill_between(steps, low, high, color=BLUE, alpha=style.BAND, linewidth=0)
-    axes.plot(steps, q, ".-", color=BLUE, linewidth=style.LINE, markersize=3)
+    axes.plot(steps, [q.value for q in found], ".-", color=BLUE, linewidth=style.LINE, markersize=3)
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     rows = [
-        (str(s), f"{n[s - 1]:,.0f}", f"{k[s - 1]:,.0f}", *_cells(Interval(p, a, b), ".4f"))
-        for s, p, (a, b) in zip(steps, q, ends, strict=True)
+        (str(i + 1), f"{n[i]:,.0f}", f"{k[i]:,.0f}", *_cells(q, ".4f"))
+        for i, q in zip(shown, found, strict=True)
     ]
     return Picture(
         "hazard",
         "Who leaves, by step",
-        f"Chance to leave after step {steps[0]} to {steps[-1]}: {q[0]:.3f} at first, {q[-1]:.3f} "
-        "at last; the band is 95 % if steps were independent",
-        _svg("hazard", picture),
-        ("step", "seen", "left", "chance", "95 %"),
-        _first(rows),
+        f"Chance to leave after step {steps[0]} to {steps[-1]}: {found[0].value:.3f} at first, "
+        f"{found[-1].value:.3f} at last; the band is 95 % if steps were independent",
+        drawing,
+        Table(("step", "seen", "left", "chance", "95 %"), _first(rows)),
     )
 
 
-def _lengths(fit: Fit) -> Picture:
-    assert fit.totals is not None
-    lengths = fit.totals.lengths
+def _independent(k: float, n: float) -> Interval:
+    """A share of steps that are taken for independent."""
+    q = k / n
+    return Interval(q, *share_interval(k, n, q * (1.0 - q) / n))
+
+
+def _lengths(totals: Totals) -> Picture:
+    lengths = totals.lengths
     share = np.cumsum(lengths.sum(axis=1)) / lengths.sum()
     last = min(int(np.searchsorted(share, 0.995)) + 1, MOST_BARS)
     left, cut = lengths[:last, 0], lengths[:last, 1]
-    picture, axes = _canvas("steps of the visit", "visits")
+    drawing, axes = _canvas("steps of the visit", "visits")
     axes.bar(range(1, last + 1), left, color=BLUE, label="left")
     axes.locator_params(axis="x", integer=True)
     if cut.any():
@@ -166,58 +178,51 @@ def _lengths(fit: Fit) -> Picture:
             frameon=False, ncols=2, labelcolor=INK, fontsize=style.TEXT,
             loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.0,
         )  # fmt: skip
-    rows = [
-        (str(i + 1), f"{a:,}", f"{b:,}") for i, (a, b) in enumerate(zip(left, cut, strict=True))
-    ]
+    rows = [(str(i), f"{a:,}", f"{b:,}") for i, (a, b) in enumerate(zip(left, cut, strict=True), 1)]
     return Picture(
         "lengths",
         "How long visits are",
         f"Visits by length up to {last} steps: {int(lengths[:, 0].sum()):,} ended with a departure "
-        f"and {fit.totals.censored:,} were censored; half have at most "
+        f"and {totals.censored:,} were censored; half have at most "
         f"{int(np.searchsorted(share, 0.5)) + 1} steps",
-        _svg("lengths", picture),
-        ("steps", "left", "censored"),
-        _first(rows),
+        drawing,
+        Table(("steps", "left", "censored"), _first(rows)),
     )
 
 
-def _costs(fit: Fit) -> Picture:
-    costs = fit.costs
+def _costs(costs: Costs) -> Picture:
     named = {"D(0), after a 0": costs.d0, "D(1), after a 1": costs.d1}
-    rows = [(name, *_cells(d, ".3f")) for name, d in named.items()]
-    if costs.ratio is not None:
-        rows.append(("D(0) / D(1)", *_cells(costs.ratio, ".3f")))
+    ratio = {} if costs.ratio is None else {"D(0) / D(1)": costs.ratio}
+    rows = [(name, *_cells(d, ".3f")) for name, d in (named | ratio).items()]
     return Picture(
         "costs",
         "What a mistake costs",
-        f"Cost of a wrong pull per unit of mean: D(0) = {costs.d0}, D(1) = {costs.d1}",
-        _ranges("costs", list(named), list(named.values()), "rewards lost, per unit of mean"),
-        ("state", "cost", "95 %"),
-        rows,
+        f"Cost of a wrong pull per unit of mean: D(0) = {bracketed(costs.d0)}, "
+        f"D(1) = {bracketed(costs.d1)}",
+        _ranges(named, "rewards lost, per unit of mean"),
+        Table(("state", "cost", "95 %"), rows),
     )
 
 
-def _gain(decision: "Decision") -> Picture:
-    shown = [o for o in decision.outcomes if o.name != BASELINE]
-    found = [Interval(*o.gain) for o in shown]
+def _gain(advice: "Advice") -> Picture:
+    base, *others = advice.outcomes
     rows = [
-        (o.name, f"{o.reward.value:.4g}", *_cells(g, "+.3g"), *_cells(Interval(*o.longer), "+.3g"))
-        for o, g in zip(shown, found, strict=True)
+        (o.name, f"{o.reward.value:.4g}", *_cells(o.gain, "+.3g"), *_cells(o.longer, "+.3g"))
+        for o in others
     ]
-    svg = _ranges("gain", [o.name for o in shown], found, f"reward a visit more than {BASELINE}", 0)
+    headings = ("policy", "reward per visit", f"over {base.name}", "95 %", "steps longer", "95 %")
     return Picture(
         "gain",
-        f"What to expect over {decision.visits:,} visits",
-        f"Expected reward per visit over {BASELINE}: "
-        + "; ".join(f"{o.name} {g.value:+.3g}" for o, g in zip(shown, found, strict=True)),
-        svg,
-        ("policy", "reward a visit", f"over {BASELINE}", "95 %", "steps longer", "95 %"),
-        rows,
+        f"What to expect over {advice.visits:,} visits",
+        f"Expected reward per visit over {base.name}: "
+        + "; ".join(f"{o.name} {o.gain.value:+.3g}" for o in others),
+        _ranges({o.name: o.gain for o in others}, f"reward per visit more than {base.name}", 0),
+        Table(headings, rows),
     )
 
 
 def _cells(interval: Interval, form: str) -> tuple[str, str]:
-    return f"{interval.value:{form}}", f"{interval.low:{form}} to {interval.high:{form}}"
+    return f"{interval.value:{form}}", limits(interval, form)
 
 
 def _first(rows: Rows) -> Rows:
@@ -226,23 +231,17 @@ def _first(rows: Rows) -> Rows:
     return rows if rest <= 0 else [*rows[:MOST_ROWS], (f"{rest} more",)]
 
 
-def _ranges(
-    name: str,
-    labels: Sequence[str],
-    found: Sequence[Interval],
-    what: str,
-    mark: float | None = None,
-) -> str:
-    """Intervals beside each other, the first on top."""
-    picture, axes = _canvas(what, "", letters=max(map(len, labels)))
-    for row, interval in enumerate(found):
+def _ranges(found: Mapping[str, Interval], what: str, mark: float | None = None) -> Any:
+    """Intervals below each other, the first on top."""
+    drawing, axes = _canvas(what, "", letters=max(map(len, found)))
+    for row, interval in enumerate(found.values()):
         axes.plot([interval.low, interval.high], [row, row], color=BLUE, linewidth=2 * style.LINE)
         axes.plot(interval.value, row, "o", color=ORANGE, markersize=4)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_yticks(range(len(found)), list(found))
+    axes.set_ylim(len(found) - 0.5, -0.5)
     if mark is not None:
         axes.axvline(mark, color=INK, linewidth=style.THIN)
-    return _svg(name, picture)
+    return drawing
 
 
 def _canvas(across: str, up: str, letters: int = 0) -> tuple[Any, Any]:
@@ -252,30 +251,14 @@ def _canvas(across: str, up: str, letters: int = 0) -> tuple[Any, Any]:
     width = style.COLUMN[0]
     left = max(style.LEFT, (letters * style.LETTER * style.TEXT + 14) / style.POINTS)
     with rc_context(SETTINGS):
-        picture = Figure(figsize=style.COLUMN)
+        drawing = Figure(figsize=style.COLUMN)
         frame = (left / width, 0.16, 1 - (left + 0.08) / width, 0.78)
-        axes = picture.add_axes(frame, facecolor="none")
-    picture.patch.set_visible(False)
+        axes = drawing.add_axes(frame, facecolor="none")
+    drawing.patch.set_visible(False)
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     axes.spines[["top", "right"]].set_visible(False)
     axes.locator_params(axis="x", nbins=style.TICKS)
     axes.grid(color=FAINT, linewidth=style.THIN)
     axes.set_axisbelow(True)
-    return picture, axes
-
-
-def _svg(name: str, picture: Any) -> str:
-    """The drawing as an element of the page, with names of its own and the page's colours."""
-    from matplotlib import rc_context
-
-    out = StringIO()
-    with rc_context(SETTINGS):
-        picture.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    text = re.sub(r'(id="|url\(#|href="#)', rf"\1{name}-", text)
-    for stand_in, colour in COLOURS.items():
-        text = text.replace(stand_in, colour)
-    return text.strip()
+    return drawing, axes

@@ -16,12 +16,12 @@ from logs_twin import NOT_KNOWN, averages_twin, curve_twin, twin
 
 import sojourn as sj
 from sojourn.logs import Fit, columns, sensitivity
-from sojourn.logs.fitting import count
+from sojourn.logs.fitting import averages, count
 from sojourn.logs.fitting.ema import choose, fitted
 from sojourn.logs.fitting.totals import Totals
 from sojourn.logs.reading import events, steps
 from sojourn.logs.reading.options import Options, resolve, seconds
-from sojourn.logs.reading.source import ROW, opened
+from sojourn.logs.reading.source import ROW, kept, opened
 from sojourn.logs.synthetic import synthetic_log
 
 PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q11=0.1))
@@ -53,7 +53,7 @@ def same_totals(one: Totals, other: Totals) -> None:
 def steps_of(source: Any, options: Options) -> Iterator[Any]:
     with opened(source) as found:
         chosen, _ = resolve(options, [c for c in found.table.columns if c != ROW])
-        with count.kept(*steps.steps(events.clean(found, chosen), chosen)) as table:
+        with kept(*steps.steps(events.clean(found, chosen), chosen)) as table:
             yield table
 
 
@@ -71,9 +71,9 @@ def test_totals_are_those_of_the_twin() -> None:
     same_totals(totals_of(read, bad="skip"), twin(with_gaps))
 
     with steps_of(read, Options(bad="skip")) as table:
-        found = count.moving_average(table, twin(with_gaps))
-    averages = averages_twin(with_gaps)
-    choice = choose(averages)
+        found = averages.moving_average(table, twin(with_gaps))
+    twins = averages_twin(with_gaps)
+    choice = choose(twins)
     expected = fitted(choice, *curve_twin(with_gaps, choice.theta, choice.start), 60)
     assert found is not None
     assert (found.theta, found.start) == (choice.theta, choice.start)
@@ -85,7 +85,7 @@ def test_totals_are_those_of_the_twin() -> None:
 def test_a_moving_average_is_fitted_to_a_sample_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
     log = a_log()
     usable = averages_twin(log)[0].n.sum()
-    monkeypatch.setattr(count, "SAMPLE", 0.5 * log["visit"].size)
+    monkeypatch.setattr(averages, "SAMPLE", 0.5 * log["visit"].size)
     found = sj.fit(log).ema
     assert found is not None
     assert 0.3 * usable < found.n.sum() < 0.7 * usable

@@ -1,22 +1,17 @@
-"""Decisions: draws with the right moments, intervals that cover the truth, page and command."""
+"""Decisions: draws with the right moments, intervals that cover the truth, what is said."""
 
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import sojourn as sj
-from sojourn.cli.main import main
-from sojourn.logs import Decision, Fit, decide, write_report
-from sojourn.logs.deciding.decision import MOST_STEPS
+from sojourn.logs import Advice, Fit, decide
+from sojourn.logs.deciding.decide import MOST_STEPS
 from sojourn.logs.deciding.draws import _parameters, draw_problems
-from sojourn.logs.deciding.outcomes import Seen, over_draws
-from sojourn.logs.reporting.page import to_html
+from sojourn.logs.deciding.outcomes import Played, over_draws
 from sojourn.logs.synthetic import synthetic_log
 
 TRUTH = sj.Problem([0.75, 0.55, 0.35], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
@@ -48,7 +43,7 @@ def fit() -> Fit:
 
 
 @pytest.fixture(scope="module")
-def decision(fit: Fit) -> Decision:
+def advice(fit: Fit) -> Advice:
     return decide(fit, VISITS, draws=8, runs=4)
 
 
@@ -113,11 +108,11 @@ def test_one_odd_draw_among_noise_decides_nothing() -> None:
 def test_length_is_that_of_counted_steps() -> None:
     policies = [sj.KLUCB(), sj.Uniform()]
     result = sj.simulate(TRUTH, policies, visits=50, runs=4_000, checkpoints=[50])
-    seen = Seen(["KL-UCB", "Uniform"], 50, [], [], [], [], [])
-    seen.add(TRUTH, result)
-    seen.add(TRUTH, result)
-    for p, name in enumerate(seen.names):
-        outcome = seen.outcome(name, policies[p])
+    played = Played(policies, 50)
+    played.add(TRUTH, result)
+    played.add(TRUTH, result)
+    for p, policy in enumerate(policies):
+        outcome = played.outcome(policy)
         for found, counted in (
             (outcome.length, result.visit_length),
             (outcome.reward, result.visit_reward),
@@ -144,22 +139,22 @@ def test_intervals_cover_the_true_gain() -> None:
         assert abs(hits - 0.95 * logs) < 4.5 * np.sqrt(logs * 0.95 * 0.05), (name, hits)
 
 
-def test_what_is_said(decision: Decision, fit: Fit) -> None:
-    assert decision.name == "Learned IMED"
-    assert decision.policy == sj.LearnedIMED()
-    assert sum(decision.cases.values()) == decision.draws == 8
-    base, *others = decision.outcomes
+def test_what_is_said(advice: Advice, fit: Fit) -> None:
+    assert advice.name == "Learned IMED"
+    assert advice.policy == sj.LearnedIMED()
+    assert sum(advice.cases.values()) == advice.draws == 8
+    base, *others = advice.outcomes
     assert base.gain == base.longer == (0.0, 0.0, 0.0)
     for outcome in others:
         assert outcome.gain.low <= outcome.gain.value <= outcome.gain.high
         assert outcome.gain.value == pytest.approx(outcome.reward.value - base.reward.value)
         assert outcome.longer.value == pytest.approx(outcome.length.value - base.length.value)
-    text = str(decision)
+    text = str(advice)
     assert text.startswith("decision: Run Learned IMED. Expect ")
     assert "* Learned IMED" in text and max(map(len, text.splitlines())) <= 100
-    plain = json.loads(json.dumps(decision.to_dict()))
-    assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in decision.outcomes]
-    assert decide(fit, VISITS, draws=8, runs=4).to_dict() == decision.to_dict()
+    plain = json.loads(json.dumps(advice.to_dict()))
+    assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]
+    assert decide(fit, VISITS, draws=8, runs=4).to_dict() == advice.to_dict()
 
 
 def test_the_own_number_of_visits_and_arms(fit: Fit) -> None:
@@ -170,7 +165,7 @@ def test_the_own_number_of_visits_and_arms(fit: Fit) -> None:
 
 
 def test_very_many_visits_are_cut(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.logs.deciding.decision.MOST_STEPS", MOST_STEPS // 1_000)
+    monkeypatch.setattr("sojourn.logs.deciding.decide.MOST_STEPS", MOST_STEPS // 1_000)
     made = decide(fit, 10**9, draws=4, runs=2)
     assert made.visits < 1_000 < made.asked == 10**9
     assert f"the first {made.visits:,} of 1,000,000,000 visits" in " ".join(str(made).split())
@@ -180,9 +175,6 @@ def test_an_improper_reward_is_mended_first() -> None:
     made = decide(Fit.from_counts(**IMPROPER), 100, draws=4)
     assert made.policy is None and made.name is None and made.outcomes == ()
     assert str(made).startswith("decision: Run none of these policies before the reward is mended")
-    page = to_html(Fit.from_counts(**IMPROPER), made)
-    assert page.count("<svg") == 2
-    assert "Warning: improper" in page
 
 
 @pytest.mark.parametrize(
@@ -203,98 +195,3 @@ def test_mistakes(options: dict[str, object], message: str) -> None:
         decide(Fit.from_counts(**TOTALS), **options)
     with pytest.raises(ValueError, match="it must be a Fit"):
         decide("fit")
-
-
-class Page(HTMLParser):
-    """Checks that tags are closed, and keeps what the page refers to."""
-
-    EMPTY = ("meta", "path", "use", "br", "rect")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.labels: list[str] = []
-        self.ids: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        assert not {"src", "srcset", "action"} & set(found), tag
-        assert tag not in ("script", "link", "iframe", "img", "b")
-        for key in ("href", "xlink:href"):
-            assert (found.get(key) or "#").startswith("#"), found
-        if tag == "svg":
-            self.labels.append(found.get("aria-label") or "")
-        if found.get("id"):
-            self.ids.append(str(found["id"]))
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.EMPTY:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_the_page_stands_alone(decision: Decision, fit: Fit, tmp_path: Path) -> None:
-    nasty = replace(fit, reading=replace(fit.reading, name="<b>&log"))
-    path = write_report(nasty, decision, tmp_path / "page.html")
-    text = path.read_text(encoding="utf-8")
-    page = Page(text)
-    assert page.open == []
-    assert len(page.labels) == 5 and all(page.labels)
-    assert len(set(page.ids)) == len(page.ids)
-    assert "<b>&log: do users leave" in page.text
-    assert decision.verdict in page.text
-    assert "prefers-color-scheme: dark" in text and "@media print" in text
-    assert not re.search(r"url\(http|@import", text)
-    drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
-    assert not re.search(r"#[0-9a-f]{6}\b|: (black|white)", drawn), "in the colours of the page"
-    assert drawn.count("<text") == len(re.findall(r"<text[^>]*currentColor", drawn))
-    assert to_html(nasty, decision) == text
-
-
-def test_where_no_page_can_be(fit: Fit, decision: Decision, tmp_path: Path) -> None:
-    for path in (tmp_path / "page.txt", tmp_path / "none" / "page.html"):
-        with pytest.raises(ValueError, match="it must be a file in a folder that exists"):
-            write_report(fit, decision, path)
-
-
-@pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = synthetic_log(TRUTH, sj.Uniform(), visits=400, users=100, seed=1)
-    path = tmp_path_factory.mktemp("logs") / "events.csv"
-    pd.DataFrame(made)[["user", "visit", "step", "arm", "reward"]].to_csv(path, index=False)
-    return path
-
-
-def test_the_command(events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.html"
-    assert main(["fit", str(events), "--visits", "20", "--report", str(page)]) == 0
-    shown = capsys.readouterr().out
-    assert "\ndecision: Run " in shown
-    assert len(Page(page.read_text(encoding="utf-8")).labels) == 6
-    assert main(["fit", str(events), "--decide", "--visits", "20", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["decision"]["visits"] == 20
-    assert found["decision"]["verdict"] in " ".join(shown.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--visits", "0"], "--visits = 0 is not allowed"),
-        (["--report", "page.pdf"], "report page.pdf is not allowed"),
-    ],
-)
-def test_mistakes_of_the_command(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["fit", "nowhere.csv", *options]) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1
-    assert message in told.err

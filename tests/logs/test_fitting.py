@@ -10,12 +10,14 @@ import pytest
 from logs_twin import Log, Steps, averages_twin, curve_twin, twin
 
 import sojourn as sj
-from sojourn.logs import Fit, Interval, OwnFirstStep, TableLeave
+from sojourn import problem_files
+from sojourn.logs import Fit, OwnFirstStep, TableLeave
 from sojourn.logs.fitting.doubts import odds_ratio
-from sojourn.logs.fitting.ema import Choice, choose, fitted, isotonic
+from sojourn.logs.fitting.ema import EmaChoice, choose, fitted, isotonic
 from sojourn.logs.fitting.totals import CELLS
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.clusters import ratio_covariance
+from sojourn.stats.intervals import Interval
 
 LOGS = 500
 """So many that intervals which always cover fail as well."""
@@ -62,7 +64,7 @@ def test_intervals_of_the_leave_curve_cover_and_its_average_is_found() -> None:
     for run in range(LOGS):
         log = synthetic_log(AVERAGE, RULE, visits=600, users=150, seed=8, run=run, horizon=12)
         averages, squares = curve_twin(log, 0.5, 1.0)
-        found = fitted(Choice(0.5, 1.0, {(0.5, 1.0): 0.0}), averages, squares, 150)
+        found = fitted(EmaChoice(0.5, 1.0, {(0.5, 1.0): 0.0}), averages, squares, 150)
         for s, n, lo, hi in zip(found.state, found.n, found.low, found.high, strict=True):
             if n >= 150:  # below, too few departures for intervals that rest on a normal error
                 name = f"bin {int(s * 20)}"
@@ -237,7 +239,7 @@ def test_table_leave_is_a_curve_for_the_simulator() -> None:
     with pytest.raises(ValueError, match="they must ascend"):
         TableLeave((0.6, 0.2), (0.5, 0.1))
     with pytest.raises(ValueError, match="has no problem file"):
-        sj.files.to_dict(sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, 0.9, 0.5)))
+        problem_files.to_dict(sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, 0.9, 0.5)))
     problem = sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, first0=0.9, first1=0.5))
     result = sj.simulate(problem, [sj.FixedArm(0)], visits=500, runs=64)
     lengths, errors = result.visit_length.mean[0, -1], result.visit_length.half_width[0, -1]
