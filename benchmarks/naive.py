@@ -16,7 +16,7 @@ from typing import Any
 from sojourn import LearnedIMED
 from sojourn.live import Settings
 from sojourn.live.learner import Learner
-from sojourn.live.records import Arm, Step
+from sojourn.live.records import Arm, Step, following
 
 from .load import ARMS
 
@@ -36,6 +36,7 @@ MOVE = "UPDATE visit SET step = ?, arm = ?, state = ? WHERE id = ?"
 CLOSE = "UPDATE visit SET arm = NULL WHERE id = ?"
 
 Run = Callable[[str, tuple[Any, ...]], Any]
+SETTINGS = Settings(policy=LearnedIMED())
 
 
 class Naive:
@@ -45,7 +46,7 @@ class Naive:
         self._connect, self._transaction = connect, transaction
         self._own = threading.local()
         self._lock = threading.Lock()
-        self.learner = Learner(Settings(policy=LearnedIMED()), seed=1)
+        self.learner = Learner(SETTINGS, seed=1)
         self.learner.forget([Arm(n, str(n)) for n in range(ARMS)])
         self.connections: list[Any] = []
         db = connect()
@@ -71,6 +72,7 @@ class Naive:
 
     def _follow(self, step: Step, *, left: bool) -> None:
         with self._lock:
+            self.learner.absorb(dict(following(step, left, SETTINGS.bins)))
             self.learner.follow(step, left=left)
 
     def decide(self, visit: str, reward: float | None) -> int:

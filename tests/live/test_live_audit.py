@@ -75,9 +75,9 @@ def test_verify_finds_what_is_wrong(experiment: Experiment) -> None:
 
 def test_counts_of_one_experiment_start_another(experiment: Experiment) -> None:
     """A warm start from what was counted elsewhere gives the same means."""
-    memory = experiment.engine.learner.memory
+    memory = experiment.memory
     pairs = zip(memory.pulls.tolist(), memory.successes.tolist(), strict=True)
     other = Experiment("fresh", ["a", "b"], sj.UCB(), store=experiment.journal, compiled=False)
     other.warm_start(dict(zip(experiment.arms, pairs, strict=True)))
-    for one, two in zip(memory, other.engine.learner.memory, strict=True):
+    for one, two in zip(memory, other.memory, strict=True):
         assert one.tolist() == two.tolist()

@@ -47,7 +47,7 @@ def test_kill_a_process_in_mid_load(kind: str, tmp_path: Path, server: str) -> N
         store.close()
     with Journal(url, upkeep=False) as journal:
         experiment = Experiment.open("load", journal, compiled=False)
-        memory = experiment.engine.learner.memory
+        memory = experiment.memory
         assert memory.clock[0] == sum(n for k, n in experiment.counts().items() if k[0] == "pulls")
         done = {visit for what, visit, *_ in said if what == "leave"}
         cut = {visit for _, visit, *_ in said} - done
@@ -108,8 +108,8 @@ def test_kill_the_database_in_mid_load() -> None:
             decided = [line for line in said if line[0] == "decide"]
             counts = experiment.counts()
             assert sum(n for k, n in counts.items() if k[0] == "issued") == len(decided)
-            experiment.engine.reload()
-            memory = experiment.engine.learner.memory
+            experiment.reload()
+            memory = experiment.memory
             assert memory.clock[0] == sum(n for k, n in counts.items() if k[0] == "pulls")
         assert "the database cannot be used" in "".join(errors)
 
@@ -176,5 +176,5 @@ def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Pat
         assert visit.row.step == 1
         second = visit.decide(1, request="r2")
         assert (first.step, second.step) == (1, 2)
-        assert experiment.engine.learner.memory.clock[0] == 1
+        assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "load") == {}

@@ -146,14 +146,14 @@ def test_memory_made_again_is_the_memory(policy: Policy, journal: Journal) -> No
     """After a restart the policy knows what it knew."""
     experiment = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user)
     served(experiment, B, 50, 3, 0)
-    before = experiment.engine.learner.memory
-    experiment.engine.reload()
-    after = experiment.engine.learner.memory
+    before = experiment.memory
+    experiment.reload()
+    after = experiment.memory
     assert before is not after
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
     again = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user)
-    for name, one, other in zip(after._fields, after, again.engine.learner.memory, strict=True):
+    for name, one, other in zip(after._fields, after, again.memory, strict=True):
         if name not in ("stance", "agenda"):
             np.testing.assert_array_equal(one, other)
 
@@ -178,7 +178,7 @@ def test_the_first_of_reward_next_end_and_timeout_resolves(journal: Journal, clo
         "left by end": 1,
         "left by timeout": 1,
     }
-    memory = experiment.engine.learner.memory
+    memory = experiment.memory
     assert memory.pulls.sum() == memory.clock[0] == 4 and memory.successes.sum() == 2
     assert folded(experiment)
 
@@ -205,7 +205,7 @@ def test_rewards_again_late_and_contradictory(journal: Journal) -> None:
     assert visit.reward(1) == "late"
     counts = experiment.counts()
     assert counts["late", 0, 0, 0] == 2
-    assert experiment.engine.learner.memory.successes.sum() == 1
+    assert experiment.memory.successes.sum() == 1
     with pytest.raises(Ended, match="is over \\(left\\): open another one"):
         visit.choose()
     assert folded(experiment)
@@ -300,12 +300,12 @@ def test_arms_retire_and_return(journal: Journal) -> None:
     assert [visit.choose(), visit.step(1)] == ["a", "b"]
     experiment.retire_arm("b")
     assert visit.step(1) == "a"  # the reward of b counts though b is gone
-    memory = experiment.engine.learner.memory
+    memory = experiment.memory
     assert (memory.pulls.tolist(), memory.clock[0]) == ([1], 2)
     with pytest.raises(ValueError, match="the last arm cannot be retired"):
         experiment.retire_arm("a")
     experiment.add_arm("b")
-    memory = experiment.engine.learner.memory
+    memory = experiment.memory
     assert (memory.pulls.tolist(), memory.successes.tolist()) == ([1, 1], [1, 1])
     with pytest.raises(NotFound, match="there is no arm 'z'"):
         experiment.retire_arm("z")
@@ -331,9 +331,8 @@ def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
 def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=sj.ULCB(), count_in_flight=True)
     experiment.warm_start({"a": (10, 8), "b": (10, 7.5)})
-    learner = experiment.engine.learner
-    for _ in range(6):
-        learner.issue(0)
+    learner = experiment._operations.learner
+    learner.absorb({("issued", 0, 0, 0): 6.0})
     assert learner._with_flights(learner.memory, 0.0) is learner.memory
     seen = learner._with_flights(learner.memory, 1.0)
     assert (seen.pulls.tolist(), seen.successes.tolist()) == ([16, 10], [12.8, 7.5])
@@ -346,7 +345,7 @@ def test_a_warm_start_counts_and_can_be_repeated(journal: Journal) -> None:
     experiment = experiment_of(journal, policy=sj.KLUCB())
     for _ in range(2):
         experiment.warm_start({"a": (5, 1), "b": (100, 90), "c": (5, 2)})
-    memory = experiment.engine.learner.memory
+    memory = experiment.memory
     assert (memory.pulls.tolist(), memory.clock[0]) == ([5, 100, 5], 110)
     assert folded(experiment) and experiment.counts() == {}
     with pytest.raises(ValueError, match=r"successes of 'a' = 6 is not allowed: .* from 0 to 5"):

@@ -251,7 +251,7 @@ class Visits(RuleBasedStateMachine):
         for by in ("reward", "next", "end", "timeout"):
             assert counts.get(f"resolved by {by}", 0) == sum(s["by"] == by for s in resolved)
         assert counts.get("gone", 0) == sum(bool(m.steps) for m in ended)
-        memory = self.experiment.engine.learner.memory
+        memory = self.experiment.memory
         assert memory.clock[0] == len(resolved)
         assert memory.gone.sum() == counts.get("gone", 0)
         assert memory.moves.sum() == counts.get("moves", 0)

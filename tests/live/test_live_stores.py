@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import postgres
 import pytest
 
@@ -33,6 +34,7 @@ from sojourn.live import (
 from sojourn.live.records import fold
 from sojourn.live.stores import sql
 from sojourn.live.stores.clock import Steady
+from sojourn.policies import Policy
 from sojourn.service.options import Options
 
 numbers = itertools.count()
@@ -219,12 +221,12 @@ def test_processes_learn_from_one_another(database: str) -> None:
             assert not experiments[1].get(visit).end(1)
         for experiment in experiments:
             experiment.refresh()
-            memory = experiment.engine.learner.memory
+            memory = experiment.memory
             assert memory.clock[0] == memory.pulls.sum() == 48
             assert memory.moves.sum() == 48 and memory.gone.sum() == 4
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
-        assert experiments[0].engine.conflicts + experiments[1].engine.conflicts > 0
+        assert experiments[0].conflicts + experiments[1].conflicts > 0
 
 
 def test_what_was_lost_is_taken_back(database: str) -> None:
@@ -242,17 +244,56 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
             second.get(visit).step(0)
             first.get(visit).end(1)
             assert not second.get(visit).end(1)
-        assert first.engine.conflicts > 0 and second.engine.conflicts > 0
-        assert first.engine.loads == second.engine.loads == 1
+        assert first.conflicts > 0 and second.conflicts > 0
+        assert first._operations.loads == second._operations.loads == 1
         for experiment in (first, second):
             experiment.refresh()
-            learner = experiment.engine.learner
+            learner = experiment._operations.learner
             seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             waiting = set(learner.waiting)
-            experiment.engine.reload()
+            experiment.reload()
             after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             assert repr(seen) == repr(after) and waiting == learner.waiting
             assert learner.memory.clock[0] == 6
+
+
+@pytest.mark.parametrize("policy", [sj.QLearning(), sj.LearnedIMED()], ids=lambda p: p.name)
+def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: Policy) -> None:
+    """Counters are subtracted; what learns by events is replayed. Rewards are any number."""
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first, second = (
+            Experiment("news", ["a", "b"], policy, store=journal, compiled=False, seed=2)
+            for journal in (one, two)
+        )
+        for number in range(6):
+            visit = first.visit(id=f"v{number}").id
+            for step in range(4):
+                first.get(visit).decide(0.25 * step if step else None)
+                second.get(visit).decide(0.5)
+            first.get(visit).end()
+        assert first.conflicts > 0
+        loads = first._operations.loads
+        first.visit().end()
+        first.refresh()
+        kept = [array.copy() for array in first.memory]
+        first.reload()
+        for name, before, after in zip(first.memory._fields, kept, first.memory, strict=True):
+            np.testing.assert_allclose(before, after, rtol=1e-12, err_msg=name)
+        assert (loads == 1) == (policy.name == "LearnedIMED")
+
+
+def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str) -> None:
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first, second = (
+            Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+            for journal in (one, two)
+        )
+        first.add_arm("b")
+        visit = first.visit(id="v")
+        visit.choose()
+        assert visit.decide(1, request="r", step=2).arm == "b"
+        assert second.get("v").info().pending_arm == "b"
+        assert second.get("v").decide(request="r", step=2).arm == "b"
 
 
 def test_settings_reach_other_processes(database: str) -> None:
@@ -329,9 +370,9 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
         two.writer._append = slow
         with ThreadPoolExecutor(2) as pool:
             losing = pool.submit(second.get("v").decide, request="r")
-            while "v" not in second.engine.visits:
+            while "v" not in second._operations.visits:
                 time.sleep(0.001)
-            assert second.engine.visits["v"].row.arm == 1
+            assert second._operations.visits["v"].row.arm == 1
             repeated = pool.submit(second.get("v").decide, request="r")
             assert first.get("v").decide(request="r").arm == "a"
             go.set()

@@ -289,7 +289,7 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["arms"] == {"a": [10, 4], "b, c": [2.5, 0]}
     with Experiment.open("news", url, compiled=False) as experiment:
-        memory = experiment.engine.learner.memory
+        memory = experiment.memory
         assert memory.pulls.tolist() == [10, 2.5] and memory.successes.tolist() == [4, 0]
     assert main(["warm-start", url, "news", str(same)]) == 0
     for text, sentence in (
@@ -311,4 +311,4 @@ def test_warm_start_of_postgres_that_is_being_served(server: str, tmp_path: Path
         experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
         assert main(["warm-start", url, "news", str(counts)]) == 0
         experiment.refresh()
-        assert experiment.engine.learner.memory.pulls.tolist() == [30, 0]
+        assert experiment.memory.pulls.tolist() == [30, 0]

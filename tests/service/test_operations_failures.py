@@ -91,7 +91,7 @@ def test_a_full_disk_of_the_database(server: str) -> None:
         assert visit.row.step == 1
         db.execute("DROP TRIGGER full_disk ON sojourn_event")
         assert visit.decide(1, request="r2").step == 2
-        assert experiment.engine.learner.memory.clock[0] == 1
+        assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "news") == {}
 
 
@@ -116,5 +116,5 @@ def test_the_database_is_away_and_back(server: str) -> None:
         assert visit.decide(1, request="r2").step == 2
         journal.check()
         assert journal.store.writer == "writer 0"
-        assert experiment.engine.learner.memory.clock[0] == 1
+        assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "news") == {}

@@ -11,7 +11,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.calls import pupil_of
-from sojourn.live import Choice, Experiment, engine
+from sojourn.live import Choice, Experiment, operations
 from sojourn.live.records import DECIDE, RESOLVE, Event
 from sojourn.policies import Policy
 from sojourn.policies.gated import Gated
@@ -25,7 +25,7 @@ MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}
 
 def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice], list[Event]]:
     """Decisions for users of setting B, oldest first, and the log."""
-    monkeypatch.setattr(engine, "PAUSE", -1.0)
+    monkeypatch.setattr(operations, "PAUSE", -1.0)
     rng, q = random.Random(3), PROBLEM.user.leave_probability
     with Experiment("news", list(MEANS), policy, compiled=False, seed=1) as experiment:
         for _ in range(15):

@@ -30,7 +30,7 @@ def main(path: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         kept = visit.row
         decision = visit.decide(1, request="after")
-        memory = experiment.engine.learner.memory
+        memory = experiment.memory
         print(done, failed, kept.step, decision.step, int(memory.clock[0]))
         print(verify(experiment.journal.store, "disk"), sentence)
 

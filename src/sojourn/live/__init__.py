@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
+    from .answers import Decision as Decision
     from .audit import export as export
     from .audit import verify as verify
     from .errors import Busy as Busy
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
     from .visit import Choice as Choice
-    from .visit import Decision as Decision
     from .visit import Opening as Opening
     from .visit import Visit as Visit
+    from .visit import VisitInfo as VisitInfo
 
 __getattr__, __dir__ = exports(
     __name__,
     {
+        ".answers": ["Decision"],
         ".audit": ["export", "verify"],
         ".errors": [
             "Busy", "Conflict", "Ended", "InUse", "LiveError", "NotFound", "Unavailable",
@@ -47,6 +49,6 @@ __getattr__, __dir__ = exports(
         ".stores.memory": ["MemoryStore"],
         ".stores.postgres": ["PostgresStore"],
         ".stores.sqlite": ["SqliteStore"],
-        ".visit": ["Choice", "Decision", "Opening", "Visit"],
+        ".visit": ["Choice", "Opening", "Visit", "VisitInfo"],
     },
 )  # fmt: skip

@@ -11,16 +11,17 @@ from typing import Any, Self
 from .. import checks
 from ..policies import LearnedIMED, Policy
 from ..users import User
-from .core import Steps
-from .engine import Engine
+from .answers import Decision
 from .enrolment import check_arms, enrol
 from .errors import NotFound
 from .journal import Journal, arun, run
 from .learner import Learner
 from .names import check_name
+from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
+from .replica import Steps
 from .settings import IDLE_TIMEOUT, Settings
-from .visit import Choice, Decision, Opening, Visit, maybe
+from .visit import Choice, Opening, Visit, maybe
 
 
 class Experiment:
@@ -83,8 +84,8 @@ class Experiment:
         try:
             enrol(self.journal.store, name, settings, names)
             make = partial(Learner, seed=seed, run=run, compiled=compiled)
-            self.engine = Engine(name, settings, self.journal, make)
-            self.engine.reload()
+            self._operations = Operations(name, settings, self.journal, make)
+            self._operations.reload()
         except BaseException:
             if self._own:
                 self.journal.close()
@@ -115,17 +116,17 @@ class Experiment:
     @property
     def settings(self) -> Settings:
         """What was said about the experiment."""
-        return self.engine.settings
+        return self._operations.settings
 
     @property
     def policy(self) -> Policy:
         """The policy as it is served."""
-        return self.engine.settings.policy
+        return self._operations.settings.policy
 
     @property
     def arms(self) -> tuple[str, ...]:
         """The arms in use."""
-        return tuple(arm.name for arm in self.engine.arms if not arm.retired)
+        return tuple(arm.name for arm in self._operations.arms if not arm.retired)
 
     def visit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
@@ -135,15 +136,16 @@ class Experiment:
         It starts in `state`, or where the user model says.
         """
         visit = self._new_id(id)
-        return Visit(self, visit, new=run(self.engine.opening(visit, _opening(user, state))))
+        opened = run(self._operations.opening(visit, _opening(user, state)))
+        return Visit(self, visit, opened=opened)
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
         """`visit` for asyncio."""
         visit = self._new_id(id)
-        new = await arun(self.engine.opening(visit, _opening(user, state)))
-        return Visit(self, visit, new=new)
+        opened = await arun(self._operations.opening(visit, _opening(user, state)))
+        return Visit(self, visit, opened=opened)
 
     def _new_id(self, id: str | None) -> str:
         return str(uuid.uuid4()) if id is None else check_name("id", id)
@@ -189,7 +191,7 @@ class Experiment:
         if opening is not None:
             check_name("id", id)
             opening = _opening(*opening)
-        return self.engine.deciding(id, maybe(reward), request, step, opening)
+        return self._operations.deciding(id, maybe(reward), request, step, opening)
 
     def get(self, id: str) -> Visit:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""
@@ -219,29 +221,29 @@ class Experiment:
         self._save(arms)
 
     def _known(self, name: str) -> Arm:
-        for arm in self.engine.arms:
+        for arm in self._operations.arms:
             if arm.name == name:
                 return arm
         raise NotFound(f"there is no arm {name!r} in {self.name!r}")
 
     def _change_arm(self, name: str, *, retired: int) -> None:
-        known = {arm.name: arm for arm in self.engine.arms}
+        known = {arm.name: arm for arm in self._operations.arms}
         arm = known.get(name, Arm(0, name))
         if name not in known or arm.retired != retired:
             self._save([arm._replace(retired=retired)])
 
     def _save(self, arms: Sequence[Arm]) -> None:
         self.journal.store.save(self.name, self.settings.to_json(), arms)
-        self.engine.reload()
+        self.reload()
 
     @property
     def all_arms(self) -> tuple[Arm, ...]:
         """All arms with their prior counts, retired ones too."""
-        return tuple(self.engine.arms)
+        return tuple(self._operations.arms)
 
     def recent(self) -> list[Choice]:
         """Decisions of this process with what the policy knew, the latest first."""
-        return list(self.engine.noted)[::-1]
+        return list(self._operations.noted)[::-1]
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""
@@ -253,11 +255,25 @@ class Experiment:
 
     def sweep(self) -> int:
         """End visits that are overdue, now; a thread does it every second."""
-        return self.engine.sweep()
+        return self._operations.sweep()
 
     def refresh(self, news: News | None = None) -> None:
         """Add what other processes have counted, now; a thread does it all the time."""
-        self.engine.refresh(news)
+        self._operations.refresh(news)
+
+    def reload(self) -> None:
+        """Load settings, arms and counters from the store again."""
+        self._operations.reload()
+
+    @property
+    def memory(self) -> Any:
+        """What the policy has learned, as this process has it."""
+        return self._operations.learner.memory
+
+    @property
+    def conflicts(self) -> int:
+        """Changes of this process that were rejected since another updated the visit first."""
+        return self._operations.conflicts
 
     def counts(self) -> Counts:
         """The counters of all processes, as the store has them; `records.tally` names them."""

@@ -1,7 +1,9 @@
 """What a policy has learned from live visits, and its next choice.
 
-The policy's memory has a column for every arm in use. It is made from the counters of the store,
-and then follows the events of this process; what other processes count is added now and then.
+The memory of most policies is a fold of counters: its arrays are sums of what the store counts
+under the same names. It is made from the store's counters; then every change of a visit adds its
+counts (`Learner.absorb`), and a change that the store rejects has them subtracted again. The
+memory of the others (Q-learning) is made by replaying the log, and cannot take anything back.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.calls import calls_for, pupil_of
-from ..engine.steps import level_of
 from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key
 from ..policies import Index
-from ..policies.base import Array, count
-from .records import DECIDE, LEAVE, RESOLVE, Arm, Counts, Event, Step, told
+from ..policies.base import Array
+from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
 
-COUNTED, FOLLOWED, ISSUED = "counted", "followed", "issued"
-Told = tuple[str, tuple[Any, ...]]
-"""What a learner was told, and with which arguments."""
+BY_ARM = ("pulls", "successes")
+BY_BIN = ("moves", "gone")
+CLOCK = "clock"
+COUNTERS = (*BY_ARM, *BY_BIN, CLOCK)
+"""Arrays of a memory that are sums of counters; the clock is the sum of all pulls."""
 
 
 class View(NamedTuple):
@@ -55,7 +58,7 @@ class Learner:
 
     @property
     def from_counters(self) -> bool:
-        """Whether the memory is a function of counters; else it takes the events to make it."""
+        """Whether the memory is a fold of counters; else it takes the events to make it."""
         return self.calls.counts
 
     def forget(self, arms: Sequence[Arm]) -> None:
@@ -66,87 +69,75 @@ class Learner:
         self.memory = self.policy.memory(len(using))
         self.issued, self.resolved = np.zeros(len(using)), np.zeros(len(using))
         self.waiting: set[int] = set()
-        if self.from_counters:
-            for arm in arms:
-                self._add_pulls(arm.position, arm.pulls, arm.successes)
-
-    def _add_pulls(self, position: int, pulls: float, successes: float) -> None:
-        """Count; retired arms count for the clock only."""
-        memory, column = self.memory, self.column.get(position)
-        memory.clock[0] += pulls
-        if column is not None:
-            memory.pulls[column] += pulls
-            memory.successes[column] += successes
+        held = {name: getattr(self.memory, name) for name in getattr(self.memory, "_fields", ())}
+        sums = held if self.from_counters else {}
+        self._step: Array | None = held.get("step")
+        self._clock: Array = sums.get(CLOCK, np.zeros(1))
+        self._by_bin: dict[str, Array] = {name: sums[name] for name in BY_BIN if name in sums}
+        self._by_arm = {name: [sums[name]] if name in sums else [] for name in BY_ARM}
+        for arm in arms:
+            at = arm.position, 0, 0
+            self.absorb({("pulls", *at): arm.pulls, ("successes", *at): arm.successes})
+        self._by_arm["pulls"].append(self.resolved)  # prior counts were not given out here
+        self._by_arm["issued"] = [self.issued]
 
     def absorb(self, counts: Counts) -> None:
-        """Add counters, as a store has them, to the memory."""
-        successes = {key[1:3]: n for key, n in counts.items() if key[0] == "successes"}
+        """Add counters, as a store has them; retired arms count for the clock only."""
         for (what, i, j, k), n in counts.items():
-            if what == "pulls":
-                self._add_pulls(i, n, 0.0)
-            elif what == "moves" and hasattr(self.memory, "moves"):
-                self.memory.moves[i, j, k] += n
-            elif what == "gone" and hasattr(self.memory, "gone"):
-                self.memory.gone[i, j] += n
-            if what in ("issued", "pulls") and i in self.column:
-                (self.issued if what == "issued" else self.resolved)[self.column[i]] += n
-        for (position, _), n in successes.items():
-            self._add_pulls(position, 0.0, n)
-        flying = (self.issued > 0.0) & (self.memory.pulls == 0.0)
-        self.waiting = set(np.flatnonzero(flying).tolist())
+            if what in self._by_arm:
+                if what == "pulls":
+                    self._clock[0] += n
+                column = self.column.get(i)
+                if column is not None:
+                    for array in self._by_arm[what]:
+                        array[column] += n
+                    self._see_whether_waiting(column)
+            elif what in self._by_bin:
+                array = self._by_bin[what]
+                array[(i, j, k)[: array.ndim]] += n
+
+    def _see_whether_waiting(self, column: int) -> None:
+        """An arm waits from when it is first given out until it has a result."""
+        if self.plays_each_once:
+            waits = self.issued[column] > 0.0 and self.memory.pulls[column] == 0.0
+            (self.waiting.add if waits else self.waiting.discard)(column)
+
+    def retract(self, counts: Counts) -> bool:
+        """Subtract what was absorbed; False if `follow` has learned more, so replay the log."""
+        self.absorb({key: -n for key, n in counts.items()})
+        return self.from_counters or not any(what == "moves" for what, *_ in counts)
+
+    def follow(self, step: Step, *, left: bool) -> None:
+        """It is known whether the user left after a resolved step, and counted: learn from it."""
+        if self.from_counters:
+            self.conclude()
+        elif step.arm in self.column:
+            if self._step is not None:
+                self._step[0] = step.step - 1.0
+            assert self.calls.follow is not None
+            column = self.column[step.arm]
+            self.calls.follow(
+                self.pupil, self.memory, step.state, column, step.reward, left, step.after
+            )
 
     def conclude(self, earlier: Any = None) -> None:
-        """Bring a learned optimism up to date; what was concluded `earlier` stands until due."""
-        if hasattr(self.memory, "agenda"):
-            if earlier is not None:
-                self.memory.stance[:] = earlier.stance
-                self.memory.agenda[:] = earlier.agenda
-            assert self.calls.think is not None
+        """Draw conclusions from the counters if it is time to; those of `earlier` stand until then.
+
+        All that is no counter in a memory is a conclusion, such as a learned optimism.
+        """
+        if self.calls.think is None:
+            return
+        if earlier is not None:
+            for name in set(self.memory._fields) - set(COUNTERS):
+                getattr(self.memory, name)[:] = getattr(earlier, name)
+        if self.memory.clock[0] >= self.memory.agenda[0]:
             self.calls.think(self.pupil, self.memory)
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Learn from a whole log."""
+        """Learn from a whole log, whose counters are absorbed."""
         for event, previous in told(events):
             if previous is not None:
                 self.follow(previous, left=event.kind == LEAVE)
-            if event.kind == DECIDE:
-                self.issue(event.arm)
-            elif event.kind == RESOLVE:
-                self.count(event.arm, event.reward)
-
-    def take_back(self, told: Iterable[Told]) -> bool:
-        """Forget what was told; False if that cannot be done, and memory must be made again."""
-        for what, arguments in told:
-            if what == ISSUED:
-                self._withdraw(*arguments)
-            elif not self.from_counters:
-                return False
-            elif what == COUNTED:
-                self._uncount(*arguments)
-            elif hasattr(self.memory, "moves"):
-                self._unfollow(*arguments)
-        return True
-
-    def _withdraw(self, position: int) -> None:
-        column = self.column.get(position)
-        if column is not None:
-            self.issued[column] -= 1.0
-            if self.issued[column] == 0.0:
-                self.waiting.discard(column)
-
-    def _uncount(self, position: int, reward: float) -> None:
-        self._add_pulls(position, -1.0, -reward)
-        column = self.column.get(position)
-        if column is not None:
-            self.resolved[column] -= 1.0
-            if self.memory.pulls[column] == 0.0:
-                self.waiting.add(column)
-
-    def _unfollow(self, step: Step, left: bool) -> None:
-        memory, bins = self.memory, self.memory.stance.size
-        b, r = level_of(step.state, bins), int(step.reward > 0.0)
-        memory.moves[b, r, level_of(step.after, bins)] -= 1.0
-        memory.gone[b, r] -= float(left)
 
     def view(self, position: int, state: float) -> View:
         """What the policy has in view when it chooses an arm in a state, to explain the choice."""
@@ -189,8 +180,8 @@ class Learner:
             memory = memory._replace(
                 pulls=memory.pulls[columns], successes=memory.successes[columns]
             )
-        if hasattr(memory, "step"):
-            memory.step[0] = step - 1.0
+        if self._step is not None:
+            self._step[0] = step - 1.0
         calls, chances = self.calls, None
         if calls.chances is not None:
             chances = calls.chances(self.policy, memory, state)
@@ -210,33 +201,3 @@ class Learner:
         played = memory.pulls > 0.0
         share = np.where(played, 1.0 + flying / np.where(played, memory.pulls, 1.0), 1.0)
         return memory._replace(pulls=memory.pulls * share, successes=memory.successes * share)
-
-    def issue(self, position: int | None) -> None:
-        """An arm is given out."""
-        column = self.column.get(position)  # type: ignore[arg-type]
-        if column is not None:
-            self.issued[column] += 1.0
-            if self.from_counters and self.memory.pulls[column] == 0.0:
-                self.waiting.add(column)
-
-    def count(self, position: int | None, reward: float | None) -> None:
-        """A step is resolved."""
-        column = self.column.get(position)  # type: ignore[arg-type]
-        if column is not None:
-            self.resolved[column] += 1.0
-            self.waiting.discard(column)
-            if self.from_counters:
-                count(self.memory, column, 1, float(reward or 0.0))
-        elif self.from_counters:
-            self.memory.clock[0] += 1.0
-
-    def follow(self, step: Step, *, left: bool) -> None:
-        """It is known whether the user left after a resolved step."""
-        column = self.column.get(step.arm)
-        if self.calls.follow is None or (column is None and not self.from_counters):
-            return
-        if hasattr(self.memory, "step"):
-            self.memory.step[0] = step.step - 1.0
-        self.calls.follow(
-            self.pupil, self.memory, step.state, column or 0, step.reward, left, step.after
-        )

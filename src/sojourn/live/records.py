@@ -17,7 +17,7 @@ REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 
 Key = tuple[str, int, int, int]
 Counts = dict[Key, float]
-"""Sums by (what, i, j, k); see `tally`."""
+"""Sums by (what, i, j, k); see `tally` and `following`."""
 
 
 class Event(NamedTuple):
@@ -135,21 +135,16 @@ class News(NamedTuple):
     """Whether there are visits past their deadline."""
 
 
-def tally(event: Event, previous: Step | None, bins: int) -> Iterator[tuple[Key, float]]:
-    """What an event adds to the counters; `previous` is the resolved step before it, if any.
+def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
+    """What an event adds to the counters, apart from what `following` does.
 
     >>> visit = Event("news", "v1", 1, RESOLVE, arm=0, state=1.0, reward=1.0, cause=REWARD)
-    >>> for key, amount in tally(visit, None, bins=2):
+    >>> for key, amount in tally(visit, bins=2):
     ...     print(key, amount)
     ('pulls', 0, 1, 0) 1.0
     ('successes', 0, 1, 0) 1.0
     ('resolved by reward', 0, 0, 0) 1.0
     """
-    if event.kind in (DECIDE, LEAVE) and previous is not None:
-        b, r = level_of(previous.state, bins), int(previous.reward > 0.0)
-        yield ("moves", b, r, level_of(previous.after, bins)), 1.0
-        if event.kind == LEAVE:
-            yield ("gone", b, r, 0), 1.0
     if event.kind in (DECIDE, RESOLVE):
         assert event.arm is not None
         assert event.state is not None
@@ -165,6 +160,14 @@ def tally(event: Event, previous: Step | None, bins: int) -> Iterator[tuple[Key,
         yield (f"{verb} by {event.cause}", 0, 0, 0), 1.0
     elif event.kind in (OPEN, LATE):
         yield (event.kind, 0, 0, 0), 1.0
+
+
+def following(step: Step, left: bool, bins: int) -> Iterator[tuple[Key, float]]:
+    """What is added to the counters when it is known whether the user left after a step."""
+    b, r = level_of(step.state, bins), int(step.reward > 0.0)
+    yield ("moves", b, r, level_of(step.after, bins)), 1.0
+    if left:
+        yield ("gone", b, r, 0), 1.0
 
 
 def told(events: Iterable[Event]) -> Iterator[tuple[Event, Step | None]]:
@@ -193,7 +196,8 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
     """
     total: Counter[Key] = Counter()
     for event, previous in told(events):
-        for key, amount in tally(event, previous, bins):
+        followed = following(previous, event.kind == LEAVE, bins) if previous is not None else ()
+        for key, amount in (*followed, *tally(event, bins)):
             total[key] += amount  # type: ignore[assignment]
     return dict(total)
 

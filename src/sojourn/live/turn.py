@@ -1,10 +1,14 @@
-"""One change of one visit: what happens, in order, and what the policy learns from it."""
+"""One change of one visit: what happens, in order, and what is counted of it.
+
+What is counted is at once absorbed by the policy's memory; the same counts go to the store.
+"""
 
 import os
 import random
 from collections import Counter
+from collections.abc import Iterable
 
-from .learner import COUNTED, FOLLOWED, ISSUED, Learner, Told
+from .learner import Learner
 from .records import (
     DECIDE,
     END,
@@ -20,6 +24,7 @@ from .records import (
     Key,
     Row,
     Step,
+    following,
     tally,
 )
 from .settings import Settings
@@ -42,7 +47,7 @@ def opened(experiment: str, visit: str, user: str | None = None, state: float = 
 
 
 class Turn:
-    """Collects the events of one change; the learner hears of them at once."""
+    """Collects the events of one change and their counts, which the learner absorbs at once."""
 
     def __init__(self, row: Row, settings: Settings, learner: Learner) -> None:
         self.row, self.base = row, row.version
@@ -50,11 +55,15 @@ class Turn:
         self.events: list[Event] = []
         self.counts: Counter[Key] = Counter()
         self.touch = True
-        self.told: list[Told] = []
 
-    def _add(self, event: Event, previous: Step | None = None) -> None:
+    def _add(self, event: Event) -> None:
         self.events.append(event)
-        for key, amount in tally(event, previous, self.settings.bins):
+        self._count(tally(event, self.settings.bins))
+
+    def _count(self, amounts: Iterable[tuple[Key, float]]) -> None:
+        counts = dict(amounts)
+        self.learner.absorb(counts)
+        for key, amount in counts.items():
             self.counts[key] += amount  # type: ignore[assignment]
 
     def _event(self, kind: str, **values: object) -> Event:
@@ -79,45 +88,40 @@ class Turn:
         )  # fmt: skip
         gained = row.gained + value
         self.row = row._replace(state=state, reward=value, gained=gained, cause=cause, pending=0)
-        self.learner.count(row.arm, value)
-        self.told.append((COUNTED, (row.arm, value)))
 
-    def _previous(self, *, left: bool) -> Step | None:
-        """The step before, if there was one; the learner is told what the user did after it."""
+    def _follow(self, *, left: bool) -> None:
+        """It is known what the user did after the step before, if there was one."""
         row, user = self.row, self.settings.user
         if row.step == 0:
-            return None
+            return
         assert row.arm is not None
         assert row.reward is not None
         seen, after = user.experience(row.before), user.experience(row.state)
         step = Step(row.step, seen, row.arm, row.reward, after)
+        self._count(following(step, left, self.settings.bins))
         self.learner.follow(step, left=left)
-        self.told.append((FOLLOWED, (step, left)))
-        return step
 
     def decide(self, reward: float | None, request: str | None) -> None:
         """The user is still there: resolve what is pending, and choose."""
         if self.row.pending:
             self.resolve(reward, NEXT)
-        previous = self._previous(left=False)
+        self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
         arm, propensity = self.learner.choose(seen, step)
-        self.learner.issue(arm)
-        self.told.append((ISSUED, (arm,)))
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
         event = self._event(DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
-        self._add(event, previous)
+        self._add(event)
 
     def leave(self, reward: float | None, cause: str) -> None:
         """The user is gone."""
         if self.row.pending:
             self.resolve(reward, cause)
-        previous = self._previous(left=True)
-        self._add(self._event(LEAVE, reward=self.row.gained, cause=cause), previous)
+        self._follow(left=True)
+        self._add(self._event(LEAVE, reward=self.row.gained, cause=cause))
         self.row = self.row._replace(status=ENDED[cause])
 
     def late(self, step: int, reward: float) -> None:

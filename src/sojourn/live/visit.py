@@ -2,29 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import checks
+from .answers import Decision, reward_of
 from .journal import arun, run
 from .records import Row
 
 if TYPE_CHECKING:
     from .experiment import Experiment
-
-LEARNED, SAME, TOO_LATE = "learned", "same", "late"
-
-
-class Decision(NamedTuple):
-    """An arm for one step of a visit."""
-
-    visit: str
-    step: int
-    arm: str
-    state: float
-    propensity: float | None
-
-    @property
-    def id(self) -> str:
-        """Names the decision among all of its experiment: the visit and the step."""
-        return f"{self.visit}:{self.step}"
+    from .operations import Operations
 
 
 class Opening(NamedTuple):
@@ -32,6 +16,17 @@ class Opening(NamedTuple):
 
     user: str | None = None
     state: float | None = None
+
+
+class VisitInfo(NamedTuple):
+    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`."""
+
+    id: str
+    user: str | None
+    status: str
+    step: int
+    state: float
+    pending_arm: str | None
 
 
 class Choice(NamedTuple):
@@ -58,13 +53,20 @@ class Choice(NamedTuple):
 class Visit:
     """One stay of one user. A call returns when what it did is durable.
 
-    `new` says whether the call that returned this visit has opened it.
+    `opened` is what is known of it if the call that returned this visit has opened it, else None.
 
-    `decide`, `reward` and `end` have twins for asyncio: `adecide`, `areward`, `aend`.
+    `decide`, `reward`, `end` and `info` have twins for asyncio: `adecide` and so on.
     """
 
-    def __init__(self, experiment: "Experiment", id: str, *, new: bool = False) -> None:
-        self.experiment, self.id, self.new = experiment, id, new
+    def __init__(
+        self, experiment: "Experiment", id: str, *, opened: VisitInfo | None = None
+    ) -> None:
+        self.experiment, self.id, self.opened = experiment, id, opened
+
+    @property
+    def new(self) -> bool:
+        """Whether the call that returned this visit has opened it."""
+        return self.opened is not None
 
     def __repr__(self) -> str:
         return f"Visit({self.experiment.name!r}, {self.id!r})"
@@ -102,34 +104,43 @@ class Visit:
         without it: then it is kept in the log, but not learned. Another value than the one known
         raises `Conflict`.
         """
-        answer: str = run(self.experiment.engine.rewarding(self.id, reward_of(value), step))
+        answer: str = run(self._operations.rewarding(self.id, reward_of(value), step))
         return answer
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
         """`reward` for asyncio."""
-        answer: str = await arun(self.experiment.engine.rewarding(self.id, reward_of(value), step))
+        answer: str = await arun(self._operations.rewarding(self.id, reward_of(value), step))
         return answer
 
     def end(self, reward: float | None = None) -> bool:
         """The user has left, perhaps after a last reward. False if that was known."""
-        ended: bool = run(self.experiment.engine.ending(self.id, maybe(reward)))
+        ended: bool = run(self._operations.ending(self.id, maybe(reward)))
         return ended
 
     async def aend(self, reward: float | None = None) -> bool:
         """`end` for asyncio."""
-        ended: bool = await arun(self.experiment.engine.ending(self.id, maybe(reward)))
+        ended: bool = await arun(self._operations.ending(self.id, maybe(reward)))
         return ended
+
+    def info(self) -> VisitInfo:
+        """The visit as the store has it."""
+        info: VisitInfo = run(self._operations.looking_up(self.id))
+        return info
+
+    async def ainfo(self) -> VisitInfo:
+        """`info` for asyncio."""
+        info: VisitInfo = await arun(self._operations.looking_up(self.id))
+        return info
 
     @property
     def row(self) -> Row:
-        """The visit as the store has it: status, step, state, pending arm."""
-        row: Row = run(self.experiment.engine.fetching(self.id))
+        """The visit's row in the store."""
+        row: Row = run(self._operations.fetching(self.id))
         return row
 
-
-def reward_of(value: Any) -> float:
-    """A reward as a number from 0 to 1; True and False will do."""
-    return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
+    @property
+    def _operations(self) -> "Operations":
+        return self.experiment._operations
 
 
 def maybe(value: Any) -> float | None:

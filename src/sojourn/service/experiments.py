@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings
-from . import models, visits
+from . import models
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
 from .live import Live
@@ -116,7 +116,7 @@ async def put_prior(request: Request, experiment: Served, body: models.PriorIn) 
 
 async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
     """A visit as the store has it."""
-    return await visits.show(experiment, visit)
+    return (await experiment.get(visit).ainfo())._asdict()
 
 
 def add_routes(app: FastAPI, failures: Any) -> None:

@@ -71,7 +71,7 @@ class Live:
     ) -> tuple[Experiment, bool]:
         new = enrol(self.journal.store, name, settings, arms)
         if name in self.experiments:
-            self.experiments[name].engine.reload()
+            self.experiments[name].reload()
         return self._opened(name, compiled), new
 
     def close(self) -> None:

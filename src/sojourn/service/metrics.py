@@ -98,9 +98,7 @@ class Metrics:
     def look(self, live: Live) -> None:
         """Take note of what is only a number elsewhere."""
         self.queue.set(live.journal.writer.waiting)
-        conflicts = sum(
-            experiment.engine.conflicts for experiment in list(live.experiments.values())
-        )
+        conflicts = sum(experiment.conflicts for experiment in list(live.experiments.values()))
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 

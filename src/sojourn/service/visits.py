@@ -17,26 +17,9 @@ Tell = Callable[[str, str], None]
 async def open_visit(experiment: Experiment, visit: str | None, body: models.Opening) -> Answer:
     """Open a visit, or find it."""
     opened = await experiment.avisit(body.user, visit, body.state)
-    known = experiment.engine.visits.get(opened.id)
-    if not opened.new or known is None:
-        return 201 if opened.new else 200, await show(experiment, opened.id)
-    return 201, _shown(experiment, known.row)
-
-
-async def show(experiment: Experiment, visit: str) -> dict[str, Any]:
-    """The visit as the store has it."""
-    return _shown(experiment, await asyncio.to_thread(lambda: experiment.get(visit).row))
-
-
-def _shown(experiment: Experiment, row: Any) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "user": row.user,
-        "status": row.status,
-        "step": row.step,
-        "state": experiment.settings.user.experience(row.state),
-        "pending_arm": experiment.engine.arms[row.arm].name if row.pending else None,
-    }
+    if opened.opened is not None:
+        return 201, opened.opened._asdict()
+    return 200, (await opened.ainfo())._asdict()
 
 
 async def decide(experiment: Experiment, visit: str, body: models.Deciding) -> Answer:

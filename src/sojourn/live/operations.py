@@ -9,35 +9,36 @@ from collections import deque
 from functools import partial
 from typing import Any
 
-from .core import STALE, TRIES, Core, Known, Make, Steps
+from .answers import LEARNED, SAME, TOO_LATE, Decision
 from .errors import Busy, Conflict, Ended, NotFound
 from .journal import Journal
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
+from .replica import TRIES, Known, Make, Replica, Steps, crowded
 from .settings import Settings
 from .turn import Turn, opened
-from .visit import LEARNED, SAME, TOO_LATE, Choice, Decision, Opening
+from .visit import Choice, Opening, VisitInfo
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
 NOTED, PAUSE = 50, 0.05
 """How many decisions are remembered with their reasons, and the least time between two of them."""
 
-AGAIN = object()
-"""An answer within: the step that a reward is for was resolved before, so tell it first."""
+RESOLVED = object()
+"""Internal answer: the step of the reward is resolved, so give the reward by itself first."""
 
 PAST = object()
-"""An answer within: the step wanted was decided before."""
+"""Internal answer: the step wanted was decided before."""
 
 
-class Engine(Core):
-    """One experiment in one process: what can be done with it."""
+class Operations(Replica):
+    """What can be done with the visits of an experiment, on its replica in this process."""
 
     def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
         super().__init__(name, settings, journal, make)
         self.noted: deque[Choice] = deque(maxlen=NOTED)
 
     def opening(self, visit: str, opening: Opening) -> Steps:
-        """Open a visit unless it is there; whether it was opened."""
+        """Open a visit unless it is there; how it was opened, or None if it was there."""
 
         def look(visit: str) -> Steps:
             if self.stale():
@@ -45,15 +46,18 @@ class Engine(Core):
             return self._known(visit) or Known(opened(self.name, visit), None)
 
         def act(row: Row) -> tuple[Any, Turn | None]:
-            return (False, None) if row.version else (True, self._opened(row, opening))
+            if row.version:
+                return None, None
+            turn = self._opened(row, opening)
+            return self.info(turn.row), turn
 
         for _ in range(TRIES):
-            answer, known, ticket = self._try((yield from look(visit)), act)
-            if ticket is not None:
-                return (yield ticket)
-            if answer is not STALE and (yield known.ticket):
-                return False
-        raise Conflict(f"visit {visit!r} is changed by others all the time")
+            tried = self._try((yield from look(visit)), act)
+            if tried.ticket is not None:
+                return tried.answer if (yield tried.ticket) else None
+            if not tried.stale and (yield tried.known.ticket):
+                return None
+        raise crowded(visit)
 
     def _opened(self, row: Row, opening: Opening) -> Turn:
         start = opening.state
@@ -62,6 +66,16 @@ class Engine(Core):
         turn = self._turn(row._replace(user=opening.user, before=start, state=start))
         turn.open()
         return turn
+
+    def info(self, row: Row) -> VisitInfo:
+        """A visit as callers see it."""
+        arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
+        state = self.user.experience(row.state)
+        return VisitInfo(row.id, row.user, row.status, row.step, state, arm)
+
+    def looking_up(self, visit: str) -> Steps:
+        """See `Visit.info`."""
+        return self.info((yield from self.fetching(visit)))
 
     def decision(self, row: Row) -> Decision:
         """The last decision of a visit."""
@@ -91,10 +105,15 @@ class Engine(Core):
         def act(row: Row) -> tuple[Any, Turn | None]:
             if _repeats(row, request, step):
                 return self.decision(row), None
-            if step is not None and step != row.step + 1:
-                return (PAST if step <= row.step else _ahead(row, step)), None
+            if step is not None and step <= row.step:
+                return PAST, None
+            if step is not None and step > row.step + 1:
+                raise Conflict(
+                    f"step = {step} is not allowed: the next step of visit {visit!r} is "
+                    f"{row.step + 1}"
+                )
             if due is not None and not row.pending:
-                return AGAIN, None
+                return RESOLVED, None
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
             turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
@@ -105,10 +124,10 @@ class Engine(Core):
 
         if opening is not None and reward is None and self._known(visit) is None:
             # Most likely it is new: open it without a look at the store, which takes a while.
-            answer, _, ticket = self._try(Known(opened(self.name, visit), None), act)
-            if ticket is not None and (yield ticket):
-                return answer
-        while (answer := (yield from self._attempt(visit, act, look))) is AGAIN:
+            tried = self._try(Known(opened(self.name, visit), None), act)
+            if tried.ticket is not None and (yield tried.ticket):
+                return tried.answer
+        while (answer := (yield from self._attempt(visit, act, look))) is RESOLVED:
             assert reward is not None
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None
@@ -123,6 +142,7 @@ class Engine(Core):
         event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
+        yield partial(self._know_arm, event.arm)
         return Decision(visit, step, self.arms[event.arm].name, event.state, event.propensity)
 
     def _note(self, decision: Decision, row: Row) -> None:
@@ -190,14 +210,14 @@ class Engine(Core):
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if due is not None and not row.pending:
-                return AGAIN, None
+                return RESOLVED, None
             if row.status != "open":
                 return False, None
             turn = self._turn(row)
             turn.leave(due, END)
             return True, turn
 
-        while (answer := (yield from self._attempt(visit, act))) is AGAIN:
+        while (answer := (yield from self._attempt(visit, act))) is RESOLVED:
             assert reward is not None
             yield from self.rewarding(visit, reward, None)
             due = None
@@ -232,11 +252,12 @@ class Engine(Core):
                 return None, turn
 
             try:
-                _, known, ticket = self._try(Known(seen, None), act)
+                tried = self._try(Known(seen, None), act)
             except Busy:
                 break
-            if ticket is not None:
-                tickets.append(ticket)
+            known = tried.known
+            if tried.ticket is not None:
+                tickets.append(tried.ticket)
             elif known.ticket is not None and known.ticket.done:
                 self._forget(known)  # another process may have changed it: look again
         return tickets
@@ -246,9 +267,3 @@ def _repeats(row: Row, request: str | None, step: int | None) -> bool:
     """Whether a request is that of the last decision."""
     known = row.step > 0 and request is not None and row.request == request
     return known and step in (None, row.step)
-
-
-def _ahead(row: Row, step: int) -> Conflict:
-    return Conflict(
-        f"step = {step} is not allowed: the next step of visit {row.id!r} is {row.step + 1}"
-    )

@@ -1,8 +1,9 @@
 """What a process has in memory of an experiment, and how it stays what the store has.
 
-Memory runs ahead of the store by what is queued. When another process changed a visit first, what
-the policy was told of this one's change is taken back, and the change is made again from the visit
-as it is. When the store fails, memory is made again from the store (`reload`).
+Memory runs ahead of the store by what is queued. Visits have versions (an optimistic lock): when
+the store rejects a change because another process updated the visit first, the counts of that
+change are subtracted from the policy's memory, and the change is made again from the visit as it
+is. When the store fails, memory is loaded again (`reload`).
 """
 
 import threading
@@ -15,7 +16,7 @@ from ..users import User
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .journal import Journal
 from .learner import Learner
-from .records import Arm, Counts, News, Row
+from .records import Arm, Change, Counts, News, Row
 from .settings import Settings
 from .turn import Turn
 from .writer import Ticket
@@ -26,8 +27,6 @@ CACHE = 100_000
 TRIES = 50
 
 Steps = Generator[Any, Any, Any]
-STALE = object()
-"""An answer within: memory must be made again."""
 
 
 class Known(NamedTuple):
@@ -37,13 +36,26 @@ class Known(NamedTuple):
     ticket: Ticket | None
 
 
+class Tried(NamedTuple):
+    """What came of an attempt at a visit: an answer or an error, resting on what was `known`.
+
+    With a ticket if something was changed; if memory was `stale`, nothing was done.
+    """
+
+    known: Known
+    answer: Any = None
+    error: LiveError | None = None
+    ticket: Ticket | None = None
+    stale: bool = False
+
+
 Act = Callable[[Row], tuple[Any, Turn | None]]
 """Looks at a visit; the answer, and the turn if there is something to change."""
 
 Make = Callable[[Settings], Learner]
 
 
-class Core:
+class Replica:
     """One experiment in one process: arms, what the policy has learned, visits seen lately."""
 
     def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
@@ -57,8 +69,8 @@ class Core:
         self.writer_name = ""
         self.generation, self.loads = -1, 0
         self.conflicts = 0
-        self._lost: deque[tuple[int, Turn]] = deque()
-        self._muddled = False
+        self._rejected: deque[tuple[int, Change]] = deque()
+        self._dirty = False
 
     @property
     def user(self) -> User:
@@ -67,15 +79,15 @@ class Core:
 
     def stale(self) -> bool:
         """Whether memory may hold what the store does not."""
-        return self._muddled or self.generation != self.journal.writer.generation
+        return self._dirty or self.generation != self.journal.writer.generation
 
     def reload(self) -> None:
-        """Make memory again from the store, once all that is queued is written."""
+        """Load memory from the store again, once all that is queued is written."""
         store = self.journal.store
         made = self._learner_for(self._load()[0])  # which may compile: not while others wait
         with self.lock:
             self.journal.writer.barrier().wait()
-            self._muddled = True  # until all of it is done
+            self._dirty = True  # until all of it is done
             generation = self.journal.writer.generation
             text, self.arms = self._load()
             own, others = store.counts(self.name)
@@ -92,11 +104,13 @@ class Core:
                 learner.absorb(others)
                 learner.conclude(earlier)
             else:
-                learner.replay(store.history(self.name)[1])
+                counts, events = store.history(self.name)
+                learner.absorb(counts)
+                learner.replay(events)
             self.others, self.writer_name = others, store.writer
             self.visits.clear()
-            self._lost.clear()
-            self._muddled = False
+            self._rejected.clear()
+            self._dirty = False
             self.generation, self.loads = generation, self.loads + 1
 
     def _load(self) -> tuple[str, list[Arm]]:
@@ -137,26 +151,32 @@ class Core:
         if len(self.visits) > CACHE:
             self.visits.popitem(last=False)
 
-    def _take_back(self) -> None:
-        """Forget changes that others came before; the writer's thread has put them in a list."""
-        while self._lost:
-            loads, turn = self._lost.popleft()
+    def _retract_rejected(self) -> None:
+        """Undo in memory the changes that the store rejected (optimistic-lock conflicts)."""
+        while self._rejected:
+            loads, change = self._rejected.popleft()
             if loads == self.loads:
                 self.conflicts += 1
-                if not self.learner.take_back(turn.told):
-                    self._muddled = True
-                self.visits.pop(turn.row.id, None)
+                if not self.learner.retract(change.counts):
+                    self._dirty = True
+                self.visits.pop(change.row.id, None)
 
     def _known(self, visit: str) -> Known | None:
         with self.lock:
-            self._take_back()
+            self._retract_rejected()
             return self.visits.get(visit)
 
     def _fetch(self, visit: str) -> Row:
         row = self.journal.store.visit(self.name, visit)
         if row is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
+        self._know_arm(row.arm)
         return row
+
+    def _know_arm(self, position: int | None) -> None:
+        """Load again if another process has just added an arm."""
+        if position is not None and position >= len(self.arms):
+            self.reload()
 
     def looking(self, visit: str) -> Steps:
         """The visit as it was when this process saw it last."""
@@ -172,21 +192,21 @@ class Core:
         return (yield partial(self._fetch, visit))
 
     def _attempt(self, visit: str, act: Act, look: Callable[[str], Steps] | None = None) -> Steps:
-        """Let `act` turn the visit, and wait until that is durable; again if others came first."""
+        """Let `act` turn the visit and wait for the commit; retry after a conflict."""
         for _ in range(TRIES):
             known = yield from (look or self.looking)(visit)
-            answer, known, ticket = self._try(known, act)
-            if ticket is not None:
-                if (yield ticket):
-                    return answer
-            elif answer is not STALE and (yield from self._stands(known)):
-                if isinstance(answer, LiveError):
-                    raise answer
-                return answer
-        raise Conflict(f"visit {visit!r} is changed by others all the time")
+            tried = self._try(known, act)
+            if tried.ticket is not None:
+                if (yield tried.ticket):
+                    return tried.answer
+            elif not tried.stale and (yield from self._is_current(tried.known)):
+                if tried.error is not None:
+                    raise tried.error
+                return tried.answer
+        raise crowded(visit)
 
-    def _stands(self, known: Known) -> Steps:
-        """Whether what was answered without a change rests on what the store has."""
+    def _is_current(self, known: Known) -> Steps:
+        """Whether a visit that was only read is committed, and no other process has changed it."""
         if known.ticket is None:
             return True
         if not (yield known.ticket):
@@ -204,32 +224,32 @@ class Core:
             if self.visits.get(known.row.id) is known:
                 del self.visits[known.row.id]
 
-    def _try(self, known: Known, act: Act) -> tuple[Any, Known, Ticket | None]:
-        """One turn: the answer or an error, what it rests on, and the ticket of what it changed."""
+    def _try(self, known: Known, act: Act) -> Tried:
+        """One turn, without waiting for its commit."""
         writer = self.journal.writer
         writer.reserve()
         place = True
         try:
             with self.lock:
-                self._take_back()
+                self._retract_rejected()
                 if self.stale():
-                    return STALE, known, None
+                    return Tried(known, stale=True)
                 known = self.visits.get(known.row.id, known)
                 answer, turn = act(known.row)
                 if turn is None:
-                    return answer, known, None
+                    return Tried(known, answer)
                 change = turn.change()
                 place = False
-                lost = partial(self._lost.append, (self.loads, turn))
-                ticket = writer.submit(change, self.generation, lost)
+                rejected = partial(self._rejected.append, (self.loads, change))
+                ticket = writer.submit(change, self.generation, rejected)
                 self._remember(change.row, ticket)
-                return answer, known, ticket
+                return Tried(known, answer, ticket=ticket)
         except (Conflict, NotFound, Ended) as error:
-            return error, known, None
+            return Tried(known, error=error)
         except Unavailable:
             raise
         except Exception:
-            self._muddled = True  # the policy may have been told half of it
+            self._dirty = True  # the policy may have absorbed half of it
             raise
         finally:
             if place:
@@ -237,3 +257,8 @@ class Core:
 
     def _turn(self, row: Row) -> Turn:
         return Turn(row, self.settings, self.learner)
+
+
+def crowded(visit: str) -> Conflict:
+    """What is said when every retry meets another conflict."""
+    return Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")
