@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from . import checks, theory
 from .policies import IMED, KLUCB, KLULCB, ContKLULCB, DiscKLULCB, LearnedIMED, Policy, SafeIMED
 from .problem import Problem
+from .show.plain import plain
+from .show.tables import Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
+from .simulation.tables import policy_data
 from .stats.intervals import Interval
 
-BASELINE, SAFE, PLAIN = "KL-UCB", "Learned IMED", "IMED"
-"""What gains are measured against, and the two that need not be told anything of the problem."""
+BASELINE, SAFE, PLAIN = KLUCB().label, LearnedIMED().label, IMED().label
+"""What gains are measured against, and the two that need no knowledge of the problem."""
 
 SURE = "you are certain of the problem"
 AGREED = "97.5 % of the draws agree"
-"""Grounds to recommend a policy that has to know the problem."""
+"""Grounds to recommend a policy that has to know the problem, or its case."""
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
@@ -36,14 +37,18 @@ class Recommendation:
     """
 
     policy: Policy
-    name: str
     reason: str
     case: str
     visits: int
     gain: Interval
     regrets: Mapping[str, Interval]
-    """Of every candidate, with 95 % intervals."""
+    """Of every candidate, by label, with 95 % intervals."""
     runs: int
+
+    @property
+    def name(self) -> str:
+        """The policy's label."""
+        return self.policy.label
 
     @property
     def gain_share(self) -> float:
@@ -51,59 +56,46 @@ class Recommendation:
         return self.gain.value / self.regrets[BASELINE].value
 
     def __str__(self) -> str:
-        wide = max(len(name) for name in self.regrets)
         rows = [
-            f"{'*' if name == self.name else ' '} {name:<{wide}}  {regret}"
-            for name, regret in self.regrets.items()
+            [f"{'*' if label == self.name else ' '} {label}", str(regret)]
+            for label, regret in self.regrets.items()
         ]
-        return "\n".join(
-            [
-                f"Run {self.policy!r}.",
-                self.reason,
-                f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
-                f"{self.gain_share:.0%} of its regret.",
-                "",
-                f"  {'regret':<{wide}}  95 % interval, {self.runs:,} runs",
-                *rows,
-            ]
+        table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
+        return (
+            f"Run {self.policy!r}.\n{self.reason}\n"
+            f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
+            f"{self.gain_share:.0%} of its regret.\n\n{table.text()}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """In plain types, for JSON."""
-        return {
-            "policy": {
-                "name": self.policy.name,
-                "label": self.name,
-                "parameters": self.policy.parameters,
-            },
-            "reason": self.reason,
-            "case": self.case,
-            "visits": self.visits,
-            "gain": {**self.gain._asdict(), "share": self.gain_share},
-            "regrets": {name: regret._asdict() for name, regret in self.regrets.items()},
-            "runs": self.runs,
-        }
+        found: dict[str, Any] = plain(
+            {
+                "policy": policy_data(self.policy, self.name),
+                "reason": self.reason,
+                "case": self.case,
+                "visits": self.visits,
+                "gain": {**self.gain._asdict(), "share": self.gain_share},
+                "regrets": self.regrets,
+                "runs": self.runs,
+            }
+        )
+        return found
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
-    """Who is tried: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
+    """Who is tried, by label: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> list(candidates(SETTINGS["opposite"]))
     ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
     """
-    always: dict[str, Policy] = {
-        BASELINE: KLUCB(), "IMED": IMED(), SAFE: LearnedIMED(),
-    }  # fmt: skip
-    case = theory.case(problem)
-    if case not in ("normal", "opposite"):
-        return always
-    gates: dict[str, Any] = {"KL-ULCB": KLULCB(), "Safe IMED": SafeIMED()}
+    always: list[Policy] = [KLUCB(), IMED(), LearnedIMED()]
+    gates: list[Any] = [KLULCB(), SafeIMED()]
     if problem.user.states is None:
-        gates = {"DISC-KL-ULCB": DiscKLULCB(), "CONT-KL-ULCB": ContKLULCB(), **gates}
-    if case == "opposite":
-        gates = {f"{name}, opposite": policy.opposite() for name, policy in gates.items()}
-    return {**always, **gates}
+        gates = [DiscKLULCB(), ContKLULCB(), *gates]
+    by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}
+    return {policy.label: policy for policy in always + by_case.get(theory.case(problem), [])}
 
 
 def recommend(
@@ -125,7 +117,7 @@ def recommend(
     problem, or IMED if that is significantly better here (docs/beyond.md shows where each is
     good). If you are `certain` of the problem, it is any candidate significantly better than both.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.lab.paper.settings import SETTINGS
     >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
     >>> advice.policy.name, advice.case
     ('LearnedIMED', 'normal')
@@ -150,11 +142,10 @@ def recommend(
     regrets = dict(zip(names, _intervals(result), strict=True))
     return Recommendation(
         policy=tried[chosen],
-        name=chosen,
         reason=f"{_in_words(problem, case)} {why}",
         case=case,
         visits=visits,
-        gain=_gain(result, names, chosen),
+        gain=_positive(_differences(result, names.index(BASELINE))[names.index(chosen)]),
         regrets=regrets,
         runs=max(result.runs),
     )
@@ -222,53 +213,6 @@ def _differences(result: Result, base: int) -> list[Interval]:
     return found
 
 
-def _gain(result: Result, names: Sequence[str], chosen: str) -> Interval:
-    return _positive(_differences(result, names.index(BASELINE))[names.index(chosen)])
-
-
-def recommend_among(
-    draws: Sequence[Problem], *, visits: int = 20_000, runs: int = 64, seed: int = 0
-) -> Recommendation:
-    """The policy to run if the problem may be any of these, as draws around a fit may be.
-
-    Every candidate of any draw plays all draws. Regrets are averages over draws and the intervals
-    are where 95 % of the draws are, so they contain what is not known of the problem. A policy
-    other than learned optimism is recommended only if 97.5 % of the draws agree.
-
-    >>> from sojourn.lab.paper import SETTINGS
-    >>> recommend_among([SETTINGS["B"], SETTINGS["opposite"]], visits=50, runs=8).name
-    'Learned IMED'
-    """
-    if len(draws) < 2 or not all(isinstance(draw, Problem) for draw in draws):
-        raise ValueError("draws must be at least two problems")
-    cases = [theory.case(draw) for draw in draws]
-    tried = {name: policy for draw in draws for name, policy in candidates(draw).items()}
-    names = list(tried)
-    regrets = np.array(
-        [
-            result.regret.mean[:, -1]
-            for result in played(draws, list(tried.values()), visits=visits, runs=runs, seed=seed)
-        ]
-    )
-    usual = max(set(cases), key=cases.count)
-    less = {
-        name: [_over_draws(of_one - regrets[:, names.index(name)]) for of_one in regrets.T]
-        for name in (SAFE, PLAIN)
-    }
-    chosen, why = choose(names, less, AGREED)
-    share = cases.count(usual) / len(cases)
-    return Recommendation(
-        policy=tried[chosen],
-        name=chosen,
-        reason=f"The case is {usual} in {share:.0%} of the draws. {why}",
-        case=usual,
-        visits=visits,
-        gain=_over_draws(regrets[:, names.index(BASELINE)] - regrets[:, names.index(chosen)]),
-        regrets={name: _over_draws(regrets[:, p]) for p, name in enumerate(names)},
-        runs=runs * len(draws),
-    )
-
-
 def played(
     draws: Sequence[Problem],
     policies: Sequence[Policy],
@@ -289,10 +233,3 @@ def played(
                 draw, policies, visits=visits, runs=runs, seed=seed, first_run=number * stride,
                 checkpoints=[visits],
             )  # fmt: skip
-
-
-def _over_draws(values: Any) -> Interval:
-    """The mean, and where 95 % of the draws are."""
-    tail = 100.0 * (1.0 - 0.95) / 2.0
-    low, high = np.percentile(values, [tail, 100.0 - tail])
-    return Interval(float(np.mean(values)), float(low), float(high))

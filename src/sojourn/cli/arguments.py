@@ -1,23 +1,22 @@
-"""What the command line's words stand for: problems, policies, numbers."""
+"""What the words of the command line stand for: problems, policies, checkpoints, precisions.
+
+The rooms that these words need are imported when a word is looked up, so that help is quick.
+"""
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import problem_files as files
-from ..lab.paper import SETTINGS
-from ..policies import ALL, Policy
-from ..problem import Problem
-from ..simulation.bounds import plain_name
-
-FLAGS = {"true": True, "false": False}
+if TYPE_CHECKING:
+    from ..policies import Policy
+    from ..problem import Problem
 
 ProblemName = Annotated[
     str | None,
     typer.Argument(
         metavar="PROBLEM",
-        help=f"A setting of the paper ({', '.join(SETTINGS)}) or a .toml or .json problem file.",
+        help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
         show_default=False,
     ),
 ]
@@ -37,9 +36,18 @@ Theta = Annotated[
 C6 = Annotated[float | None, typer.Option(help="Moving-average user: leave curve.", metavar="1000")]
 Start = Annotated[
     str | None,
-    typer.Option(help="First state, or states with their chances.", metavar="1|0:0.5,1:0.5"),
+    typer.Option(help="First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
 ]
+StaysFirst = Annotated[bool, typer.Option("--stays-first", help="Nobody leaves at the first step.")]
 """How commands are told which problem they are about; see `find_problem`."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
+Workers = Annotated[
+    int | None, typer.Option(help="Threads; default: one a processor.", show_default=False)
+]
+
+FLAGS = {"true": True, "false": False}
 
 
 def find_problem(
@@ -50,12 +58,15 @@ def find_problem(
     c6: float | None = None,
     start: str | None = None,
     stays_first: bool = False,
-) -> Problem:
+) -> "Problem":
     """The problem that the arguments of a command name, or describe by options.
 
     >>> find_problem("B") == find_problem(None, means="0.9,0.8", q=".8,.2,.2,.1")
     True
     """
+    from .. import problem_files as files
+    from ..lab.paper.settings import SETTINGS
+
     described = stays_first or any(x is not None for x in (means, q, theta, c6, start))
     if name is not None and described:
         raise ValueError(f"give either the problem {name!r} or options that describe one, not both")
@@ -72,20 +83,25 @@ def find_problem(
     return files.from_dict({"means": _numbers("--means", means), "user": user})
 
 
-def find_policy(text: str, problem: Problem) -> Policy:
-    """The policy that `NAME`, `NAME:parameter=value,...` or `NAME:opposite` stands for.
+def find_policy(text: str, problem: "Problem") -> "Policy":
+    """The policy that a name or a label stands for, with parameters after a colon or comma.
 
-    >>> find_policy("KL-ULCB:c=4,opposite", SETTINGS["A"]).parameters["c0"]
-    1.0
+    >>> problem = find_problem("A")
+    >>> find_policy("KLULCB:c=4,opposite", problem).label
+    'KL-ULCB, c0=1, c1=-1, c=4'
+    >>> find_policy("Learned IMED, floor=-1", problem).label
+    'Learned IMED, floor=-1'
     """
-    name, _, options = text.partition(":")
-    by_name = {plain_name(cls.__name__): cls for cls in ALL}
-    if plain_name(name) not in by_name:
-        known = ", ".join(cls.__name__ for cls in ALL)
-        raise ValueError(f"policy {name!r} is not known: it must be one of {known}")
-    cls = by_name[plain_name(name)]
-    words = [w.strip() for w in options.split(",") if w.strip()]
-    parameters = dict(_parameter(cls, w) for w in words if w != "opposite")
+    from ..policies import ALL
+    from ..policies.base import plain_name
+
+    name, *words = (word.strip() for word in text.replace(":", ",", 1).split(","))
+    known = {plain_name(cls.__name__): cls for cls in ALL}
+    if plain_name(name) not in known:
+        names = ", ".join(cls.__name__ for cls in ALL)
+        raise ValueError(f"policy {name!r} is not known: it must be one of {names}")
+    cls = known[plain_name(name)]
+    parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
     policy = cls.for_problem(problem, **parameters)
     if "opposite" not in words:
         return policy
@@ -113,10 +129,10 @@ def find_checkpoints(text: str | None) -> int | str | list[int] | None:
     return numbers if "," in text else numbers[0]
 
 
-def find_precision(text: str | None) -> float | str | None:
-    """What `8.73`, `5%` or `8.73 else 5%` stands for; the simulation checks shares.
+def number_or_text(text: str | None) -> float | str | None:
+    """A number where the text is one: of `8.73`, `5%` or `8.73 else 5%` the first.
 
-    >>> find_precision("8.73"), find_precision("5%")
+    >>> number_or_text("8.73"), number_or_text("5%")
     (8.73, '5%')
     """
     try:
@@ -125,7 +141,10 @@ def find_precision(text: str | None) -> float | str | None:
         return text
 
 
-def _named_problem(name: str) -> Problem:
+def _named_problem(name: str) -> "Problem":
+    from .. import problem_files as files
+    from ..lab.paper.settings import SETTINGS
+
     by_name = {key.lower(): problem for key, problem in SETTINGS.items()}
     if name.lower() in by_name:
         return by_name[name.lower()]
@@ -164,12 +183,16 @@ def _numbers(option: str, text: str) -> list[float]:
         ) from None
 
 
-def _parameter(cls: type[Policy], text: str) -> tuple[str, Any]:
+def _parameter(cls: type["Policy"], text: str, problem: "Problem") -> tuple[str, Any]:
+    from ..policies import Policy
+
     name, _, value = (part.strip() for part in text.partition("="))
-    kinds = {f.name: f.type for f in fields(cls) if f.init}
+    kinds: dict[str, Any] = {f.name: f.type for f in fields(cls) if f.init}
     if name not in kinds:
         known = ", ".join(kinds) or "none"
         raise ValueError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
+    if kinds[name] is Policy:
+        return name, find_policy(value, problem)
     try:
         return name, FLAGS[value.lower()] if kinds[name] is bool else _number(value)
     except (KeyError, ValueError):

@@ -6,13 +6,16 @@ from typing import Annotated
 
 import typer
 
-from ..service import keys
-from .console import print_json
+from .arguments import AsJson
+from .output import print_json
 
-app = typer.Typer(help="API keys of the service.", no_args_is_help=True)
+app = typer.Typer(
+    help="API keys of the service.",
+    epilog="Example: sojourn keys new keys.json --experiment shorts --expires 90",
+    no_args_is_help=True,
+)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys (hashes only).")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 @app.command("new", epilog="Example: sojourn keys new keys.json --experiment shorts --expires 90")
@@ -29,6 +32,8 @@ def new_command(
     as_json: AsJson = False,
 ) -> None:
     """Make a key. It is printed once and kept nowhere; the file has its hash."""
+    from ..service import keys
+
     if not experiment:
         raise ValueError("--experiment is missing: give a name, or '*' for all experiments")
     if expires is not None and not 0.0 < expires <= 36_500.0:
@@ -40,6 +45,8 @@ def new_command(
 @app.command("list", epilog="Example: sojourn keys list keys.json")
 def list_command(file: File, as_json: AsJson = False) -> None:
     """The keys of a file: their ids, experiments, and when they expire."""
+    from ..service import keys
+
     found = list(keys.read(file).values())
     if as_json:
         names = ("id", "experiments", "made", "expires")
@@ -55,6 +62,8 @@ def revoke_command(
     file: File, id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]
 ) -> None:
     """Take a key out of the file; a running service notices within a second."""
+    from ..service import keys
+
     keys.revoke(file, id)
 
 

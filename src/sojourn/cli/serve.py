@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-EPILOG = "Example: sojourn serve --demo"
+EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
 

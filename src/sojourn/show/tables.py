@@ -81,7 +81,7 @@ def _align(cells: Sequence[str], left: bool) -> list[str]:
 
 def _numeric(cell: str) -> bool:
     """Whether a cell begins like a number, or holds the place of one."""
-    start = cell.lstrip("+-−").lower()
+    start = cell.lstrip("+-").lower()
     return not start or start[0].isdigit() or start.startswith(("nan", "inf"))
 
 

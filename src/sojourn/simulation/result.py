@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
+from ..policies.base import plain_name
 from ..problem import Problem
 from ..stats.moments import Estimate, Moments
 from ..version import __version__
@@ -65,7 +66,7 @@ class Result:
 
     @property
     def labels(self) -> list[str]:
-        """A name for every policy, unlike all others: with parameters where names are alike."""
+        """The label of every policy, numbered where two are the same."""
         return tables.labels(self.policies, self.problem)
 
     @property
@@ -130,8 +131,8 @@ class Result:
     def difference(self, one: int | str, other: int | str) -> Estimate:
         """Regret of one policy less that of another, at all checkpoints, run by run.
 
-        Policies go by their number or by `labels`. Both met the same users, so the interval is
-        usually narrower than those of the two regrets; it is made of the runs that both have.
+        Policies go by their number, label or class name. Both met the same users, so the interval
+        is usually narrower than those of the two regrets; it is made of the runs that both have.
 
         >>> import sojourn as sj
         >>> result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=50, runs=8)
@@ -150,12 +151,22 @@ class Result:
         return self.pairs[numbers.index((min(p, q), max(p, q)))]
 
     def index(self, policy: int | str) -> int:
-        """The number of a policy, given that or its label."""
+        """The number of a policy, given that, its label or the name of its class.
+
+        Case, hyphens and spaces do not matter as long as one policy only is meant.
+        """
         labels = self.labels
-        if isinstance(policy, str) and policy in labels:
-            return labels.index(policy)
         if isinstance(policy, int) and 0 <= policy < len(labels):
             return policy
+        if isinstance(policy, str):
+            plain = plain_name(policy)
+            for wanted, names in (
+                (policy, labels),
+                (plain, [plain_name(label) for label in labels]),
+                (plain, [plain_name(p.name) for p in self.policies]),
+            ):
+                if names.count(wanted) == 1:
+                    return names.index(wanted)
         raise ValueError(
             f"policy {policy!r} is not in this result: it has {', '.join(labels)}, "
             f"numbered from 0 to {len(labels) - 1}"
@@ -164,7 +175,7 @@ class Result:
     def compare(self, baseline: int | str | None = None) -> str:
         """A table of the differences from one policy, by default the one of least regret."""
         best = int(np.argmin(self.regret.mean[:, -1]))
-        return tables.differences(self, best if baseline is None else self.index(baseline))
+        return tables.differences(self, best if baseline is None else self.index(baseline)).text()
 
     def merge(self, *others: "Result") -> "Result":
         """This result and others of the same problem, policies and checkpoints, but other runs.
@@ -230,7 +241,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program may want to know, in plain types."""
-        return tables.plain(self)
+        return tables.result_data(self)
 
     def __str__(self) -> str:
         return tables.text(self)

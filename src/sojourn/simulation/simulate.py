@@ -64,30 +64,38 @@ def simulate(
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 
-    How many: `runs` (1,000 unless said otherwise), or as many as a `precision` needs, policy by
-    policy: until the 95 % half-width of the regret at the end is at most 8.73 (`precision=8.73`),
-    5 % of the regret (`precision="5%"`), or 8.73 and, for policies for which that would take more
-    than `max_runs` runs, 5 % (`precision="8.73 else 5%"`). A policy has at least 256 runs and at
-    most `max_runs` (100,000); one that does not get there is warned about, at once if it would
-    take more than ten times as many.
-
     All policies meet the same users: in a run the n-th reward of an arm is the same whoever plays
-    it, so that `Result.difference` is much sharper than the difference of two results. Runs are
-    numbered from `first_run`; the numbers of a run depend on `seed` and its number only.
+    it, so that `Result.difference` is much sharper than the difference of two results. Ctrl-C
+    raises `Interrupted`, which has the runs finished so far.
 
-    `checkpoints` are numbers of visits at which totals are kept: a list, or how many to spread
-    evenly on a logarithmic scale, or "log:24" or "linear:50".
+    Arguments, by name after the first two:
+        problem: The arms and the user.
+        policies: Who plays.
+        visits: Visits in a run.
+        runs: Independent runs of each policy; 1,000 unless `precision` is given.
+        precision: Instead of `runs`: as many as it takes, policy by policy, for the 95 % half-width
+            of the regret at the end to be at most 8.73 (`8.73`), 5 % of the regret (`"5%"`), or
+            8.73 and, for policies for which that takes more than `max_runs`, 5 %
+            (`"8.73 else 5%"`). At least 256 runs are made. A policy that does not get there is
+            warned about, and given up at once if it would take more than ten times `max_runs`.
+        max_runs: With `precision`: no more than this; 100,000 by default.
+        seed: The numbers of a run depend on the seed and the number of the run only.
+        first_run: The number of the first run: another one gives other runs of the same seed.
+        checkpoints: Numbers of visits at which totals are kept: a list; how many to spread evenly
+            on a logarithmic scale; `"log:24"` or `"linear:50"`.
+        workers: Threads; one a processor by default.
+        client: A Dask client whose workers do the work instead.
+        store: A file (SQLite) in which finished chunks of runs are kept, and from which another
+            call takes what it needs.
+        progress: Called with a `Progress` after every chunk.
 
-    Chunks of runs are computed by threads (`workers`, one a processor) or by the workers of a
-    Dask `client`, and finished ones kept in the file `store`, from which another call takes what
-    it needs. None of the three changes a bit of the result. `progress` is called with a
-    `Progress` after every chunk. Ctrl-C raises `Interrupted`, which has what is done so far.
+    None of `workers`, `client` and `store` changes a bit of the result.
 
     >>> import sojourn as sj
     >>> print(sj.simulate(sj.paper.SETTINGS["A"], [sj.FixedArm()], visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
-    policy               runs      regret        ±   from rewards          ±   steps a visit
-    FixedArm                2         0.0      0.0         -233.5    1,069.2          133.90
+    policy     runs  regret    ±  from rewards      ±  steps a visit
+    Fixed arm     2     0.0  0.0          -234  1,069         133.90
     """
     visits = checks.whole("visits", visits, 1)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)

@@ -1,6 +1,7 @@
 """A result as text for people, plain data for programs, and one long table for data frames."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -9,45 +10,86 @@ import numpy as np
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..problem import Problem
+from ..show.plain import plain
+from ..show.tables import Table
+from ..theory import Bound
+from .bounds import bound_for, lower_bounds
 
 if TYPE_CHECKING:
     from .result import Result
 
-COLUMNS = (
+MEASURED: Sequence[tuple[str, Callable[["Result", int], str]]] = (
+    ("runs", lambda result, p: f"{result.runs[p]:,}"),
+    ("regret", lambda result, p: f"{result.regret.mean[p, -1]:,.1f}"),
+    ("±", lambda result, p: f"{result.regret.half_width[p, -1]:,.1f}"),
+    ("from rewards", lambda result, p: f"{result.raw_regret.mean[p, -1]:,.0f}"),
+    ("±", lambda result, p: f"{result.raw_regret.half_width[p, -1]:,.0f}"),
+    ("steps a visit", lambda result, p: f"{result.visit_length.mean[p, -1]:,.2f}"),
+)
+BOUNDED: Sequence[tuple[str, Callable[[Bound, int], str]]] = (
+    ("slope", lambda bound, visits: f"{bound.slope:,.2f}"),
+    ("x log K", lambda bound, visits: f"{(bound.slope or 0.0) * math.log(visits):,.1f}"),
+    ("source", lambda bound, visits: bound.theorem),
+)
+"""The columns after the label: heading and cell, of a policy in a result and of a bound."""
+
+LONG = (
     "policy", "versus", "visits", "quantity", "level", "arm",
     "runs", "mean", "squares", "std_error",
 )  # fmt: skip
-"""Of the long table; `versus` is for differences, `level` and `arm` for what is split by them."""
+"""Columns of the long table: `versus` in differences, `level` and `arm` in what they split."""
 
 
 def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
-    """Names unlike each other: with the parameters that are not as usual, numbered if need be.
+    """The policies' labels, numbered where two are the same.
+
+    A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
 
     >>> import sojourn as sj
     >>> labels([sj.UCB(), sj.ULCB(c0=-0.5), sj.UCB()], sj.paper.SETTINGS["A"])
-    ['UCB', 'ULCB:c0=-0.5', 'UCB (2)']
+    ['UCB', 'ULCB, c0=-0.5', 'UCB (2)']
     """
     found: list[str] = []
     for policy in policies:
-        usual = _usual(policy, problem)
-        changed = [f"{k}={_short(v)}" for k, v in policy.parameters.items() if v != usual.get(k)]
-        name = f"{policy.name}:{','.join(changed)}" if changed else policy.name
-        name, number = name.replace("#", "_"), 1
-        while (name if number == 1 else f"{name} ({number})") in found:
+        # A file of results begins with a comment, so that "#" has a meaning there.
+        label = policy.label_beside(_usual(policy, problem)).replace("#", "_")
+        number, name = 1, label
+        while name in found:
             number += 1
-        found.append(name if number == 1 else f"{name} ({number})")
+            name = f"{label} ({number})"
+        found.append(name)
     return found
 
 
-def _usual(policy: Policy, problem: Problem) -> dict[str, Any]:
+def _usual(policy: Policy, problem: Problem) -> Policy | None:
     try:
-        return type(policy).for_problem(problem).parameters
+        return type(policy).for_problem(problem)
     except (TypeError, ValueError):  # a policy of somebody's own, with parameters to be given
-        return {}
+        return None
 
 
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+def table(result: "Result", *, bounds: bool = False) -> Table:
+    """A row for each policy; with `bounds` the paper's beside them, and rows for lower bounds."""
+    headings = ["policy", *(heading for heading, _ in MEASURED)]
+    rows = [
+        [label, *(cell(result, p) for _, cell in MEASURED)] for p, label in enumerate(result.labels)
+    ]
+    if not bounds:
+        return Table(headings, rows)
+    visits = int(result.checkpoints[-1])
+    for row, policy in zip(rows, result.policies, strict=True):
+        row += _bound_cells(bound_for(policy, result.problem), visits)
+    rows += [
+        [bound.name, *("" for _ in MEASURED), *_bound_cells(bound, visits)]
+        for bound in lower_bounds(result.problem)
+    ]
+    return Table([*headings, *(heading for heading, _ in BOUNDED)], rows)
+
+
+def _bound_cells(bound: Bound | None, visits: int) -> list[str]:
+    if bound is None or bound.slope is None:
+        return []
+    return [cell(bound, visits) for _, cell in BOUNDED]
 
 
 def seeds(result: "Result") -> str:
@@ -57,21 +99,12 @@ def seeds(result: "Result") -> str:
 
 
 def text(result: "Result") -> str:
-    """The table that `print` shows."""
+    """What `print` shows."""
     visits, names = int(result.checkpoints[-1]), result.labels
-    wide = max(16, *(len(name) + 2 for name in names))
     lines = [
         f"{visits:,} visits, {seeds(result)}; regret with 95 % intervals",
-        f"{'policy':<{wide}}{'runs':>9}{'regret':>12}{'±':>9}{'from rewards':>15}{'±':>11}"
-        f"{'steps a visit':>16}",
+        table(result).text(),
     ]
-    regret, raw, steps = result.regret, result.raw_regret, result.visit_length
-    for p, name in enumerate(names):
-        lines.append(
-            f"{name:<{wide}}{result.runs[p]:>9,}{regret.mean[p, -1]:>12,.1f}"
-            f"{regret.half_width[p, -1]:>9,.1f}{raw.mean[p, -1]:>15,.1f}"
-            f"{raw.half_width[p, -1]:>11,.1f}{steps.mean[p, -1]:>16,.2f}"
-        )
     if len(names) > 1:
         lines += ["", result.compare()]
     if not all(result.reached):
@@ -80,85 +113,93 @@ def text(result: "Result") -> str:
     return "\n".join(lines)
 
 
-def differences(result: "Result", baseline: int) -> str:
-    """The table that `Result.compare` gives."""
-    names = result.labels
-    wide = max(16, *(len(name) + 2 for name in names))
-    lines = [
-        f"{f'less {names[baseline]}':<{wide}}{'runs':>9}{'regret':>12}{'±':>9}{'± if unpaired':>15}"
-    ]
-    # At one run, as if the runs of the two policies had nothing in common.
+def differences(result: "Result", baseline: int) -> Table:
+    """The regret of every policy less that of one, with paired and unpaired half-widths."""
+    # Of one run: with n runs the half-widths of both policies are smaller by the square root of n.
     widths = result.regret.half_width[:, -1] * np.sqrt(result.runs)
-    for p, name in enumerate(names):
+    rows = []
+    for p, name in enumerate(result.labels):
         if p == baseline:
             continue
         gain, runs = result.difference(p, baseline), result.pair(p, baseline).runs
         unpaired = np.hypot(widths[p], widths[baseline]) / np.sqrt(max(runs, 1))
-        lines.append(
-            f"{name:<{wide}}{runs:>9,}{gain.mean[-1]:>12,.1f}"
-            f"{gain.half_width[-1]:>9,.1f}{unpaired:>15,.1f}"
-        )
-    return "\n".join(lines)
+        numbers = (gain.mean[-1], gain.half_width[-1], unpaired)
+        rows.append([name, f"{runs:,}", *(f"{number:,.1f}" for number in numbers)])
+    return Table([f"less {result.labels[baseline]}", "runs", "regret", "±", "± if unpaired"], rows)
 
 
-def plain(result: "Result") -> dict[str, Any]:
+def policy_data(policy: Policy, label: str) -> dict[str, Any]:
+    """Name, label and parameters; a parameter that is a policy goes by its label."""
+    parameters = {
+        name: value.label if isinstance(value, Policy) else value
+        for name, value in policy.parameters.items()
+    }
+    return {"name": policy.name, "label": label, "parameters": parameters}
+
+
+def result_data(result: "Result") -> dict[str, Any]:
     """The result in plain types, for JSON."""
+    found: dict[str, Any] = plain(
+        {
+            "version": result.version,
+            "problem": repr(result.problem),
+            "seed": result.seed,
+            "precision": None if result.precision is None else str(result.precision),
+            "policies": [_policy_results(result, p) for p in range(len(result.policies))],
+            "differences": [
+                _difference(result, p, q) for p, q in combinations(range(len(result.policies)), 2)
+            ],
+        }
+    )
+    return found
+
+
+def _policy_results(result: "Result", p: int) -> Mapping[str, Any]:
     regret, raw, steps = result.regret, result.raw_regret, result.steps
-    names = result.labels
     return {
-        "version": result.version,
-        "problem": repr(result.problem),
-        "seed": result.seed,
-        "precision": None if result.precision is None else str(result.precision),
-        "policies": [
+        **policy_data(result.policies[p], result.labels[p]),
+        "runs": result.runs[p],
+        "reached": result.reached[p],
+        "streams": result.streams[p],
+        "checkpoints": [
             {
-                "name": policy.name,
-                "label": names[p],
-                "parameters": policy.parameters,
-                "runs": result.runs[p],
-                "reached": result.reached[p],
-                "streams": [stream._asdict() for stream in result.streams[p]],
-                "checkpoints": [
-                    {
-                        "visits": int(visits),
-                        "regret": float(regret.mean[p, c]),
-                        "regret_std_error": float(regret.std_error[p, c]),
-                        "regret_half_width": float(regret.half_width[p, c]),
-                        "raw_regret": float(raw.mean[p, c]),
-                        "raw_regret_std_error": float(raw.std_error[p, c]),
-                        "steps": float(steps.mean[p, c]),
-                    }
-                    for c, visits in enumerate(result.checkpoints)
-                ],
+                "visits": visits,
+                "regret": regret.mean[p, c],
+                "regret_std_error": regret.std_error[p, c],
+                "regret_half_width": regret.half_width[p, c],
+                "raw_regret": raw.mean[p, c],
+                "raw_regret_std_error": raw.std_error[p, c],
+                "steps": steps.mean[p, c],
             }
-            for p, policy in enumerate(result.policies)
+            for c, visits in enumerate(result.checkpoints)
         ],
-        "differences": [
-            {
-                "policy": names[p],
-                "versus": names[q],
-                "runs": result.pair(p, q).runs,
-                "regret": float(result.difference(p, q).mean[-1]),
-                "regret_std_error": float(result.difference(p, q).std_error[-1]),
-                "regret_half_width": float(result.difference(p, q).half_width[-1]),
-            }
-            for p, q in combinations(range(len(names)), 2)
-        ],
+    }
+
+
+def _difference(result: "Result", p: int, q: int) -> Mapping[str, Any]:
+    estimate = result.difference(p, q)
+    return {
+        "policy": result.labels[p],
+        "versus": result.labels[q],
+        "runs": result.pair(p, q).runs,
+        "regret": estimate.mean[-1],
+        "regret_std_error": estimate.std_error[-1],
+        "regret_half_width": estimate.half_width[-1],
     }
 
 
 def columns(result: "Result") -> dict[str, list[Any]]:
     """The long table: for each policy and checkpoint all quantities, then the differences."""
     rows = list(_rows(result))
-    return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+    return {name: [row[i] for row in rows] for i, name in enumerate(LONG)}
 
 
 def quantities(levels: int, arms: int) -> list[tuple[str, int | None, int | None]]:
     """What the columns of the moments are: quantity, level, arm."""
-    plain = {REGRET: "regret", REWARD: "reward", STEPS: "steps"}
-    assert len(plain) == BY_LEVEL
+    totals = {REGRET: "regret", REWARD: "reward", STEPS: "steps"}
+    assert len(totals) == BY_LEVEL
     return [
-        *((plain[column], None, None) for column in range(BY_LEVEL)),
+        *((totals[column], None, None) for column in range(BY_LEVEL)),
         *(("regret_by_level", level, None) for level in range(levels)),
         *(("pulls", level, arm) for level in range(levels) for arm in range(arms)),
     ]
@@ -169,12 +210,12 @@ def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
     what = quantities(result.problem.user.levels, result.problem.arms)
     for name, moments in zip(names, result.moments, strict=True):
         error = moments.estimate.std_error
-        table = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
-        for point, *numbers in zip(visits, *table, strict=True):
+        lists = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
+        for point, *numbers in zip(visits, *lists, strict=True):
             for (quantity, level, arm), *three in zip(what, *numbers, strict=True):
                 yield (name, None, point, quantity, level, arm, moments.runs, *three)
     for (one, other), moments in zip(combinations(names, 2), result.pairs, strict=True):
         error = moments.estimate.std_error
-        table = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
-        for point, *three in zip(visits, *table, strict=True):
+        lists = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
+        for point, *three in zip(visits, *lists, strict=True):
             yield (one, other, point, "difference", None, None, moments.runs, *three)
