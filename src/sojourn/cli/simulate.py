@@ -1,0 +1,180 @@
+"""The command `sojourn simulate`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import (
+    C6,
+    AsJson,
+    Means,
+    ProblemName,
+    Q,
+    Seed,
+    Start,
+    StaysFirst,
+    Theta,
+    Workers,
+    find_checkpoints,
+    find_policy,
+    find_problem,
+    number_or_text,
+)
+from .output import STOPPED, note, print_json, print_table
+from .progress import by_runs, progress
+
+if TYPE_CHECKING:
+    from ..simulation import Result
+
+EXAMPLE = "sojourn simulate B -p UCB -p ULCB:c0=-0.5,c=4 --runs 200 --seed 1"
+
+TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
+GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
+"""The policies that the paper compares, for users with two states and with a whole interval."""
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def simulate_command(
+    problem: ProblemName = None,
+    means: Means = None,
+    q: Q = None,
+    theta: Theta = None,
+    c6: C6 = None,
+    start: Start = None,
+    stays_first: StaysFirst = False,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="A policy, with parameters if you like: ULCB, ULCB:c0=-0.5,c=4, "
+            "'KL-ULCB, opposite'. Repeat for more. Default: the six that the paper compares.",
+            show_default=False,
+        ),
+    ] = None,
+    visits: Annotated[int, typer.Option(help="Visits in a run.")] = 20_000,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Independent runs of each policy; default: 1000.", show_default=False),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="8.73|5%|'8.73 else 5%'",
+            help="Instead of --runs: as many as it takes for the 95 % half-width of the regret to "
+            "be this small: a number, a share of the regret, or a share where the number is "
+            "out of reach.",
+            show_default=False,
+        ),
+    ] = None,
+    max_runs: Annotated[
+        int | None,
+        typer.Option(help="With --precision: no more; default: 100000.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    workers: Workers = None,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(
+            metavar="log:24|linear:50|1,10,100",
+            help="Numbers of visits to report on in the JSON, in files and in pictures.",
+            show_default=False,
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep finished work in this file (SQLite), and take from it what is there.",
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the result as .csv or .csv.gz.", show_default=False
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the regret: .png, .pdf, .svg.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Regret of policies on a problem, with 95 % intervals and the theory beside it.
+
+    Ctrl-C prints what is done so far; with --store the same command goes on from there.
+    """
+    from ..simulation import Interrupted, simulate
+
+    chosen = find_problem(problem, means, q, theta, c6, start, stays_first)
+    names = policy or (GENERAL if chosen.user.states is None else TWO_STATE)
+    policies = [find_policy(name, chosen) for name in names]
+    _check_outputs(save, plot)
+    try:
+        with progress() as show:
+            result = simulate(
+                chosen,
+                policies,
+                visits=visits,
+                runs=runs,
+                precision=number_or_text(precision),
+                max_runs=max_runs,
+                seed=seed,
+                workers=workers,
+                checkpoints=find_checkpoints(checkpoints),
+                store=store,
+                progress=by_runs(show),
+            )
+    except Interrupted as stopped:
+        if any(stopped.result.runs):
+            _print(stopped.result, as_json)
+        note(str(stopped))
+        raise typer.Exit(STOPPED) from None
+    if save is not None:
+        result.save(save)
+    if plot is not None:
+        result.plot(plot)
+    _print(result, as_json)
+
+
+def _print(result: "Result", as_json: bool) -> None:
+    """The table with the paper's bounds beside it; as JSON, with the problem as a file has it."""
+    from .. import problem_files, theory
+    from ..simulation import tables
+
+    if as_json:
+        more = {
+            "problem": problem_files.to_dict(result.problem),
+            "bounds": theory.bounds(result.problem),
+        }
+        print_json({**result.to_dict(), **more})
+        return
+    print(result.problem)
+    print(
+        f"Regret after {int(result.checkpoints[-1]):,} visits, mean and 95 % interval over runs, "
+        f"seed {result.seed}; beside it the\npaper's bounds, a slope times log K for K visits, "
+        "up to terms of lower order: compare slopes, not values.\n"
+    )
+    print_table(tables.table(result, bounds=True))
+
+
+def _check_outputs(save: Path | None, plot: Path | None) -> None:
+    """Refuse, before any work, what could not be written after it."""
+    from ..simulation.saved import check_path
+
+    if save is not None:
+        check_path(save)
+    if plot is None:
+        return
+    if find_spec("matplotlib") is None:
+        raise ValueError("--plot needs matplotlib: pip install 'sojourn[plot]'")
+    if plot.suffix not in PICTURES or not plot.parent.is_dir():
+        raise ValueError(
+            f"--plot {plot} is not allowed: it must be a file in a folder that exists, "
+            f"ending in {', '.join(PICTURES)}"
+        )

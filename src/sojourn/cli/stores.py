@@ -1,0 +1,74 @@
+"""The store that a command works on: its address among the words, or in the environment.
+
+STORE is an address, like sqlite:///live.db or postgresql://..., or the path of a SQLite file. It
+may be left out if the environment variable SOJOURN_STORE has it, so that no password has to be in
+a command line.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..live import Store
+
+VARIABLE = "SOJOURN_STORE"
+
+
+def store_words(metavar: str, more: str = "") -> Any:
+    """The argument of a command: a store, perhaps, and other words."""
+    where = f"STORE: an address, or the path of a SQLite file; default: ${VARIABLE}."
+    return typer.Argument(metavar=metavar, help=f"{where}{more}", show_default=False)
+
+
+def store_first(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The address of the store, and the other words, however many."""
+    if words and (_is_store(words[0]) or VARIABLE not in os.environ):
+        return _address(words[0]), list(words[1:])
+    if VARIABLE not in os.environ:
+        raise ValueError(f"STORE is missing: give an address or a file, or set {VARIABLE}")
+    return _address(os.environ[VARIABLE]), list(words)
+
+
+def store_and(words: Sequence[str], *names: str) -> tuple[str, ...]:
+    """The address of the store, and one word for each of the names."""
+    rest = list(words)
+    url = os.environ.get(VARIABLE, "")
+    if len(rest) > len(names) or not url:
+        url = rest.pop(0)
+    if len(rest) != len(names):
+        wanted = ", ".join(("STORE", *names))
+        raise ValueError(f"{len(words)} words are given, and wanted are {wanted}")
+    return _address(url), *rest
+
+
+@contextmanager
+def live_errors_as_input() -> Iterator[None]:
+    """What goes wrong with a store or a service is bad input here: one sentence."""
+    from ..live import LiveError
+
+    try:
+        yield
+    except LiveError as error:
+        raise ValueError(str(error)) from None
+
+
+@contextmanager
+def reading(url: str) -> Iterator["Store"]:
+    """The store at an address, to be read only."""
+    from ..live import open_store
+
+    with live_errors_as_input(), closing(open_store(url, reading=True)) as store:
+        yield store
+
+
+def _is_store(word: str) -> bool:
+    return "://" in word or Path(word).exists()
+
+
+def _address(word: str) -> str:
+    return word if "://" in word else f"sqlite:///{word}"

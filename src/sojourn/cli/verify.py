@@ -1,0 +1,49 @@
+"""The command `sojourn verify`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ..show.tables import Table
+from .arguments import AsJson
+from .output import print_json, print_table
+from .stores import reading, store_first, store_words
+
+EXAMPLE = "sojourn verify live.db"
+
+
+def verify_command(
+    words: Annotated[
+        list[str] | None, store_words("[STORE] [EXPERIMENT]...", " Default: all experiments.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that counters are the sums of all events; a table and exit code 1 if they are not."""
+    from ..live import verify
+
+    url, names = store_first(words or [])
+    with reading(url) as store:
+        wrong = {name: verify(store, name) for name in names or store.experiments()}
+    found = [
+        {"experiment": name, "counter": list(key), "counted": counted, "events": folded}
+        for name, differing in wrong.items()
+        for key, (counted, folded) in sorted(differing.items())
+    ]
+    if as_json:
+        print_json({"experiments": list(wrong), "wrong": found})
+    elif found:
+        print_table(_table(found))
+    else:
+        count = len(wrong)
+        print(f"{count} experiment{'' if count == 1 else 's'}: counters are the sums of all events")
+    if found:
+        raise typer.Exit(1)
+
+
+def _table(found: list[dict[str, Any]]) -> Table:
+    rows = []
+    for row in found:
+        what, *numbers = row["counter"]
+        counts = (f"{row['counted']:,g}", f"{row['events']:,g}")
+        rows.append([row["experiment"], f"{what} {tuple(numbers)}", *counts])
+    return Table(["experiment", "counter", "counted", "by events"], rows)

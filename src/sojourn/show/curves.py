@@ -1,0 +1,153 @@
+"""Curves with bands, named where they end, drawn by Matplotlib in the one style of the package."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import style
+from .style import Look
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Line:
+    """A curve; with `low` and `high` it has a band."""
+
+    label: str
+    look: Look
+    x: Array
+    y: Array
+    low: Array | None = None
+    high: Array | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plot:
+    """Lines, what their axes are, and where they are named: at x = `named_at`, or at their ends."""
+
+    lines: Sequence[Line]
+    x: str
+    y: str
+    title: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    bottom: float = 0.0
+    """Where a linear y axis begins."""
+    named_at: float | None = None
+
+
+def draw(plot: Plot) -> "Figure":
+    """The picture of a plot."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(style.SETTINGS):
+        figure = Figure(figsize=style.COLUMN, dpi=style.DPI)
+        axes = figure.add_axes(style.frame())
+        for line in plot.lines:
+            _draw_line(axes, line)
+        _set_scales(axes, plot)
+        axes.set_xlabel(plot.x)
+        figure.text(style.TITLE_AT, style.ABOVE_AXES, plot.y, ha="left", va="bottom")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(width=style.THIN, which="both")
+        if plot.named_at is None:
+            axes.set_position(style.frame(max(len(line.label) for line in plot.lines)))
+            _name_ends(axes, plot.lines)
+        else:
+            _name_at(axes, plot.lines, plot.named_at)
+        add_title(figure, plot.title)
+    return figure
+
+
+def add_title(figure: "Figure", title: str) -> None:
+    """Write the title in the upper left corner."""
+    at = style.TITLE_AT
+    figure.text(at, 1 - at, title, ha="left", va="top", fontweight="bold")
+
+
+def write(figure: "Figure", path: Path) -> None:
+    """Write a picture without the time of writing: same numbers, same bytes."""
+    from matplotlib import rc_context
+
+    meta = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
+    with rc_context(style.SETTINGS):
+        figure.savefig(path, metadata=meta.get(path.suffix))
+
+
+def _draw_line(axes: Any, line: Line) -> None:
+    colour, dashes, width = line.look
+    axes.plot(line.x, line.y, linestyle=dashes, color=colour, linewidth=width)
+    if line.low is not None:
+        axes.fill_between(line.x, line.low, line.high, color=colour, alpha=style.BAND, linewidth=0)
+
+
+def _set_scales(axes: Any, plot: Plot) -> None:
+    """Linear or logarithmic, with plain numbers: powers would be set by a slow formula printer."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    if plot.log_x:
+        axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=style.TICKS)
+    if plot.log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=plot.bottom)
+    axes.set_xlim(min(line.x[0] for line in plot.lines), max(line.x[-1] for line in plot.lines))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axis.set_minor_locator(NullLocator())
+
+
+def _name_ends(axes: Any, lines: Sequence[Line]) -> None:
+    """Write each label where its line ends, moved up or down where labels would overlap."""
+    points = axes.get_position().height * style.COLUMN[1] * style.POINTS
+    to_axes = axes.transAxes.inverted()
+    ends = [axes.transData.transform((line.x[-1], line.y[-1])) for line in lines]
+    wanted = [min(max(float(to_axes.transform(end)[1]), 0.0), 1.0) for end in ends]
+    places = spread(wanted, style.NAME_GAP * style.TEXT / points)
+    for line, place in zip(lines, places, strict=True):
+        axes.annotate(
+            line.label, (1, place), xycoords="axes fraction", xytext=(style.NAME_OFFSET, 0),
+            textcoords="offset points", va="center", color=line.look.colour,
+        )  # fmt: skip
+
+
+def _name_at(axes: Any, lines: Sequence[Line], x: float) -> None:
+    """Write each label on its line, at x."""
+    for line in lines:
+        axes.text(
+            x, float(np.interp(x, line.x, line.y)), line.label, color=line.look.colour,
+            ha="center", va="center", bbox=style.BOX,
+        )  # fmt: skip
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places in the same order, as near to the wanted ones as a gap between them allows.
+
+    >>> spread([0.5, 0.5, 0.9], 0.1)
+    [0.45, 0.55, 0.9]
+    """
+    groups: list[tuple[float, list[int]]] = []
+    for i in sorted(range(len(wanted)), key=lambda i: wanted[i]):
+        groups.append((wanted[i], [i]))
+        while len(groups) > 1:
+            (below, lower), (above, upper) = groups[-2:]
+            if above - below >= gap * (len(lower) + len(upper)) / 2:
+                break
+            both = lower + upper
+            groups[-2:] = [((below * len(lower) + above * len(upper)) / len(both), both)]
+    places = [0.0] * len(wanted)
+    for centre, members in groups:
+        for rank, i in enumerate(members):
+            places[i] = centre + gap * (rank - (len(members) - 1) / 2)
+    return places
