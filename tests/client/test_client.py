@@ -174,7 +174,8 @@ def test_experiments(client: Client) -> None:
     assert again.settings == made.settings and again.arms == ("a", "b")
     user = {"model": "moving-average", "theta": 0.5, "start": {"1.0": 1.0}}
     assert made.settings["user"] == user and made.settings["idle_timeout"] == 9
-    assert made.settings["policy"] == {"name": "UCB", "parameters": sj.UCB(c=4).parameters}
+    parameters = {"c": 4, "random_ties": True, "introduce_in_any_state": False}
+    assert made.settings["policy"] == {"name": "UCB", "parameters": parameters}
     assert set(made.settings) == {
         "policy", "user", "default_reward", "reward_wait", "idle_timeout",
         "introduce_in_any_state", "count_in_flight",
@@ -266,11 +267,10 @@ sojourn.live.experiment sojourn.live.settings"""
 
 
 def test_the_client_loads_neither_the_compiler_nor_the_server() -> None:
-    """Calls included: a policy by name, a decision, an error."""
+    """Neither to make a client nor to call: policies and users can be given by name."""
     code = f"""
 import sys
 from sojourn.client import AsyncClient, Client, Unavailable
-from sojourn.client.async_client import described_policy, described_user
 with Client("http://127.0.0.1:9", retries=0) as client:
     try:
         client.experiment("shorts", ["a", "b"], "KLULCB", {{"model": "last-reward"}})

@@ -16,7 +16,7 @@ import serving
 from cutting import cutting
 
 import sojourn as sj
-from sojourn.cli.main import main as cli
+from sojourn.cli.main import main as run_cli
 from sojourn.client import Client
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ def test_the_page(server: serving.Server, capsys: Any) -> None:
     assert len(commands) == 2
     for command in commands:
         small = re.sub(r"--(visits|seconds|processes) \S+", "", command) + " --visits 5"
-        assert cli.main(small.split()) == 0
+        assert run_cli(small.split()) == 0
         assert "regret, by gaps" in capsys.readouterr().out
 
 

@@ -17,7 +17,7 @@ import pytest
 import serving
 
 import sojourn as sj
-from sojourn.cli.main import main as cli
+from sojourn.cli.main import main as run_cli
 from sojourn.client import Client, caller
 from sojourn.live import Journal, Unavailable, verify
 from sojourn.service import demo
@@ -125,7 +125,7 @@ def test_reports_add_up() -> None:
 
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
-    code = cli.main(["drive", *arguments])
+    code = run_cli(["drive", *arguments])
     out, err = capsys.readouterr()
     return code, out, err
 
