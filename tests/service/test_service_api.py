@@ -12,7 +12,8 @@ from asgi import Caller, client, in_parts
 from sojourn.live import Busy, Unavailable
 from sojourn.service import keys
 from sojourn.service.errors import Refusal
-from sojourn.service.hot import CALLS, TABLE
+from sojourn.service.hot import CALLS, find
+from sojourn.service.hot import VISIT as VISIT_PATH
 from sojourn.service.limits import read_body
 
 SHORTS = "/v1/experiments/shorts"
@@ -120,9 +121,9 @@ def test_every_kind_of_reward_has_an_answer_and_a_metric(http: Caller) -> None:
 def test_idle_visits_time_out(http: Caller) -> None:
     http.put("/v1/experiments/quick", json={**PLAIN, "idle_timeout": 0.01})
     http.post("/v1/experiments/quick/visits/v/decisions", json={"open": {}})
-    live = http.app.state.live
+    catalog = http.app.state.catalog
     while http.get("/v1/experiments/quick/visits/v").json()["status"] == "open":
-        live.experiments["quick"].sweep()
+        catalog.experiments["quick"].sweep()
     assert metric(http, "sojourn_visits_total", experiment="quick", event="timed out") == 1
     assert metric(http, "sojourn_rewards_total", experiment="quick", by="timeout") == 1
     answer = http.post("/v1/experiments/quick/visits/v/decisions", json={})
@@ -240,14 +241,14 @@ def test_bodies_must_be_json(http: Caller, path: str, kind: str | None) -> None:
 def test_a_store_that_is_busy_or_away(
     http: Caller, error: Exception, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = http.app.state.live
+    catalog = http.app.state.catalog
 
     def fail(*_: object) -> None:
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(live.journal.writer, "reserve", fail)
-        patch.setattr(live.journal.store, "experiments", fail)
+        patch.setattr(catalog.journal.writer, "reserve", fail)
+        patch.setattr(catalog.journal.store, "experiments", fail)
         for answer in (
             http.put(VISIT, json={}),
             http.get("/v1/experiments"),
@@ -264,9 +265,9 @@ def test_a_store_that_is_busy_or_away(
 def test_a_mistake_in_the_service_is_told_and_logged(
     http: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    live = http.app.state.live
-    monkeypatch.setattr(live.experiments["shorts"], "avisit", None)
-    monkeypatch.setattr(live.journal.store, "experiments", None)
+    catalog = http.app.state.catalog
+    monkeypatch.setattr(catalog.experiments["shorts"], "avisit", None)
+    monkeypatch.setattr(catalog.journal.store, "experiments", None)
     for answer in (http.put(VISIT, json={}), http.get("/v1/experiments")):
         assert (answer.status_code, answer.json()["error"]) == (500, "failed")
         assert answer.headers["x-request-id"] in answer.json()["detail"]
@@ -373,27 +374,29 @@ def test_metrics_of_requests_and_commits(http: Caller) -> None:
     assert "dance" not in http.get("/metrics").text  # no label for arms
 
 
-def test_both_doors_lead_to_the_same(http: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hot calls by FastAPI's routes, which make the schema, and by the gate's table."""
-    script = [
-        ("PUT", "/visits/v", {"state": 0.5}),
-        ("PUT", "/visits/v", {}),
-        ("POST", "/visits/v/decisions", {"request_id": "a"}),
-        ("POST", "/visits/v/step", {"reward": 1, "step": 2}),
-        ("POST", "/visits/v/step", {"reward": 7}),
-        ("PUT", "/visits/v/decisions/2/reward", {"value": 0.5}),
-        ("PUT", "/visits/v/decisions/2/reward", {"value": 0.25}),
-        ("PUT", "/visits/v/end", {"reward": 1}),
-        ("POST", "/visits/v/decisions", {}),
-        ("POST", "/batch", {"calls": [{"call": "end", "visit": "v"}]}),
-    ]
-    assert {call.name for call in CALLS} == {call.name for call in TABLE.values()}
-    told = []
-    for name in ("one", "two"):
-        path = f"/v1/experiments/{name}"
-        body = {"arms": ["a"], "policy": {"name": "Uniform"}}
-        http.put(path, json=body)
-        answers = [http.request(m, path + p, json=b) for m, p, b in script]
-        told.append([(a.status_code, a.json()) for a in answers])
-        monkeypatch.setattr("sojourn.service.hot.TABLE", {})
-    assert told[0] == told[1]
+def test_what_is_in_the_schema_is_what_runs(http: Caller) -> None:
+    """The calls that the gate answers are in the schema, and FastAPI has no second version."""
+    described = http.get("/openapi.json").json()["paths"]
+    for call in CALLS:
+        operation = described[call.path][call.method.lower()]
+        assert operation["operationId"] == call.name
+        body = operation["requestBody"]["content"]["application/json"]["schema"]
+        assert body["$ref"].rpartition("/")[2] == call.model.__name__
+        assert {str(status) for status in call.statuses} <= operation["responses"].keys()
+        assert find(call.method, call.path.split("/")) is call
+    installed = {
+        (method, route.path)
+        for route in http.app.routes
+        for method in getattr(route, "methods", [])
+    }
+    assert not installed & {(call.method, call.path) for call in CALLS}
+    assert ("GET", VISIT_PATH) in installed  # which is no call of the gate's
+
+
+def test_paths_that_only_look_like_calls_of_visits(http: Caller) -> None:
+    for path in ("/v1/else/shorts/visits/v/end", "/v2/experiments/shorts/visits/v/end"):
+        assert http.put(path, json={}).status_code == 404
+    for method in ("GET", "DELETE", "POST"):
+        answer = http.request(method, f"{SHORTS}/visits/v/end", json={})
+        assert (answer.status_code, answer.headers["allow"]) == (405, "PUT")
+    assert http.request("OPTIONS", f"{SHORTS}/batch").headers["allow"] == "POST"

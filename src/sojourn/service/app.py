@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -18,11 +19,11 @@ from starlette.routing import Match
 from ..live import Journal, LiveError
 from ..version import __version__
 from . import experiments, hot, models
+from .catalog import Catalog
 from .dashboard import routes
-from .errors import WORDS, Refusal, broken, refusal_of, sentence
+from .errors import Refusal, broken, failures, refusal_of, sentence
 from .gate import Gate
 from .keys import Keyring
-from .live import Live
 from .metrics import Metrics
 from .options import Options
 
@@ -44,6 +45,17 @@ class Service(FastAPI):
         """Everything passes the gate."""
         await self.gate(scope, receive, send)
 
+    def openapi(self) -> dict[str, Any]:
+        """The schema of FastAPI's routes and of the calls that the gate answers."""
+        if self.openapi_schema is None:
+            self.openapi_schema = get_openapi(
+                title=self.title,
+                version=self.version,
+                description=self.description,
+                routes=[*hot.described(), *self.routes],
+            )
+        return self.openapi_schema
+
 
 def create(options: Options) -> Service:
     """The service: API, dashboard, health, metrics. The store is opened when it starts."""
@@ -60,8 +72,7 @@ def create(options: Options) -> Service:
     )
     app.state.metrics, app.state.options, app.state.keyring = metrics, options, keyring
     app.gate = Gate(super(Service, app).__call__, app.routes, options, keyring, metrics)
-    hot.add_routes(app, _failures)
-    experiments.add_routes(app, _failures)
+    experiments.add_routes(app)
     _add_health(app)
     app.router.routes.extend(routes())
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -80,26 +91,27 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
         metrics.reward_answers.labels(experiment, outcome).inc()
 
     journal = await asyncio.to_thread(Journal, options.store)
-    live = app.state.live = app.gate.live = Live(journal, compiled=options.compiled, tell=tell)
-    metrics.watch(live)
-    _hear_signals(live)
+    catalog = Catalog(journal, compiled=options.compiled, tell=tell)
+    app.state.catalog = app.state.live = app.gate.catalog = catalog
+    metrics.watch(catalog)
+    _hear_signals(catalog)
     tasks: list[asyncio.Task[None]] = []
     try:
         if options.demo:
             from .demo import start
 
-            tasks.append(await start(live))
-        await live.open_all()
+            tasks.append(await start(catalog))
+        await catalog.open_all()
         _spare_collector()
-        log.info("serving", extra={"experiments": len(live.experiments)})
+        log.info("serving", extra={"experiments": len(catalog.experiments)})
         yield
     finally:
-        live.stopping.set()
+        catalog.stopping.set()
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(live.close)
+        await asyncio.to_thread(catalog.close)
         log.info("stopped")
 
 
@@ -113,7 +125,7 @@ def _spare_collector() -> None:
     gc.set_threshold(*RARELY)
 
 
-def _hear_signals(live: Live) -> None:
+def _hear_signals(catalog: Catalog) -> None:
     """Let streams know at once that the server is to stop, before it waits for them."""
     if threading.current_thread() is not threading.main_thread():
         return
@@ -124,7 +136,7 @@ def _hear_signals(live: Live) -> None:
             continue
 
         def heard(number: int, frame: Any, before: Any = before) -> None:
-            loop.call_soon_threadsafe(live.stopping.set)
+            loop.call_soon_threadsafe(catalog.stopping.set)
             before(number, frame)
 
         signal.signal(number, heard)
@@ -137,26 +149,20 @@ def _add_health(app: FastAPI) -> None:
 
     async def readyz(request: Request) -> dict[str, str]:
         """The store can be read."""
-        await asyncio.to_thread(request.app.state.live.journal.check)
+        await asyncio.to_thread(request.app.state.catalog.journal.check)
         return {"status": "ready"}
 
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus."""
         state = request.app.state
-        page = await asyncio.to_thread(state.metrics.page, state.live)
+        page = await asyncio.to_thread(state.metrics.page, state.catalog)
         return Response(page, media_type="text/plain; version=0.0.4")
 
-    app.add_api_route("/healthz", healthz, response_model=models.Status, tags=["health"])
+    app.add_api_route("/healthz", healthz, response_model=models.StatusOut, tags=["health"])
     app.add_api_route(
-        "/readyz", readyz, response_model=models.Status, responses=_failures(), tags=["health"]
+        "/readyz", readyz, response_model=models.StatusOut, responses=failures(), tags=["health"]
     )
     app.add_api_route("/metrics", metrics, include_in_schema=False)
-
-
-def _failures(*statuses: int) -> dict[int | str, Any]:
-    """What the schema says of refusals: these, and those that any call may meet."""
-    every = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503})
-    return {s: {"model": models.Error, "description": WORDS[s]} for s in every}
 
 
 def _answer(refusal: Refusal) -> JSONResponse:
@@ -184,19 +190,20 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 async def _failed(request: Request, error: Exception) -> JSONResponse:
     """Unknown paths, wrong methods, and what FastAPI refuses by itself."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        return _answer(Refusal(404, f"there is nothing at {request.url.path[:200]}"))
-    if error.status_code == 405:
-        allowed = ", ".join(_methods(request))
+    methods = _methods(request)
+    if methods and request.method not in methods:
+        allowed = ", ".join(methods)
         detail = f"{request.method} is not allowed here, but {allowed}"
         return _answer(Refusal(405, detail, allow=allowed))
+    if error.status_code == 404:
+        return _answer(Refusal(404, f"there is nothing at {request.url.path[:200]}"))
     status = 422 if error.status_code == 400 else error.status_code
     return _answer(Refusal(status, str(error.detail)))
 
 
 def _methods(request: Request) -> list[str]:
     """All methods that the path has."""
-    found: set[str] = set()
+    found = hot.methods(request.scope["path"].split("/"))
     for route in request.app.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()

@@ -39,9 +39,7 @@ class Asked:
         self.key: Key | None = None
         self.caller = ""
         self.status = 0
-        self.hot: hot.Hot | None = None
-        if len(self.words) > 4 and self.words[1] == "v1" and self.words[2] == "experiments":
-            self.hot = hot.TABLE.get(hot.place(self.method, self.words))
+        self.hot = hot.find(self.method, self.words)
 
     def _keep_slashes(self, raw: bytes) -> None:
         """Take the path apart where its slashes are, not where a name has one (%2F)."""

@@ -8,8 +8,8 @@ from ..live import LiveError, Settings
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
+from .catalog import Catalog
 from .drive.crowd import Crowd
-from .live import Live
 
 NAME = "demo: shorts"
 SHORTS = {
@@ -44,23 +44,23 @@ def problem() -> Problem:
     return Problem(list(SHORTS.values()), VIEWER)
 
 
-async def start(live: Live, pace: float = PACE) -> asyncio.Task[None]:
+async def start(catalog: Catalog, pace: float = PACE) -> asyncio.Task[None]:
     """Begin; cancel the task to end it.
 
     At this pace the policy need not be compiled, which takes a while at first.
     """
     settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
-    await live.make(NAME, list(SHORTS), settings, compiled=False)
-    return asyncio.get_running_loop().create_task(play(live, pace), name="sojourn-demo")
+    await catalog.make(NAME, list(SHORTS), settings, compiled=False)
+    return asyncio.get_running_loop().create_task(play(catalog, pace), name="sojourn-demo")
 
 
-async def play(live: Live, pace: float) -> None:
+async def play(catalog: Catalog, pace: float) -> None:
     """Users who come and go, for ever, to an experiment of their own."""
     crowd = Crowd(problem(), list(SHORTS), seed=random.getrandbits(62))
-    await asyncio.gather(*(_user(live, crowd, USERS / pace) for _ in range(USERS)))
+    await asyncio.gather(*(_user(catalog, crowd, USERS / pace) for _ in range(USERS)))
 
 
-async def _user(live: Live, crowd: Crowd, seconds: float) -> None:
+async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
     """One visit after the other, with pauses of this mean."""
 
     async def watch() -> None:
@@ -68,7 +68,7 @@ async def _user(live: Live, crowd: Crowd, seconds: float) -> None:
 
     while True:
         try:
-            await crowd.visit(await live.experiment(NAME), watch)
+            await crowd.visit(await catalog.experiment(NAME), watch)
         except (LiveError, ValueError) as error:
             log.warning("demonstration: %s", error)
             await asyncio.sleep(SHY)

@@ -1,11 +1,12 @@
 """What a call is refused with: a status, a word, one sentence."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import ValidationError
 
-from ..live import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+from ..live import Busy, Conflict, Ended, NotFound, Unavailable
+from . import models
 
 WORDS = {
     401: "unauthorized",
@@ -23,7 +24,6 @@ WORDS = {
 }
 """The word of every status that a refusal can have; a full queue has 503 `busy`."""
 
-STATUSES: dict[type[LiveError], int] = {NotFound: 404, Conflict: 409, Ended: 410}
 RETRY_AFTER = 1
 """Seconds after which a call may be repeated when the store was busy or away."""
 
@@ -51,25 +51,37 @@ class Refusal(Exception):
         return {"error": self.word, "detail": self.detail}
 
 
-def refusal_of(error: Exception) -> Refusal | None:
-    """How an error of the library is told to the caller; None: it is not the caller's business.
+AWAY = "the store cannot be used now: repeat the call with its request_id"
+"""What exactly failed in a store is in the log, not in the answer."""
 
-    What exactly failed in a store is in the log, not in the answer.
+REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
+    Refusal: lambda error: error,
+    NotFound: lambda error: Refusal(404, str(error)),
+    Conflict: lambda error: Refusal(409, str(error)),
+    Ended: lambda error: Refusal(410, str(error)),
+    ValidationError: lambda error: Refusal(422, sentence(error.errors(include_url=False))),
+    ValueError: lambda error: Refusal(422, " ".join(str(error).split())),
+    Busy: lambda error: Refusal(503, str(error), word="busy", retry_after=RETRY_AFTER),
+    Unavailable: lambda error: Refusal(503, AWAY, retry_after=RETRY_AFTER),
+}
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """How an error is told to the caller; None: it is a mistake of this service.
+
+    >>> refusal_of(Busy("4096 calls wait")).word, refusal_of(KeyError("x"))
+    ('busy', None)
     """
-    if isinstance(error, Refusal):
-        return error
-    if isinstance(error, Busy):
-        return Refusal(503, str(error), word="busy", retry_after=RETRY_AFTER)
-    if isinstance(error, Unavailable):
-        detail = "the store cannot be used now: repeat the call with its request_id"
-        return Refusal(503, detail, retry_after=RETRY_AFTER)
-    if isinstance(error, LiveError):
-        return Refusal(STATUSES[type(error)], str(error))
-    if isinstance(error, ValidationError):
-        return Refusal(422, sentence(error.errors(include_url=False)))
-    if isinstance(error, ValueError):
-        return Refusal(422, " ".join(str(error).split()))
+    for cls in type(error).__mro__:
+        if cls in REFUSALS:
+            return REFUSALS[cls](error)
     return None
+
+
+def failures(*statuses: int) -> dict[int | str, Any]:
+    """What the schema says of refusals: these, and those that any call may meet."""
+    every = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503})
+    return {s: {"model": models.ErrorOut, "description": WORDS[s]} for s in every}
 
 
 def not_json() -> Refusal:

@@ -10,9 +10,10 @@ from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings
 from . import models
+from .catalog import Catalog
+from .errors import failures
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
-from .live import Live
 
 WINDOW, WIDTH = 3600.0, 60.0
 """Seconds that insight looks back, and of one stretch of them."""
@@ -20,13 +21,13 @@ WINDOW, WIDTH = 3600.0, 60.0
 Named = Annotated[models.Name, Path(), BeforeValidator(lambda text: text.replace(SLASH, "/"))]
 
 
-def _live(request: Request) -> Live:
-    live: Live = request.app.state.live
-    return live
+def _catalog(request: Request) -> Catalog:
+    catalog: Catalog = request.app.state.catalog
+    return catalog
 
 
 async def _experiment(request: Request, experiment: Named) -> Experiment:
-    return await _live(request).experiment(experiment)
+    return await _catalog(request).experiment(experiment)
 
 
 Served = Annotated[Experiment, Depends(_experiment)]
@@ -34,7 +35,7 @@ Served = Annotated[Experiment, Depends(_experiment)]
 
 async def list_experiments(request: Request) -> dict[str, Any]:
     """The experiments that the key may see."""
-    names = await asyncio.to_thread(_live(request).journal.store.experiments)
+    names = await _catalog(request).names()
     key = request.scope.get("sojourn.key")
     return {"experiments": sorted(n for n in names if key is None or key.allows(n))}
 
@@ -43,7 +44,7 @@ async def make_experiment(
     request: Request, experiment: Named, body: models.ExperimentIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment, or change it: arms are added, settings replaced."""
-    made, new = await _live(request).make(experiment, body.arms, settings_of(body))
+    made, new = await _catalog(request).make(experiment, body.arms, settings_of(body))
     response.status_code = 201 if new else 200
     return await asyncio.to_thread(described, made)
 
@@ -73,7 +74,7 @@ def _insight(experiment: Experiment) -> dict[str, Any]:
 
 
 async def put_arm(
-    request: Request, experiment: Served, arm: Named, body: models.Prior, response: Response
+    request: Request, experiment: Served, arm: Named, body: models.PriorIn, response: Response
 ) -> dict[str, Any]:
     """Take an arm into use, for the first time or again, with counts from elsewhere if given."""
     new = arm not in {known.name for known in experiment.all_arms}
@@ -85,7 +86,7 @@ async def put_arm(
             experiment.warm_start({arm: (body.pulls, body.successes)})
         return _arm(experiment, arm)
 
-    shown = await _live(request).changing(work)
+    shown = await _catalog(request).changing(work)
     response.status_code = 201 if new else 200
     return shown
 
@@ -99,10 +100,10 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[s
         experiment.retire_arm(arm)
         return _arm(experiment, arm)
 
-    return await _live(request).changing(work)
+    return await _catalog(request).changing(work)
 
 
-async def put_prior(request: Request, experiment: Served, body: models.PriorIn) -> dict[str, Any]:
+async def put_prior(request: Request, experiment: Served, body: models.PriorsIn) -> dict[str, Any]:
     """Counts from elsewhere for a warm start; given again, they replace those given before."""
 
     def work() -> dict[str, Any]:
@@ -111,7 +112,7 @@ async def put_prior(request: Request, experiment: Served, body: models.PriorIn) 
         experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
         return described(experiment)
 
-    return await _live(request).changing(work)
+    return await _catalog(request).changing(work)
 
 
 async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
@@ -119,7 +120,7 @@ async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
     return (await experiment.get(visit).ainfo())._asdict()
 
 
-def add_routes(app: FastAPI, failures: Any) -> None:
+def add_routes(app: FastAPI) -> None:
     """All of the above."""
 
     def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
@@ -135,14 +136,14 @@ def add_routes(app: FastAPI, failures: Any) -> None:
         )
 
     arm = f"{EXPERIMENT}/arms/{{arm}}"
-    add("GET", "/v1/experiments", list_experiments, models.Experiments)
-    add("PUT", EXPERIMENT, make_experiment, models.Experiment, 201, 409)
-    add("GET", EXPERIMENT, show_experiment, models.Experiment, 404)
+    add("GET", "/v1/experiments", list_experiments, models.ExperimentsOut)
+    add("PUT", EXPERIMENT, make_experiment, models.ExperimentOut, 201, 409)
+    add("GET", EXPERIMENT, show_experiment, models.ExperimentOut, 404)
     add("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], 404)
-    add("PUT", arm, put_arm, models.Arm, 201, 404)
-    add("DELETE", arm, retire_arm, models.Arm, 404, 409)
-    add("PUT", f"{EXPERIMENT}/prior", put_prior, models.Experiment, 404)
-    add("GET", f"{EXPERIMENT}/visits/{{visit}}", show_visit, models.Visit, 404)
+    add("PUT", arm, put_arm, models.ArmOut, 201, 404)
+    add("DELETE", arm, retire_arm, models.ArmOut, 404, 409)
+    add("PUT", f"{EXPERIMENT}/prior", put_prior, models.ExperimentOut, 404)
+    add("GET", f"{EXPERIMENT}/visits/{{visit}}", show_visit, models.VisitOut, 404)
 
 
 def settings_of(body: models.ExperimentIn) -> Settings:
@@ -185,7 +186,7 @@ def _arm(experiment: Experiment, name: str) -> dict[str, Any]:
     return _arms(experiment)[name]
 
 
-def _check(name: str, prior: models.Prior) -> None:
+def _check(name: str, prior: models.PriorIn) -> None:
     if prior.successes > prior.pulls:
         raise ValueError(
             f"successes of {name!r} = {prior.successes:g} is not allowed: "

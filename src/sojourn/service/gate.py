@@ -12,14 +12,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic_core import to_json
 from starlette.routing import BaseRoute, Match
 
 from . import hot
 from .asked import JSON, Asked
+from .catalog import Catalog
 from .errors import Refusal, broken, not_json, refusal_of
 from .keys import Keyring, bearer, from_cookie
 from .limits import Buckets, read_body, too_large
-from .live import Live
 from .metrics import Metrics
 from .options import Options
 
@@ -59,7 +60,7 @@ class Gate:
             self.buckets = Buckets(share, max(1.0, share))
         self._numbers, self._start = itertools.count(1), secrets.token_hex(4)
         self._paths: dict[Any, str] = {}
-        self.live: Live  # set when the service starts
+        self.catalog: Catalog  # set when the service starts
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
@@ -136,10 +137,10 @@ class Gate:
     async def _answer_hot(self, asked: Asked, receive: Any, send: Any) -> None:
         body = await read_body(receive, self.largest)
         assert asked.hot is not None
-        status, answer = await hot.answer(asked.hot, self.live, asked.words, body)
+        status, answer = await hot.answer(asked.hot, self.catalog, asked.words, body)
         if self.buckets is not None and "answers" in answer:
             self.buckets.charge(asked.caller, max(0, len(answer["answers"]) - 1))
-        await self._send(asked, send, status, hot.encode(answer), [JSON])
+        await self._send(asked, send, status, to_json(answer), [JSON])
 
     async def _hand_on(self, asked: Asked, receive: Any, send: Any) -> None:
         more = self._headers(asked)
@@ -173,7 +174,7 @@ class Gate:
             log.warning("%s", error, extra={"request": asked.id, "route": self._route(asked)})
         if not asked.status:
             headers = [JSON, *((k.encode(), v.encode()) for k, v in refusal.headers.items())]
-            body = hot.encode(refusal.body)
+            body = to_json(refusal.body)
             await self._send(asked, send, refusal.status, body, headers)
 
     async def _send(self, asked: Asked, send: Any, status: int, body: bytes, headers: Any) -> None:

@@ -20,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..live import Unavailable
 from ..live.records import END, NEXT, REWARD, TIMEOUT, added
-from .live import Live
+from .catalog import Catalog
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable by which prometheus_client knows that several processes count together."""
@@ -85,26 +85,26 @@ class Metrics:
         elif status in (401, 403):
             self.unauthorized.labels(str(status)).inc()
 
-    def watch(self, live: Live) -> None:
+    def watch(self, catalog: Catalog) -> None:
         """Count the commits of a journal."""
 
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
             self.commits.observe(seconds)
-            self.look(live)
+            self.look(catalog)
 
-        live.journal.on_commit = committed
+        catalog.journal.on_commit = committed
 
-    def look(self, live: Live) -> None:
+    def look(self, catalog: Catalog) -> None:
         """Take note of what is only a number elsewhere."""
-        self.queue.set(live.journal.writer.waiting)
-        conflicts = sum(experiment.conflicts for experiment in list(live.experiments.values()))
+        self.queue.set(catalog.journal.writer.waiting)
+        conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 
-    def page(self, live: Live) -> bytes:
+    def page(self, catalog: Catalog) -> bytes:
         """The text for Prometheus, of all processes of this service; it reads the store."""
-        self.look(live)
+        self.look(catalog)
         registry = self.registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
@@ -112,7 +112,7 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         stored = CollectorRegistry()
         with suppress(Unavailable):  # then what this process counts is all the more of interest
-            stored.register(_Families(list(_stored(live))))
+            stored.register(_Families(list(_stored(catalog))))
         return generate_latest(registry) + generate_latest(stored)
 
 
@@ -126,9 +126,9 @@ class _Families:
         return self._families
 
 
-def _stored(live: Live) -> Iterator[Metric]:
+def _stored(catalog: Catalog) -> Iterator[Metric]:
     """Sums that the store keeps for each experiment, over all processes and restarts."""
-    store = live.journal.store
+    store = catalog.journal.store
     visits = CounterMetricFamily("sojourn_visits", "Visits.", labels=["experiment", "event"])
     steps = CounterMetricFamily("sojourn_steps", "Decisions.", labels=["experiment"])
     rewards = CounterMetricFamily(

@@ -46,14 +46,14 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Opening(Model):
+class OpeningIn(Model):
     """How a visit begins: whose it is, and the state if it is not the user model's start."""
 
     user: Name | None = None
     state: Share | None = None
 
 
-class Deciding(Model):
+class DecisionIn(Model):
     """A decision is wanted.
 
     With the same `request_id` as the visit's last decision, the answer is that decision again.
@@ -63,49 +63,49 @@ class Deciding(Model):
 
     request_id: Name | None = None
     step: Step | None = None
-    open: Opening | None = None
+    open: OpeningIn | None = None
 
 
-class Stepping(Deciding):
+class StepIn(DecisionIn):
     """A decision is wanted, and the reward of the decision before it is here."""
 
     reward: Share
 
 
-class Rewarding(Model):
+class RewardIn(Model):
     """The reward of a decision."""
 
     value: Share
 
 
-class Ending(Model):
+class EndIn(Model):
     """The user has left, perhaps after a last reward."""
 
     reward: Share | None = None
 
 
-class OpenCall(Opening):
+class OpenCall(OpeningIn):
     """Open a visit; without an id the server makes one."""
 
     call: Literal["open"]
     visit: Name | None = None
 
 
-class DecideCall(Deciding):
+class DecideCall(DecisionIn):
     """`POST .../decisions` in a batch."""
 
     call: Literal["decide"]
     visit: Name
 
 
-class StepCall(Stepping):
+class StepCall(StepIn):
     """`POST .../step` in a batch."""
 
     call: Literal["step"]
     visit: Name
 
 
-class RewardCall(Rewarding):
+class RewardCall(RewardIn):
     """`PUT .../decisions/{step}/reward` in a batch."""
 
     call: Literal["reward"]
@@ -113,7 +113,7 @@ class RewardCall(Rewarding):
     step: Step
 
 
-class EndCall(Ending):
+class EndCall(EndIn):
     """`PUT .../end` in a batch."""
 
     call: Literal["end"]
@@ -125,7 +125,7 @@ BatchCall = Annotated[
 ]
 
 
-class Batch(Model):
+class BatchIn(Model):
     """Calls of one visit are done in their order, visits side by side."""
 
     calls: Annotated[list[BatchCall], Field(max_length=MOST_CALLS)]
@@ -163,20 +163,20 @@ class ExperimentIn(Model):
     count_in_flight: bool = False
 
 
-class Prior(Model):
+class PriorIn(Model):
     """Counts from elsewhere for one arm."""
 
     pulls: Amount = 0.0
     successes: Amount = 0.0
 
 
-class PriorIn(Model):
+class PriorsIn(Model):
     """Counts from elsewhere by arm."""
 
-    arms: dict[Name, Prior]
+    arms: dict[Name, PriorIn]
 
 
-class Arm(BaseModel):
+class ArmOut(BaseModel):
     """An arm: pulls that have a result, prior ones included, and the mean of their rewards."""
 
     name: str
@@ -185,19 +185,19 @@ class Arm(BaseModel):
     retired: bool
 
 
-class Policy(BaseModel):
+class PolicyOut(BaseModel):
     """A policy with all its parameters."""
 
     name: str
     parameters: dict[str, Any]
 
 
-class Experiment(BaseModel):
+class ExperimentOut(BaseModel):
     """An experiment as it is served."""
 
     name: str
-    arms: list[Arm]
-    policy: Policy
+    arms: list[ArmOut]
+    policy: PolicyOut
     user: dict[str, Any]
     default_reward: float
     reward_wait: float | None
@@ -206,13 +206,13 @@ class Experiment(BaseModel):
     count_in_flight: bool
 
 
-class Experiments(BaseModel):
+class ExperimentsOut(BaseModel):
     """Those that the key may see."""
 
     experiments: list[str]
 
 
-class Visit(BaseModel):
+class VisitOut(BaseModel):
     """A visit: `step` decisions so far, the last one still without a result if `pending_arm`."""
 
     id: str
@@ -223,7 +223,7 @@ class Visit(BaseModel):
     pending_arm: str | None
 
 
-class Decision(BaseModel):
+class DecisionOut(BaseModel):
     """What to show."""
 
     id: str
@@ -234,39 +234,39 @@ class Decision(BaseModel):
     propensity: float | None
 
 
-class Outcome(BaseModel):
+class OutcomeOut(BaseModel):
     """What became of a reward."""
 
     outcome: Literal["learned", "same", "late"]
 
 
-class Ended(BaseModel):
+class EndedOut(BaseModel):
     """Whether this call ended the visit; if not, that was known."""
 
     ended: bool
 
 
-class Error(BaseModel):
+class ErrorOut(BaseModel):
     """A word for programs, a sentence for people."""
 
     error: str
     detail: str
 
 
-class Answer(BaseModel):
+class AnswerOut(BaseModel):
     """What the call would have been answered alone."""
 
     status: int
-    body: Visit | Decision | Outcome | Ended | Error
+    body: VisitOut | DecisionOut | OutcomeOut | EndedOut | ErrorOut
 
 
-class Answers(BaseModel):
+class AnswersOut(BaseModel):
     """In the order of the calls."""
 
-    answers: list[Answer]
+    answers: list[AnswerOut]
 
 
-class Status(BaseModel):
+class StatusOut(BaseModel):
     """A sign of life."""
 
     status: str

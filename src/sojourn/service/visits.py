@@ -3,80 +3,82 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..live import Conflict, Experiment, Opening
 from . import models
 from .errors import refusal_of
 
 Answer = tuple[int, dict[str, Any]]
-Tell = Callable[[str, str], None]
-"""Is told what became of a reward: the experiment, and learned, same, late or conflict."""
 
 
-async def open_visit(experiment: Experiment, visit: str | None, body: models.Opening) -> Answer:
+class Target(NamedTuple):
+    """What a call is about: an experiment, a visit unless it is new, a step if that is in the path.
+
+    `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
+    """
+
+    experiment: Experiment
+    tell: Callable[[str, str], None]
+    visit: str | None = None
+    step: int | None = None
+
+
+async def open_visit(at: Target, body: models.OpeningIn) -> Answer:
     """Open a visit, or find it."""
-    opened = await experiment.avisit(body.user, visit, body.state)
-    if opened.opened is not None:
-        return 201, opened.opened._asdict()
-    return 200, (await opened.ainfo())._asdict()
+    visit = await at.experiment.avisit(body.user, at.visit, body.state)
+    if visit.opened is not None:
+        return 201, visit.opened._asdict()
+    return 200, (await visit.ainfo())._asdict()
 
 
-async def decide(experiment: Experiment, visit: str, body: models.Deciding) -> Answer:
+async def decide(at: Target, body: models.DecisionIn) -> Answer:
     """The next arm."""
-    return await _decide(experiment, visit, None, body)
+    return await _decide(at, None, body)
 
 
-async def step(experiment: Experiment, visit: str, body: models.Stepping) -> Answer:
+async def step(at: Target, body: models.StepIn) -> Answer:
     """The reward of the last arm, and the next one."""
-    return await _decide(experiment, visit, body.reward, body)
+    return await _decide(at, body.reward, body)
 
 
-async def _decide(
-    experiment: Experiment, visit: str, reward: float | None, body: models.Deciding
-) -> Answer:
+async def _decide(at: Target, reward: float | None, body: models.DecisionIn) -> Answer:
+    assert at.visit is not None
     opening = None if body.open is None else Opening(body.open.user, body.open.state)
-    made = await experiment.adecide(
-        visit, reward, request=body.request_id, step=body.step, opening=opening
+    made = await at.experiment.adecide(
+        at.visit, reward, request=body.request_id, step=body.step, opening=opening
     )
-    name, number, arm, state, propensity = made
-    return 200, {
-        "id": f"{name}:{number}",
-        "visit": name,
-        "step": number,
-        "arm": arm,
-        "state": state,
-        "propensity": propensity,
-    }
+    return 200, {"id": made.id, **made._asdict()}
 
 
-async def reward(
-    experiment: Experiment, visit: str, body: models.Rewarding, step: int, *, tell: Tell
-) -> Answer:
+async def reward(at: Target, body: models.RewardIn) -> Answer:
     """The reward of one decision."""
+    assert at.visit is not None
     try:
-        outcome = await experiment.get(visit).areward(body.value, step=step)
+        outcome = await at.experiment.get(at.visit).areward(body.value, step=at.step)
     except Conflict:
-        tell(experiment.name, "conflict")
+        at.tell(at.experiment.name, "conflict")
         raise
-    tell(experiment.name, outcome)
+    at.tell(at.experiment.name, outcome)
     return 200, {"outcome": outcome}
 
 
-async def end(experiment: Experiment, visit: str, body: models.Ending) -> Answer:
+async def end(at: Target, body: models.EndIn) -> Answer:
     """The user has left."""
-    return 200, {"ended": await experiment.get(visit).aend(body.reward)}
+    assert at.visit is not None
+    return 200, {"ended": await at.experiment.get(at.visit).aend(body.reward)}
 
 
-IN_BATCH: dict[str, Callable[..., Awaitable[Answer]]] = {
+IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answer]]] = {
     "open": open_visit,
     "decide": decide,
     "step": step,
+    "reward": reward,
     "end": end,
 }
 
 
-async def batch(experiment: Experiment, body: models.Batch, *, tell: Tell) -> Answer:
+async def batch(at: Target, body: models.BatchIn) -> Answer:
     """Many calls: those of one visit in their order, visits side by side."""
     answers: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
@@ -86,19 +88,15 @@ async def batch(experiment: Experiment, body: models.Batch, *, tell: Tell) -> An
     async def in_order(places: list[int]) -> None:
         for place in places:
             call = body.calls[place]
-            doing: Awaitable[Answer]
-            if isinstance(call, models.RewardCall):
-                doing = reward(experiment, call.visit, call, call.step, tell=tell)
-            else:
-                doing = IN_BATCH[call.call](experiment, call.visit, call)
-            status, answer = await answered(doing)
+            target = at._replace(visit=call.visit, step=getattr(call, "step", None))
+            status, answer = await _answered(IN_BATCH[call.call](target, call))
             answers[place] = {"status": status, "body": answer}
 
     await asyncio.gather(*(in_order(places) for places in visits.values()))
     return 200, {"answers": answers}
 
 
-async def answered(call: Awaitable[Answer]) -> Answer:
+async def _answered(call: Awaitable[Answer]) -> Answer:
     """The answer to a call, refusals included."""
     try:
         return await call
