@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.logs.replaying import model as replay_model
-from sojourn.logs.replaying import weights as replay_weights
+from sojourn.logs.replaying import overlap
 from sojourn.logs.replaying.replay import METHODS, learn, replay
 from sojourn.logs.synthetic import Log, synthetic_log
 from sojourn.policies import Policy
@@ -34,9 +33,9 @@ HAND_TARGET = sj.Rule([[0.4, 0.6], [0.75, 0.25]])
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take logs of any size."""
-    monkeypatch.setattr(replay_weights, "MIN_EFFECTIVE", 0.0)
-    monkeypatch.setattr(replay_weights, "MIN_SHARE", 1.1)
-    monkeypatch.setattr(replay_model, "MIN_STEPS", 0)
+    monkeypatch.setattr(overlap, "MIN_EFFECTIVE", 0.0)
+    monkeypatch.setattr(overlap, "MIN_SHARE", 1.1)
+    monkeypatch.setattr(overlap, "MIN_STEPS", 0)
 
 
 def with_columns(log: Log, **columns: Any) -> Log:

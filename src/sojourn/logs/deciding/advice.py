@@ -6,6 +6,7 @@ from typing import Any
 
 from ...policies import Policy
 from ...show.plain import plain
+from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from .outcomes import BASELINE, BLIND, CandidateOutcome
 
@@ -72,14 +73,7 @@ class Advice:
     def to_dict(self) -> dict[str, Any]:
         """In plain types, for JSON."""
         outcomes = [
-            {
-                "policy": {
-                    "name": o.policy.name,
-                    "label": o.name,
-                    "parameters": o.policy.parameters,
-                },
-                **{name: getattr(o, name) for name in INTERVALS},
-            }
+            {"policy": policy_data(o.policy, o.name)} | {n: getattr(o, n) for n in INTERVALS}
             for o in self.outcomes
         ]
         facts = {name: getattr(self, name) for name in FACTS}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .steps import Flags, Floats, Ints
+from .trajectories import Flags, Floats, Ints
 
 KNOTS = 12
 

@@ -5,25 +5,28 @@ Four estimates of the total reward of a visit and of its length, each with an in
 weighted    per-decision importance sampling: unbiased if the propensities are right
 normalised  the same with weights that sum to one: less variance, a bias of order 1 / visits
 model       the value in the problem fitted to the log: no weights, but the model must be right
-robust      the model's value, corrected by the weighted steps that it did not foresee (doubly
-            robust): right if the propensities are, and sharper the better the model is
+robust      doubly robust: the model's value plus the weighted residuals of the steps; right if the
+            propensities are, and sharper the better the model is
 
 docs/replay.md says what each of them assumes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from ... import checks
 from ...policies import FixedArm, Policy, Rule, Uniform
-from .model import Fitted, Solution, check_support, fit_model
-from .steps import Floats, Steps, steps_of
+from ...show.plain import plain
+from ...stats.intervals import z
+from .model import fit_model
+from .overlap import check_model
+from .solution import PolicyInModel, Solution
+from .trajectories import Floats, Trajectories, trajectories
 from .weights import Weights, weigh
 
 STATIONARY = (FixedArm, Rule, Uniform)
@@ -31,7 +34,7 @@ STATIONARY = (FixedArm, Rule, Uniform)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ReplayEstimate:
     """A mean over visits, its standard error and its interval, which need not be symmetric."""
 
     mean: float
@@ -39,13 +42,10 @@ class Estimate:
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{self.mean:>14.4f}  {f'{self.low:.4f} to {self.high:.4f}':<20}"
-
 
 @dataclass(frozen=True)
 class Replay:
-    """The estimates by method, and what they rest on."""
+    """The estimates by method, and what they rest on. `print` shows a table."""
 
     policy: Policy
     visits: int
@@ -55,39 +55,29 @@ class Replay:
     """Visits whose end the log does not have (before the horizon, if there is one)."""
     horizon: int | None
     effective: float | None
-    """How many visits of the policy the weighted log is worth."""
+    """Effective sample size: how many visits of the policy the weighted log is worth."""
     confidence: float
-    reward: dict[str, Estimate]
-    length: dict[str, Estimate]
+    reward: dict[str, ReplayEstimate]
+    length: dict[str, ReplayEstimate]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "policy": repr(self.policy)}
+        """In plain types, for JSON."""
+        return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        worth = "" if self.effective is None else f", worth {self.effective:,.1f} of this policy"
-        interval = f"{100 * self.confidence:g} % interval"
-        until = "" if self.horizon is None else f"; the first {self.horizon} steps of a visit"
-        lines = [
-            f"{self.policy!r}",
-            f"{self.visits:,} visits of {self.users:,} users{worth}{until}",
-            f"{'method':<12}reward a visit  {interval:<20} steps a visit  {interval}",
-        ]
-        for name, reward in self.reward.items():
-            lines.append(f"{name:<12}{reward}{self.length[name]}".rstrip())
-        if self.cut:
-            lines.append(
-                f"{self.cut:,} visits are cut short by the log: weighted and normalised count "
-                "them as far as they go"
-            )
-        return "\n".join(lines)
+        from ..reporting.replay import text
+
+        return text(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A policy on a log; weights and solutions are computed when a method asks for them."""
+    """A policy on a log; weights and solutions are computed when a method asks for them.
 
-    steps: Steps
+    A method returns the mean over visits, and each visit's influence on it.
+    """
+
+    log: Trajectories
     policy: Policy
     memory: Any
     learns: bool
@@ -96,7 +86,7 @@ class Task:
     @cached_property
     def weights(self) -> Weights:
         """Importance weights, checked for overlap."""
-        return weigh(self.steps, self.policy, self.memory, self.learns)
+        return weigh(self.log, self.policy, self.memory, self.learns)
 
     @cached_property
     def solutions(self) -> dict[bool, Solution]:
@@ -106,9 +96,11 @@ class Task:
                 f"policy = {self.policy!r} learns as it goes, and a fitted problem has a "
                 "value for fixed rules only: give it a memory (see `learn`)"
             )
-        fitted = Fitted(fit_model(self.steps), self.policy, self.memory, self.horizon)
-        check_support(fitted)
-        return {of_reward: fitted.solve(of_reward) for of_reward in (False, True)}
+        model = fit_model(self.log)
+        played = PolicyInModel(model, self.policy, self.memory, self.horizon)
+        length = played.solve(of_reward=False)
+        check_model(model, length.stages)
+        return {False: length, True: played.solve(of_reward=True)}
 
     def model(self, of_reward: bool) -> tuple[float, Floats]:
         """The value in the fitted problem."""
@@ -116,10 +108,10 @@ class Task:
         return solution.value, solution.influence()
 
     def robust(self, of_reward: bool) -> tuple[float, Floats]:
-        """The fitted value of each visit, and the weighted surprises in it."""
+        """The fitted value of each visit plus its weighted residuals."""
         solution = self.solutions[of_reward]
-        rows = self.weights.after * solution.surprise()
-        total = solution.opening + self.steps.by_visit(rows)
+        rows = self.weights.after * solution.residuals()
+        total = solution.opening + self.log.by_visit(rows)
         mean = float(total.mean())
         return mean, (total - mean) / total.size
 
@@ -151,7 +143,7 @@ def replay(
 
     `log` has a row per step, with columns visit, arm, reward and, where there are, user, step,
     left, censored, propensity, state (`names` translates, `arms` lists the arms in the policy's
-    order; see `steps_of`). Visits of the same user count as one observation for the intervals.
+    order; see `trajectories`). Visits of the same user count as one observation for the intervals.
     States follow from the rewards by `theta` and `start`; theta = 1 is the last reward.
 
     A policy that learns is taken with the `memory` it is given (`learn` makes one, from another
@@ -168,31 +160,29 @@ def replay(
     >>> found.reward["weighted"].low < sj.paper.SETTINGS["C"].value() < found.reward["model"].high
     True
     """
-    steps = steps_of(log, theta=theta, start=start, arms=arms, names=names)
+    read = trajectories(log, theta=theta, start=start, arms=arms, names=names)
     confidence = checks.number("confidence", confidence, 0, 1, open_ends=True)
     if horizon is not None:
         horizon = checks.whole("horizon", horizon, 1)
-        steps = steps.until(horizon)
+        read = read.until(horizon)
     learns = memory is None and not isinstance(policy, STATIONARY)
-    memory = _checked_memory(policy, memory, steps)
-    task = Task(steps, policy, memory, learns, horizon)
+    task = Task(read, policy, _checked_memory(policy, memory, len(read.arms)), learns, horizon)
     if methods is None:
         methods = OF_WEIGHTS if learns else list(METHODS)
     chosen = {checks.one_of("methods", name, METHODS): METHODS[name] for name in methods}
-    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     found = {
         of_reward: {
-            name: _interval(steps, z, name in OF_WEIGHTS, *f(task, of_reward))
-            for name, f in chosen.items()
+            name: _estimate(read, z(confidence), name in OF_WEIGHTS, *method(task, of_reward))
+            for name, method in chosen.items()
         }
         for of_reward in (True, False)
     }
     return Replay(
         policy=policy,
-        visits=steps.visits,
-        users=int(steps.user.max()) + 1,
-        steps=steps.arm.size,
-        cut=int(steps.censored.sum()),
+        visits=read.visits,
+        users=int(read.user.max()) + 1,
+        steps=read.arm.size,
+        cut=int(read.censored.sum()),
         horizon=horizon,
         effective=task.weights.effective if "weights" in vars(task) else None,
         confidence=confidence,
@@ -219,54 +209,47 @@ def learn(
     >>> learn(log, sj.UCB()).successes.tolist()
     [0.0, 2.0]
     """
-    steps = steps_of(log, theta=theta, start=start, arms=arms, names=names)
-    memory = _checked_memory(policy, None, steps)
-    onward = steps.next_state
-    for row in range(steps.arm.size):
-        policy.update(
-            memory,
-            float(steps.state[row]),
-            int(steps.arm[row]),
-            float(steps.reward[row]),
-            bool(steps.left[row]),
-            float(onward[row]),
+    read = trajectories(log, theta=theta, start=start, arms=arms, names=names)
+    memory = _checked_memory(policy, None, len(read.arms))
+    columns = (read.state, read.arm, read.reward, read.left, read.next_state)
+    for step in zip(*(column.tolist() for column in columns), strict=True):
+        policy.update(memory, *step)
+    return memory
+
+
+def _checked_memory(policy: Policy, memory: Any, arms: int) -> Any:
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy = {policy!r} is not allowed: it must be a policy")
+    policy.check_arms(arms)
+    fresh = policy.memory(arms)
+    if memory is None:
+        memory = fresh
+    elif [np.shape(part) for part in memory] != [np.shape(part) for part in fresh]:
+        raise ValueError(
+            f"memory is not allowed: it must be one of {policy.name} for the {arms} arms of the log"
+        )
+    if policy.probabilities(memory, 1.0).size == 0:
+        raise ValueError(
+            f"policy = {policy!r} is not allowed: replay needs its probabilities, and it has none"
         )
     return memory
 
 
-def _checked_memory(policy: Policy, memory: Any, steps: Steps) -> Any:
-    if not isinstance(policy, Policy):
-        raise ValueError(f"policy = {policy!r} is not allowed: it must be a policy")
-    policy.check_arms(len(steps.arms))
-    fresh = policy.memory(len(steps.arms))
-    if memory is not None:
-        shapes, wanted = ([np.shape(part) for part in m] for m in (memory, fresh))
-        if shapes != wanted:
-            raise ValueError(
-                f"memory is not allowed: it must be one of {policy.name} for the "
-                f"{len(steps.arms)} arms of the log"
-            )
-        fresh = memory
-    if policy.probabilities(fresh, 1.0).size == 0:
-        raise ValueError(
-            f"policy = {policy!r} is not allowed: replay needs its probabilities, and it has none"
-        )
-    return fresh
-
-
-def _interval(steps: Steps, z: float, skewed: bool, mean: float, influence: Floats) -> Estimate:
-    """From each visit's share in the error; what the visits of one user add is added up first."""
-    by_user = np.bincount(steps.user, influence)
+def _estimate(
+    log: Trajectories, z: float, skewed: bool, mean: float, influence: Floats
+) -> ReplayEstimate:
+    """With the influence of the visits of one user added up, so that errors are clustered."""
+    by_user = np.bincount(log.user, influence)
     few = by_user.size / max(by_user.size - 1, 1)
     variance = float((by_user**2).sum())
     error = sqrt(few * variance)
     skewness = float((by_user**3).sum()) / variance**1.5 if skewed and variance > 0.0 else 0.0
     below, above = (_unskewed(y, skewness) for y in (z, -z))
-    return Estimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
+    return ReplayEstimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
 
 
 def _unskewed(y: float, skewness: float) -> float:
-    """Where a mean of this skewness, in standard errors, has the chance that a normal has at y.
+    """The quantile, in standard errors, of a mean of this skewness where a normal one has y.
 
     Hall's cubic transformation (On the removal of skewness by transformation, J. R. Statist. Soc. B
     54, 1992): the weights of long visits are skewed, and the plain interval ends too low.

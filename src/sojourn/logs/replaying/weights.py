@@ -1,15 +1,15 @@
 """Per-decision importance weights: what a log says of a policy that did not write it.
 
-A policy that chooses arm A in state S with chance p(A | S), where the log had chance b, makes the
-first t steps of a visit as likely as w_t = product over them of p / b times what the log makes
-them. So the mean over visits of
+Where a policy chooses arm A in state S with probability p(A | S) and the log did with propensity b,
+the first t steps of a visit are w_t = product over them of p / b times as likely under the policy
+as in the log. So the means over visits of
 
     sum_t w_t R_t   and   sum_t w_(t-1)
 
-has the expectation of the total reward and of the length under the policy: a step counts with the
-chance that the visit got there, its reward with the chance of the arm as well. Nothing is assumed
-about users. What is assumed is that each b is the true chance given all that was known then, and
-that it is positive wherever the policy may go.
+are unbiased for the total reward and for the length under the policy: a step is weighted by how
+likely the visit got there, its reward by how likely the arm was as well. Nothing is assumed about
+users, only that each b is the true probability given all that was known then, and positive
+wherever the policy may go.
 """
 
 from dataclasses import dataclass
@@ -22,27 +22,25 @@ from numpy.typing import NDArray
 from ...engine.jit import jitable, kernel, package_digest
 from ...engine.steps import level_of
 from ...policies import Policy
-from .steps import Flags, Floats, Ints, Steps
+from .overlap import check_weights
+from .trajectories import Flags, Floats, Ints, Trajectories
 
 LEVELS = 2
-MIN_EFFECTIVE = 30.0
-"""A log worth fewer visits of the policy than this is refused."""
-MIN_SHARE = 0.01
-"""An arm that the policy plays less often than this in a state may be missing there."""
+"""Parts of [0, 1] in which overlap is checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
     """The weights of the rows of a log, before and after the choice of the arm."""
 
-    steps: Steps
+    log: Trajectories
     before: Floats
     after: Floats
 
     @cached_property
     def final(self) -> Floats:
         """The weight of each visit."""
-        final: Floats = self.after[self.steps.first + self.steps.length - 1]
+        final: Floats = self.after[self.log.first + self.log.length - 1]
         return final
 
     @property
@@ -53,7 +51,7 @@ class Weights:
 
     def weighted(self, of_reward: bool) -> tuple[float, Floats]:
         """Per-decision importance sampling: unbiased. The mean, and each visit's share in it."""
-        total = self.steps.by_visit(self.after * self.steps.reward if of_reward else self.before)
+        total = self.log.by_visit(self.after * self.log.reward if of_reward else self.before)
         mean = float(total.mean())
         return mean, (total - mean) / total.size
 
@@ -63,62 +61,43 @@ class Weights:
         A visit that is over keeps its last weight, so that the weights of all visits have mean 1 at
         every step. The second part is linear in the visits (delta method).
         """
-        steps = self.steps
+        log = self.log
         weight = self.after if of_reward else self.before
-        value = weight * steps.reward if of_reward else weight
-        over = np.cumsum(np.bincount(steps.length, self.final))[:-1]
-        bottom = np.bincount(steps.step, weight) + over
-        share = _ratio(np.bincount(steps.step, value), bottom)
+        value = weight * log.reward if of_reward else weight
+        over = np.cumsum(np.bincount(log.length, self.final))[:-1]
+        bottom = np.bincount(log.step, weight) + over
+        share = _ratio(np.bincount(log.step, value), bottom)
         slope = _ratio(share, bottom)
         later = np.append(np.cumsum(slope[::-1])[::-1], 0.0)
-        rows = _ratio(value, bottom[steps.step]) - slope[steps.step] * weight
-        return float(share.sum()), steps.by_visit(rows) - self.final * later[steps.length]
+        rows = _ratio(value, bottom[log.step]) - slope[log.step] * weight
+        return float(share.sum()), log.by_visit(rows) - self.final * later[log.length]
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
-    """top / bottom, and 0 where all weights are."""
+    """top / bottom, and 0 where all weights are 0."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
 
 
-def weigh(steps: Steps, policy: Policy, memory: Any, learn: bool) -> Weights:
+def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weights:
     """The weights of `policy` with this memory; with `learn`, it learns from the log on the way.
 
     Refuses a log without propensities or without overlap.
     """
-    if steps.propensity is None:
+    if log.propensity is None:
         raise ValueError(
             "the log has no propensities: importance weights need a column propensity with the "
             "chance of each choice; methods=['model'] does without"
         )
-    before, after = np.empty(steps.arm.size), np.empty(steps.arm.size)
-    planned = np.zeros((LEVELS, len(steps.arms)))
+    before, after = np.empty(log.arm.size), np.empty(log.arm.size)
+    planned = np.zeros((LEVELS, len(log.arms)))
     memory = type(memory)(*(part.copy() for part in memory))
     kernel_for(policy)(
-        policy, memory, learn, steps.step == 0, steps.left, steps.arm, steps.reward,
-        steps.state, steps.next_state, steps.propensity, before, after, planned,
+        policy, memory, learn, log.step == 0, log.left, log.arm, log.reward,
+        log.state, log.next_state, log.propensity, before, after, planned,
     )  # fmt: skip
-    weights = Weights(steps, before, after)
-    _check_overlap(weights, planned)
+    weights = Weights(log, before, after)
+    check_weights(log, planned, weights.effective)
     return weights
-
-
-def _check_overlap(weights: Weights, planned: Floats) -> None:
-    steps, arms = weights.steps, len(weights.steps.arms)
-    level = np.minimum((steps.state * LEVELS).astype(int), LEVELS - 1)
-    played = np.bincount(level * arms + steps.arm, minlength=LEVELS * arms).reshape(planned.shape)
-    share = _ratio(planned, np.broadcast_to(planned.sum(axis=1, keepdims=True), planned.shape))
-    for state, arm in np.argwhere((share >= MIN_SHARE) & (played == 0)):
-        where = ("below 1/2", "from 1/2 on")[state] if steps.theta < 1.0 else state
-        raise ValueError(
-            f"there is no overlap: the policy plays arm {steps.arms[arm]!r} in state {where} with "
-            f"chance {share[state, arm]:.2g}, and the log never does"
-        )
-    if weights.effective < MIN_EFFECTIVE:
-        raise ValueError(
-            f"there is too little overlap: the log of {steps.visits:,} visits is worth "
-            f"{weights.effective:.1f} visits of this policy, and at least {MIN_EFFECTIVE:g} are "
-            "needed; a shorter horizon, a longer log or a policy closer to the log's may help"
-        )
 
 
 @jitable
@@ -137,7 +116,7 @@ def walk(
     after: Floats,
     planned: Floats,
 ) -> None:
-    """Fill in the weights, and how often the policy would play each arm at each level of state."""
+    """Fill in the weights, and the weighted probabilities of the arms by level of state."""
     weight = 1.0
     for row in range(arm.size):
         if is_first[row]:

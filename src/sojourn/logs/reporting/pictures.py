@@ -1,7 +1,7 @@
 """The pictures of a report, each with its table: drawn in the colours of the page."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
@@ -40,7 +40,7 @@ MOST_BARS = 60
 MOST_ROWS = 20
 """Of a table; the JSON has all."""
 
-Rows = list[tuple[str, ...]]
+Rows = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True)

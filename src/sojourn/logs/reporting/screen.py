@@ -15,6 +15,7 @@ from ..fitting.totals import CELLS, Totals
 if TYPE_CHECKING:
     from ..fitting.fit import Alternative
     from ..fitting.model import ArmFit, Fit
+    from ..replaying.replay import ReplayEstimate
 
 WIDTH = 100
 SHOWN = 6
@@ -45,7 +46,7 @@ def paragraph(words: str) -> str:
     return fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def limits(interval: Interval, form: str) -> str:
+def limits(interval: "Interval | ReplayEstimate", form: str) -> str:
     """Both ends, as in "0.1 to 0.2"."""
     return f"{interval.low:{form}} to {interval.high:{form}}"
 

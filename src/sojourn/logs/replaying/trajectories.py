@@ -1,4 +1,4 @@
-"""The steps of a log as replay needs them: in order, numbered, with states and ends of visits."""
+"""A log as trajectories: steps in order, with states, propensities and ends of visits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ OPTIONAL = ("user", "step", "left", "censored", "propensity", "state")
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Trajectories:
     """Rows in the order of visits and steps; `first` are the rows at which visits begin."""
 
     arms: tuple[Any, ...]
@@ -39,7 +39,6 @@ class Steps:
 
     @property
     def visits(self) -> int:
-        """How many."""
         return self.first.size
 
     @cached_property
@@ -61,11 +60,11 @@ class Steps:
         """Sums over the steps of each visit."""
         return np.add.reduceat(rows, self.first, dtype=float)
 
-    def until(self, horizon: int) -> "Steps":
+    def until(self, horizon: int) -> "Trajectories":
         """The same log with at most this many steps of each visit."""
         kept = self.step < horizon
         sizes = np.minimum(self.length, horizon)
-        return Steps(
+        return Trajectories(
             self.arms,
             self.theta,
             self.arm[kept],
@@ -79,14 +78,14 @@ class Steps:
         )
 
 
-def steps_of(
+def trajectories(
     log: Any,
     *,
     theta: float = 1.0,
     start: float = 1.0,
     arms: Sequence[Any] | None = None,
     names: Mapping[str, str] | None = None,
-) -> Steps:
+) -> Trajectories:
     """Check a log, given as columns, and put it in order.
 
     `log` is a file, a mapping of arrays or a frame (pandas, polars, Arrow). `names` says which
@@ -99,8 +98,8 @@ def steps_of(
     The state begins at `start`, or as the `state` column has it, and moves by `theta`:
     s' = (1 - theta) s + theta r. With theta = 1 it is the last reward: two states.
 
-    >>> steps = steps_of({"visit": [7, 7, 9], "arm": [1, 0, 1], "reward": [0, 1, 1]})
-    >>> steps.visits, steps.state.tolist(), steps.left.tolist()
+    >>> found = trajectories({"visit": [7, 7, 9], "arm": [1, 0, 1], "reward": [0, 1, 1]})
+    >>> found.visits, found.state.tolist(), found.left.tolist()
     (2, [1.0, 0.0, 1.0], [False, True, True])
     """
     theta = checks.number("theta", theta, 0, 1)
@@ -116,7 +115,7 @@ def steps_of(
     labels, arm = _arms(table["arm"], arms)
     reward = _flags("reward", table["reward"]).astype(float)
     user = _codes("user", table["user"][first]) if "user" in table else np.arange(first.size)
-    return Steps(
+    return Trajectories(
         labels,
         theta,
         arm,

@@ -1,0 +1,236 @@
+"""The value of a policy in a fitted problem, with the error that it inherits from the fit.
+
+The fitted problem is solved for the policy on a grid of states (two states: exactly). The gradient
+of the value by the fitted parameters is a sum over the steps that the policy is expected to make;
+times each visit's influence on the parameters it gives the error (delta method).
+
+No propensities are needed. What is assumed is the model: rewards depend on the arm only, leaving on
+state and reward only, and users are alike.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...policies import Policy
+from .curve import Curve, Hats, hats
+from .model import Model
+from .trajectories import Floats, Ints
+
+EVEN, MANY = 128, 48
+"""Even cells of the grid, and about so many more states where the policy jumps."""
+JUMP, CLOSE = 0.02, 1e-9
+"""A probability that changes by more between neighbours is a jump; how close states come to it."""
+LONGEST = 1e9
+"""Visits of more steps count as endless."""
+
+
+class Branch(NamedTuple):
+    """One reward at each of some states: its chance, its place, who stays, and the next state."""
+
+    chance: Floats
+    place: Floats
+    stay: Floats
+    onward: Hats
+
+
+class Stage(NamedTuple):
+    """Steps that the policy is expected to make: the first of a visit, or later ones."""
+
+    chances: Floats
+    """Of the arms, a row for each state."""
+    occupancy: Floats
+    """Expected number of steps in each state."""
+    branches: tuple[Branch, Branch]
+    to_go: Floats
+    """Value-to-go after the step, at the states of the grid."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A policy's value in the fitted problem: the expected reward of a visit, or its length."""
+
+    model: Model
+    of_reward: bool
+    stages: list[Stage]
+    opening: Floats
+    """The value of each visit before it begins."""
+    grid: Floats
+
+    @property
+    def value(self) -> float:
+        """The mean over visits."""
+        return float(self.opening.mean())
+
+    def influence(self) -> Floats:
+        """Each visit's influence on the value: the gradient times that on the parameters."""
+        model, log = self.model, self.model.log
+        by_mean, by_leave = self._gradient()
+        slope = by_mean / np.maximum(model.pulls, 1.0)
+        rows = slope[log.arm] * (log.reward - model.means[log.arm])
+        place = model.place(log.state, log.reward)
+        for curve, gradient, kept in zip(model.curves, by_leave, model.parts, strict=True):
+            at = hats(place[kept], curve.knots)
+            slopes = at.of(curve.inverse @ gradient)
+            rows[kept] += slopes * (log.left[kept] - at.of(curve.leave))
+        return log.by_visit(rows) + (self.opening - self.value) / log.visits
+
+    def _gradient(self) -> tuple[Floats, list[Floats]]:
+        """Of the value, by the means of the arms and by the knots of both curves."""
+        by_mean = np.zeros(self.model.means.size)
+        by_leave = [np.zeros(curve.knots.size) for curve in self.model.curves]
+        for number, stage in enumerate(self.stages):
+            later = min(number, 1)
+            knots = self.model.curves[later].knots
+            lose, win = ((b, b.onward.of(stage.to_go)) for b in stage.branches)
+            cost = float(self.of_reward) + win[0].stay * win[1] - lose[0].stay * lose[1]
+            by_mean += (stage.occupancy * cost) @ stage.chances
+            for branch, worth in (lose, win):
+                lost = -stage.occupancy * branch.chance * worth
+                by_leave[later] += hats(branch.place, knots).spread(lost, knots.size)
+        return by_mean, by_leave
+
+    def residuals(self) -> Floats:
+        """Temporal-difference residuals: what each row brought, minus what the model expects."""
+        model, log = self.model, self.model.log
+        found = np.empty(log.arm.size)
+        number = np.minimum(log.step, len(self.stages) - 1)
+        for i, stage in enumerate(self.stages):
+            rows, curve = number == i, model.curves[min(i, 1)]
+            mean, state = model.means[log.arm[rows]], log.state[rows]
+            lose, win = (
+                (1.0 - curve.at(model.place(state, r)))
+                * hats((1.0 - log.theta) * state + log.theta * r, self.grid).of(stage.to_go)
+                for r in (0.0, 1.0)
+            )
+            expected = (1.0 - mean) * lose + mean * (win + float(self.of_reward))
+            onward = hats(log.next_state[rows], self.grid).of(stage.to_go)
+            earned = log.reward[rows] if self.of_reward else 0.0
+            found[rows] = earned + ~log.left[rows] * onward - expected
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyInModel:
+    """A policy, with a memory that does not change, in a fitted problem."""
+
+    model: Model
+    policy: Policy
+    memory: Any
+    horizon: int | None
+
+    def solve(self, of_reward: bool) -> Solution:
+        """The expected total reward of a visit, or its expected length."""
+        which, chances, opening = self._first
+        grid_chances, both, moves = self._later
+        means, size = self.model.means, self.grid.size
+        earned = grid_chances @ means if of_reward else np.ones(size)
+        weight = np.bincount(which) / which.size
+        lose, win = (b.onward.spread(weight * b.chance * b.stay, size) for b in opening)
+        entry = lose + win
+        if self.horizon is None:
+            to_go = self._fundamental @ earned
+            later = [(entry @ self._fundamental, to_go)]
+        else:
+            to_go, later = _finite_horizon(moves, earned, entry, self.horizon)
+        now = chances @ means if of_reward else np.ones(len(chances))
+        value = now + sum(b.chance * b.stay * b.onward.of(to_go) for b in opening)
+        stages = [Stage(chances, weight, opening, to_go)]
+        stages += [Stage(grid_chances, occupancy, both, then) for occupancy, then in later]
+        return Solution(self.model, of_reward, stages, value[which], self.grid)
+
+    @cached_property
+    def grid(self) -> Floats:
+        """States between which values are linear: both of two; or many, and more where it matters.
+
+        Where the policy jumps from one rule to another, values do too, and so they do at states
+        from which a step leads there. Runs of equal rewards lead ever closer to 0 and 1.
+        """
+        theta = self.model.log.theta
+        if theta == 1.0:
+            return np.array([0.0, 1.0])
+        even, ends = np.linspace(0.0, 1.0, EVEN + 1), 0.5 ** np.arange(2.0, 45.0)
+        jumps = found = self._jumps(even)
+        while found.size and jumps.size < MANY:
+            found = np.concatenate([found / (1.0 - theta), (found - theta) / (1.0 - theta)])
+            found = found[(found >= 0.0) & (found <= 1.0)]
+            jumps = np.concatenate([jumps, found])
+        near = [jumps - CLOSE, jumps, jumps + CLOSE]
+        return np.unique(np.clip(np.concatenate([even, ends, 1.0 - ends, *near]), 0.0, 1.0))
+
+    def _jumps(self, states: Floats) -> Floats:
+        """Where the probabilities jump between two neighbours, by bisection."""
+        rows = self._chances(states)
+        apart = np.abs(np.diff(rows, axis=0)).max(axis=1) > JUMP
+        low, high, below, above = states[:-1][apart], states[1:][apart], rows[:-1], rows[1:]
+        for _ in range(50 if low.size else 0):
+            middle = (low + high) / 2.0
+            here = self._chances(middle)
+            up = np.abs(here - above[apart]).sum(axis=1) < np.abs(here - below[apart]).sum(axis=1)
+            low, high = np.where(up, low, middle), np.where(up, middle, high)
+        return np.asarray(high)
+
+    def _chances(self, states: Floats) -> Floats:
+        """A row of probabilities for each state."""
+        return np.array([self.policy.probabilities(self.memory, float(s)) for s in states])
+
+    def _branches(self, states: Floats, chances: Floats, curve: Curve) -> tuple[Branch, Branch]:
+        """Reward 0 and reward 1 at these states."""
+        mean, theta = chances @ self.model.means, self.model.log.theta
+
+        def branch(reward: float, chance: Floats) -> Branch:
+            place = self.model.place(states, reward)
+            onward = hats((1.0 - theta) * states + theta * reward, self.grid)
+            return Branch(chance, place, 1.0 - curve.at(place), onward)
+
+        return branch(0.0, 1.0 - mean), branch(1.0, mean)
+
+    @cached_property
+    def _first(self) -> tuple[Ints, Floats, tuple[Branch, Branch]]:
+        """Which of the opening states each visit begins in; probabilities and branches there."""
+        log = self.model.log
+        states, which = np.unique(log.state[log.first], return_inverse=True)
+        chances = self._chances(states)
+        return which, chances, self._branches(states, chances, self.model.curves[0])
+
+    @cached_property
+    def _later(self) -> tuple[Floats, tuple[Branch, Branch], Floats]:
+        """Probabilities and branches on the grid, and the transition matrix of those who stay."""
+        chances = self._chances(self.grid)
+        both = self._branches(self.grid, chances, self.model.curves[1])
+        moves = [(b.chance * b.stay)[:, None] * b.onward.matrix(self.grid.size) for b in both]
+        return chances, both, moves[0] + moves[1]
+
+    @cached_property
+    def _fundamental(self) -> Floats:
+        """Expected steps in every state of the grid, from every one, until the user leaves."""
+        try:
+            found = np.linalg.inv(np.eye(self.grid.size) - self._later[2])
+        except np.linalg.LinAlgError:
+            found = np.full((1, 1), np.inf)
+        if not (np.abs(found) < LONGEST).all():
+            raise ValueError(
+                "the log is not allowed without a horizon: by its chances to leave, some visits "
+                "never end"
+            )
+        return found
+
+
+def _finite_horizon(
+    moves: Floats, earned: Floats, entry: Floats, horizon: int
+) -> tuple[Floats, list[tuple[Floats, Floats]]]:
+    """Backward induction over visits of at most `horizon` steps.
+
+    The value-to-go after the first step; then, for each later step, the occupancy of the states
+    and the value-to-go after it.
+    """
+    to_go = [np.zeros(earned.size)]
+    for _ in range(horizon - 1):
+        to_go.append(earned + moves @ to_go[-1])
+    after_first, later, occupancy = to_go.pop(), [], entry
+    while to_go:
+        later.append((occupancy, to_go.pop()))
+        occupancy = occupancy @ moves
+    return after_first, later

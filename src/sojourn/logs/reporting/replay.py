@@ -1,0 +1,36 @@
+"""A replay for the terminal."""
+
+from typing import TYPE_CHECKING
+
+from ...show.tables import Table
+from .screen import limits
+
+if TYPE_CHECKING:
+    from ..replaying.replay import Replay, ReplayEstimate
+
+
+def text(replay: "Replay") -> str:
+    """What was replayed, a table of the estimates, and visits that the log cuts short."""
+    worth = "" if replay.effective is None else f", worth {replay.effective:,.1f} of this policy"
+    until = "" if replay.horizon is None else f"; the first {replay.horizon} steps of a visit"
+    interval = f"{100 * replay.confidence:g} % interval"
+    headings = ("method", "reward per visit", interval, "steps per visit", interval)
+    rows = [
+        (method, *_cells(reward), *_cells(replay.length[method]))
+        for method, reward in replay.reward.items()
+    ]
+    lines = [
+        f"{replay.policy!r}",
+        f"{replay.visits:,} visits of {replay.users:,} users{worth}{until}",
+        Table(headings, rows).text(),
+    ]
+    if replay.cut:
+        lines.append(
+            f"{replay.cut:,} visits are cut short by the log: weighted and normalised count them "
+            "as far as they go"
+        )
+    return "\n".join(lines)
+
+
+def _cells(estimate: "ReplayEstimate") -> tuple[str, str]:
+    return f"{estimate.mean:.4f}", limits(estimate, ".4f")
