@@ -5,11 +5,20 @@ import warnings
 
 import pytest
 
-from sojourn import Ema, LearnedIMED, LogLeave, Problem, Recommendation, TwoState, recommend
-from sojourn import recommendation as module
-from sojourn.cli.main import main as cli
+from sojourn import (
+    IMED,
+    KLUCB,
+    Ema,
+    LearnedIMED,
+    LogLeave,
+    Problem,
+    Recommendation,
+    TwoState,
+    recommend,
+)
+from sojourn.cli.main import main
 from sojourn.lab.paper import SETTINGS
-from sojourn.recommendation import SURE, candidates, choose, recommend_among
+from sojourn.recommendation import BASELINE, PLAIN, SAFE, SURE, candidates, choose
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
@@ -90,15 +99,6 @@ def test_improper_problems_are_warned_about() -> None:
     assert advice.case == "improper" and advice.reason.startswith("Beware: in some state")
 
 
-def test_draws() -> None:
-    around = [Problem([0.9, 0.8], TwoState(0.8 + d, 0.2, 0.2, 0.1)) for d in (-0.1, 0.0, 0.1)]
-    advice = recommend_among(around, visits=50, runs=8)
-    assert advice.reason.startswith("The case is normal in 100% of the draws.")
-    assert advice.runs == 24
-    with pytest.raises(ValueError, match="draws must be at least two problems"):
-        recommend_among(around[:1])
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -120,16 +120,23 @@ def test_not_a_problem() -> None:
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--visits", "100", "--precision", "50%"]
-    assert cli.main(["recommend", "B", *few]) == 0
+    assert main(["recommend", "B", *few]) == 0
     assert "Expected gain over KL-UCB in 100 visits" in capsys.readouterr().out
-    assert cli.main(["recommend", "B", *few, "--json"]) == 0
+    assert main(["recommend", "B", *few, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["case"] == "normal"
-    assert cli.main(["recommend", "nowhere"]) == 2
+    assert main(["recommend", "nowhere"]) == 2
     assert "problem 'nowhere' is not known" in capsys.readouterr().err
+
+
+def test_the_policies_of_the_rule_are_candidates() -> None:
+    """Also when the rule is told labels only, as by a decision on draws."""
+    always = candidates(Problem([0.6, 0.5], TwoState(0.2, 0.2, 0.2, 0.2)))
+    assert always[SAFE] == LearnedIMED() and always[PLAIN] == IMED()
+    assert always[BASELINE] == KLUCB()
 
 
 def test_the_paper_s_warnings_are_not_repeated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        recommend(SETTINGS["opposite"], **ROUGH)  # type: ignore[arg-type]
-    assert module.SAFE == "Learned IMED"
+        advice = recommend(SETTINGS["opposite"], **ROUGH)  # type: ignore[arg-type]
+    assert advice.case == "opposite"

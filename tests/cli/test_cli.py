@@ -1,4 +1,4 @@
-"""The command line: both commands, both formats, and one sentence for each mistake."""
+"""`sojourn theory` and `sojourn simulate`: text, JSON, files, and one sentence a mistake."""
 
 import json
 import os
@@ -8,43 +8,18 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from commands import Outcome, Run
 
 import sojourn as sj
 from sojourn import problem_files as files
-from sojourn.cli.main import main as cli
-from sojourn.simulation.bounds import bound_for
+from sojourn.cli.simulate import GENERAL, TWO_STATE
 
 SMALL = ("--visits", "20", "--runs", "4")
 B = ("--means", "0.9,0.8", "--q", "0.8,0.2,0.2,0.1")
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `sojourn` with these arguments."""
-
-    def call(*arguments: str) -> Outcome:
-        code = cli.main(arguments)
-        return Outcome(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -61,22 +36,6 @@ def test_version_and_help(run: Run) -> None:
     assert "simulate" in run("--help").out
 
 
-@pytest.mark.parametrize("command", [[], ["theory"], ["simulate"]])
-def test_every_help_has_an_example_that_runs(run: Run, command: list[str]) -> None:
-    shown = run(*command, "--help")
-    (example,) = re.findall(r"Example: sojourn (.*)", shown.out)
-    arguments = shlex.split(example)
-    outcome = run(*arguments, *(SMALL if arguments[0] == "simulate" else ()))
-    assert (shown.code, outcome.code, outcome.err) == (0, 0, "")
-
-
-def test_module_is_the_command() -> None:
-    command = [sys.executable, "-m", "sojourn", "theory", "Z"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-
-
 def test_theory_as_text_and_json(run: Run) -> None:
     summary = sj.theory.summary(sj.paper.SETTINGS["A"])
     assert run("theory", "A") == Outcome(0, f"{summary}\n", "")
@@ -87,11 +46,11 @@ def test_simulate_prints_regret_and_theory(run: Run) -> None:
     outcome = run("simulate", "A", "-p", "ULCB", "-p", "UCB:c=4", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
     result = sj.simulate(sj.paper.SETTINGS["A"], [sj.ULCB(), sj.UCB(c=4)], visits=20, runs=4)
-    rows = {line.split()[0]: line for line in outcome.out.splitlines() if line}
+    rows = {line.partition("  ")[0]: line for line in outcome.out.splitlines() if line}
     assert f"{result.regret.mean[0, -1]:,.1f}" in rows["ULCB"]
-    assert f"{result.regret.half_width[1, -1]:,.1f}" in rows["UCB:c=4"]
+    assert f"{result.regret.half_width[1, -1]:,.1f}" in rows["UCB, c=4"]
     assert re.search(r" 50\.00 +149\.8 +Theorem 1", rows["ULCB"])
-    assert "Theorem 3" in rows["lower"]
+    assert "Theorem 3" in rows["lower bound"]
 
 
 def test_simulate_json_has_the_documented_fields(run: Run) -> None:
@@ -139,71 +98,14 @@ def test_default_policies_are_the_paper_s(run: Run) -> None:
         data = run("simulate", *problem, "--json", "--visits", "2", "--runs", "2").json
         return [policy["name"] for policy in data["policies"]]
 
-    assert names("B") == list(cli.TWO_STATE)
-    assert names("ema-low") == list(cli.GENERAL)
-
-
-def test_start_and_stays_first() -> None:
-    user = sj.TwoState(0.8, 0.2, 0.2, 0.1, start={0: 0.25, 1: 0.75})
-    problem = cli.find_problem(
-        None, means="0.9,0.8", q="0.8,0.2,0.2,0.1", start="0:0.25,1:0.75", stays_first=True
-    )
-    assert problem == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
-
-
-def test_moving_average_options() -> None:
-    found = cli.find_problem(None, means=".9,.8", theta=0.5, c6=1000)
-    assert found == sj.paper.SETTINGS["ema-1000"]
+    assert names("B") == list(TWO_STATE)
+    assert names("ema-low") == list(GENERAL)
 
 
 def test_an_assumption_that_fails_is_one_friendly_line(run: Run) -> None:
     outcome = run("simulate", "ema-low", "-p", "UCB", *SMALL)
     assert outcome.code == 0
     assert re.fullmatch(r"note: outside the paper's assumptions: .*\n", outcome.err)
-
-
-@pytest.mark.parametrize("name", [cls.__name__ for cls in sj.ALL])
-def test_every_policy_has_a_name_here(name: str) -> None:
-    problem = sj.paper.SETTINGS["A"]
-    assert cli.find_policy(name, problem).name == cli.find_policy(name.lower(), problem).name
-
-
-@pytest.mark.parametrize(
-    ("text", "policy"),
-    [
-        ("ULCB:c0=-0.5,c=4", sj.ULCB(c0=-0.5, c=4)),
-        ("KL-ULCB:opposite", sj.KLULCB().opposite()),
-        ("ulcb: c0=-2, opposite", sj.ULCB(c0=1, c1=-2)),
-        ("DISC-ULCB:n=8,random_ties=false", sj.DiscULCB(n=8, random_ties=False)),
-        ("UCBQLearning:H=5", sj.UCBQLearning(H=5)),
-        ("FixedArm", sj.FixedArm(0)),
-    ],
-)
-def test_policies_with_parameters(text: str, policy: Any) -> None:
-    assert cli.find_policy(text, sj.paper.SETTINGS["A"]) == policy
-
-
-@pytest.mark.parametrize(
-    ("text", "bound"),
-    [
-        ("ULCB", "ULCB"),
-        ("ULCB:opposite", None),
-        ("ULCB:c0=-0.5", None),
-        ("KLUCB", "KL-UCB"),
-        ("Uniform", None),
-    ],
-)
-def test_bounds_belong_to_policies(text: str, bound: str | None) -> None:
-    problem = sj.paper.SETTINGS["A"]
-    found = bound_for(cli.find_policy(text, problem), problem)
-    assert (found and found.name) == bound
-
-
-def test_bound_in_the_opposite_case() -> None:
-    problem = sj.paper.SETTINGS["opposite"]
-    found = bound_for(cli.find_policy("KLULCB:opposite", problem), problem)
-    assert found is not None
-    assert found.theorem == "Theorem 6"
 
 
 MISTAKES = [

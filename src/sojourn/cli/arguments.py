@@ -3,6 +3,7 @@
 The rooms that these words need are imported when a word is looked up, so that help is quick.
 """
 
+import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +96,8 @@ def find_policy(text: str, problem: "Problem") -> "Policy":
     from ..policies import ALL
     from ..policies.base import plain_name
 
-    name, *words = (word.strip() for word in text.replace(":", ",", 1).split(","))
+    name, *rest = re.split("[:,]", text, maxsplit=1)
+    words = [word.strip() for word in "".join(rest).split(",")]
     known = {plain_name(cls.__name__): cls for cls in ALL}
     if plain_name(name) not in known:
         names = ", ".join(cls.__name__ for cls in ALL)

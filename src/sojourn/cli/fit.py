@@ -129,7 +129,7 @@ def fit_command(
     if report is not None:
         check_report(report)
     found = fit(source, ema=ema, **options)
-    tried = {"thresholds": try_threshold or (), "gaps": try_gap or ()}
+    tried: dict[str, Any] = {"thresholds": try_threshold or (), "gaps": try_gap or ()}
     others = sensitivity(source, **tried, **options) if any(tried.values()) else ()
     if not as_json:
         print(found)

@@ -1,0 +1,96 @@
+"""What words stand for: policies as they are printed, problems by name and by options."""
+
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn.cli.arguments import find_policy, find_problem
+from sojourn.policies import Policy
+from sojourn.simulation.bounds import bound_for
+from sojourn.simulation.tables import labels
+
+PROBLEM = sj.paper.SETTINGS["A"]
+
+
+def variants(cls: type[Policy]) -> list[Policy]:
+    """A policy as it is usual on the problem, its opposite, and with numbers changed."""
+    usual: Any = cls.for_problem(PROBLEM)
+    found = [usual]
+    if hasattr(usual, "opposite"):
+        found.append(usual.opposite())
+    changes = {"c0": -0.25, "c": 4.0, "n": 8, "floor": -0.5, "epsilon": 0.25, "arm": 1, "H": 5.0}
+    changed = {n: v for n, v in changes.items() if usual.parameters.get(n, v) != v}
+    return found + [cls.for_problem(PROBLEM, **{n: v}) for n, v in changed.items()]
+
+
+@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+def test_every_label_can_be_typed_as_it_is_printed(cls: type[Policy]) -> None:
+    policies = variants(cls)
+    for policy, label in zip(policies, labels(policies, PROBLEM), strict=True):
+        assert find_policy(label, PROBLEM) == policy
+        assert find_policy(label.replace(", ", ":", 1), PROBLEM) == policy
+
+
+@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+def test_names_go_in_any_case_with_and_without_hyphens(cls: type[Policy]) -> None:
+    usual = cls.for_problem(PROBLEM)
+    (label,) = labels([usual], PROBLEM)
+    for name in (cls.__name__, cls.__name__.lower(), label.upper(), label.replace(" ", "-")):
+        assert find_policy(name, PROBLEM) == usual
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("ULCB:c0=-0.5,c=4", sj.ULCB(c0=-0.5, c=4)),
+        ("KL-ULCB:opposite", sj.KLULCB().opposite()),
+        ("KL-ULCB, opposite", sj.KLULCB().opposite()),
+        ("Learned IMED, floor=-1", sj.LearnedIMED(floor=-1)),
+        ("learned-imed,floor=-1", sj.LearnedIMED(floor=-1)),
+        ("ulcb: c0=-2, opposite", sj.ULCB(c0=1, c1=-2)),
+        ("DISC-ULCB:n=8,random_ties=false", sj.DiscULCB(n=8, random_ties=False)),
+        ("UCBQLearning:H=5", sj.UCBQLearning(H=5)),
+        ("UCB Q-learning, H=5", sj.UCBQLearning(H=5)),
+        ("FixedArm", sj.FixedArm(0)),
+        ("EpsilonMixture:policy=UCB:c=4", sj.EpsilonMixture(sj.UCB(c=4))),
+        ("Epsilon mixture, policy=UCB, epsilon=0.2", sj.EpsilonMixture(sj.UCB(), epsilon=0.2)),
+    ],
+)
+def test_policies_with_parameters(text: str, policy: Any) -> None:
+    assert find_policy(text, PROBLEM) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("ULCB", "ULCB"),
+        ("ULCB:opposite", None),
+        ("ULCB:c0=-0.5", None),
+        ("KLUCB", "KL-UCB"),
+        ("Uniform", None),
+    ],
+)
+def test_bounds_belong_to_policies(text: str, bound: str | None) -> None:
+    found = bound_for(find_policy(text, PROBLEM), PROBLEM)
+    assert (found and found.name) == bound
+
+
+def test_bound_in_the_opposite_case() -> None:
+    problem = sj.paper.SETTINGS["opposite"]
+    found = bound_for(find_policy("KLULCB:opposite", problem), problem)
+    assert found is not None
+    assert found.theorem == "Theorem 6"
+
+
+def test_start_and_stays_first() -> None:
+    user = sj.TwoState(0.8, 0.2, 0.2, 0.1, start={0: 0.25, 1: 0.75})
+    problem = find_problem(
+        None, means="0.9,0.8", q="0.8,0.2,0.2,0.1", start="0:0.25,1:0.75", stays_first=True
+    )
+    assert problem == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
+
+
+def test_moving_average_options() -> None:
+    found = find_problem(None, means=".9,.8", theta=0.5, c6=1000)
+    assert found == sj.paper.SETTINGS["ema-1000"]

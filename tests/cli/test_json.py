@@ -1,0 +1,70 @@
+"""`--json`: every command that has it prints JSON and nothing else."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+from test_help import COMMANDS
+
+import sojourn as sj
+
+PROBLEM = ("--means", "0.9,0.8", "--q", "0.8,0.2,0.2,0.1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a store of one visit, its counts, and a log."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SOJOURN_STORE", raising=False)
+    with sj.Experiment("shorts", ["a", "b"], store="sqlite:///live.db", compiled=False) as live:
+        visit = live.visit()
+        visit.choose()
+        visit.reward(1)
+        visit.end()
+    Path("counts.json").write_text(json.dumps({"a": {"pulls": 10, "successes": 4}}))
+    with Path("events.csv").open("w", newline="") as file:
+        rows = [("visit", "step", "arm", "reward")]
+        rows += [(v, s, "ab"[v % 2], int(s < v % 4)) for v in range(40) for s in range(1 + v % 4)]  # type: ignore[misc]
+        csv.writer(file).writerows(rows)
+    return tmp_path
+
+
+LINES: dict[str, tuple[str, type, str]] = {
+    "theory": ("theory B --json", dict, "bounds"),
+    "simulate": ("simulate B -p UCB --visits 5 --runs 2 --json", dict, "policies"),
+    "recommend": ("recommend B --visits 20 --precision 50% --json", dict, "regrets"),
+    "reproduce": ("reproduce --list --json", list, "title"),
+    "verify": ("verify live.db --json", dict, "wrong"),
+    "export": ("export live.db shorts steps.csv --json", dict, "steps"),
+    "backup": ("backup live.db copy.db --json", dict, "bytes"),
+    "warm-start": ("warm-start live.db shorts counts.json --json", dict, "arms"),
+    "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
+    "keys list": ("keys list keys.json --json", list, "expires"),
+    "fit": ("fit events.csv --no-ema --json", dict, "leave"),
+}
+ELSEWHERE = {"study beyond", "drive"}
+"""Tested where there is a study, or a server."""
+
+
+def test_every_command_with_results_has_json() -> None:
+    having = {
+        " ".join(path)
+        for path, command in COMMANDS.items()
+        if any("--json" in option.opts for option in command.params)
+    }
+    assert having == set(LINES) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_json_and_nothing_else(run: Run, folder: Path, name: str) -> None:
+    line, kind, key = LINES[name]
+    if name == "keys list":
+        run("keys", "new", "keys.json", "--experiment", "shorts")
+    outcome = run(*line.split())
+    assert (outcome.code, outcome.err) == (0, "")
+    found: Any = json.loads(outcome.out, parse_constant=pytest.fail)
+    assert isinstance(found, kind)
+    assert key in (found if kind is dict else found[0])

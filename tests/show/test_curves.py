@@ -1,0 +1,72 @@
+"""Curves: what is drawn, where names go, and the same bytes for the same numbers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sojourn.show import curves, style
+from sojourn.show.curves import Line, Plot, spread
+
+pytest.importorskip("matplotlib")
+
+X = np.array([1.0, 10.0, 100.0])
+
+
+LABELS = ("UCB", "mine")
+
+
+def line(label: str, look: style.Look, slope: float) -> Line:
+    y = X * slope
+    return Line(label=label, look=look, x=X, y=y, low=y - 1, high=y + 1)
+
+
+def plot(**more: object) -> Plot:
+    lines = list(map(line, LABELS, style.looks(LABELS), (1.0, 1.1)))
+    return Plot(lines=lines, x="visits", y="regret", **more)  # type: ignore[arg-type]
+
+
+def test_lines_have_their_numbers_looks_and_names() -> None:
+    (axes,) = curves.draw(plot(log_x=True)).axes
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), 1.1 * X)
+    assert [line.get_color() for line in axes.lines] == ["#c44e00", "#111111"]
+    assert [text.get_text() for text in axes.texts] == ["UCB", "mine"]
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_ylim()[0]) == ("log", "linear", 0.0)
+    assert len(axes.collections) == 2
+
+
+def test_names_stand_beside_the_axes_and_apart() -> None:
+    (axes,) = curves.draw(plot(log_y=True)).axes
+    places = [text.xy for text in axes.texts]
+    assert [x for x, _ in places] == [1, 1]
+    assert abs(places[0][1] - places[1][1]) > 0.04
+
+
+def test_names_can_be_written_on_the_lines() -> None:
+    (axes,) = curves.draw(plot(named_at=50.0)).axes
+    assert [text.get_position() for text in axes.texts] == [(50.0, 50.0), (50.0, 55.0)]
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_the_same_plot_is_the_same_file(tmp_path: Path, suffix: str) -> None:
+    files = [tmp_path / f"{n}{suffix}" for n in range(2)]
+    for file in files:
+        curves.write(curves.draw(plot(title="T")), file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_names_keep_their_distance() -> None:
+    places = spread([0.1, 0.12, 0.11, 0.5, 0.58], 0.1)
+    ordered = sorted(places)
+    assert np.diff(ordered).min() > 0.1 - 1e-12
+    assert np.argsort(places).tolist() == [0, 2, 1, 3, 4]
+    assert spread([0.0, 0.5], 0.1) == [0.0, 0.5]
+
+
+def test_policies_of_a_plot_look_unlike_each_other() -> None:
+    labels = ["UCB", "ULCB", "ULCB, c0=-0.5", "KL-ULCB", "IMED", "Thompson", "Uniform"]
+    assert len({look.colour for look in style.looks(labels)}) == len(labels)
+
+
+def test_a_policy_looks_the_same_whoever_is_beside_it() -> None:
+    assert style.looks(["mine", "KL-ULCB"])[1] == style.looks(["KL-ULCB", "UCB"])[0]
