@@ -16,8 +16,8 @@ import pytest
 from serving import Server, serve
 
 from sojourn.service import keys
+from sojourn.service.dashboard.panels import PANELS
 from sojourn.service.dashboard.render import count, number
-from sojourn.service.dashboard.snapshots import PANELS
 from sojourn.service.insight.states import short
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -361,7 +361,11 @@ def test_headings_landmarks_and_tables_have_names(tab: Tab, server: Server) -> N
     tables = page.locator("table")
     assert tables.count() == page.locator("table > caption").count() == 4
     assert page.locator("table th:not([scope])").count() == 0
-    assert set(PANELS) <= set(page.eval_on_selector_all("[id]", "all => all.map(e => e.id)"))
+    ids = page.eval_on_selector_all("[id]", "all => all.map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    assert {f"panel-{panel.name}" for panel in PANELS[1:]} <= set(ids)
+    titles = page.locator("h2").all_inner_texts()
+    assert titles == [panel.title for panel in PANELS[1:]]
 
 
 def test_nothing_inline_nothing_from_elsewhere_nothing_kept(tab: Tab, server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots are made once however many watch; streams send what changed, and end."""
+"""Snapshots are taken once for all readers; streams send what changed, and end."""
 
 import asyncio
 import re
@@ -7,11 +7,26 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import ChoiceLoader, DictLoader
 
 from sojourn.live import Experiment, NotFound, Unavailable
-from sojourn.service.dashboard import snapshots, stream
+from sojourn.service.dashboard import panels, snapshots, stream
+from sojourn.service.dashboard.panels import PANELS, Panel
+from sojourn.service.dashboard.render import templates
 from sojourn.service.dashboard.snapshots import Snapshots
 from sojourn.service.dashboard.view import SPANS, View
+
+TEMPLATES = {
+    name: templates().loader.get_source(templates(), name)[0]  # type: ignore[union-attr]
+    for name in templates().list_templates()
+    if name.startswith("panels/")
+}
+PARTS = {
+    part: tag
+    for text in TEMPLATES.values()
+    for part, tag in re.findall(r'call live\("(\w+)", "(\w+)"', text)
+}
+"""The live parts of all templates, and their tags."""
 
 
 @pytest.fixture
@@ -34,8 +49,9 @@ async def first(messages: AsyncIterator[str], n: int) -> list[str]:
     return [await anext(messages) for _ in range(n)]
 
 
-def panels(message: str) -> list[str]:
-    return re.findall(r'id="(\w+)" hx-swap-oob', message)
+def parts_of(message: str) -> dict[str, str]:
+    found = re.findall(r'<(\w+) id="(\w+)" hx-swap-oob', message)
+    return {part: tag for tag, part in found}
 
 
 def test_one_snapshot_for_all_who_watch(
@@ -55,7 +71,7 @@ def test_one_snapshot_for_all_who_watch(
         kept = Snapshots()
         found = await asyncio.gather(*(kept.get(experiment, None) for _ in range(50)))
         assert len({id(one) for one in found}) == 1
-        assert found[0].panels(View()) is found[1].panels(View())
+        assert found[0].rendered(View()) is found[1].rendered(View())
         await kept.get(experiment, "1d")
 
     asyncio.run(watch())
@@ -74,15 +90,46 @@ def test_only_what_has_changed_is_sent(
         retry, everything, nothing = await first(messages, 3)
         assert retry == "retry: 2000\n\n"
         assert everything.startswith("event: update\n")
-        assert set(panels(everything)) == set(snapshots.PANELS)
+        assert parts_of(everything) == PARTS
         assert nothing.startswith(":")
         experiment.visit(id="v2")
         changed = await anext(messages)
         while changed.startswith(":"):
             changed = await anext(messages)
-        assert panels(changed) == ["totals"]
+        assert list(parts_of(changed)) == ["totals"]
         assert "of 2 opened" in changed
         await messages.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(watch())
+
+
+def test_every_template_of_a_panel_is_listed_once() -> None:
+    assert sorted(f"panels/{panel.name}.html" for panel in PANELS) == sorted(TEMPLATES)
+    assert len(PARTS) == sum(text.count("call live(") for text in TEMPLATES.values())
+
+
+def test_a_panel_is_one_template_and_one_line(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new one is on the page with its frame and its content, and its live part in the stream."""
+    text = """{% extends "panel.html" %}{% block body %}<i>fixed</i>
+    {% call live("opened", "p", class="note") %}{{ insight.visits.opened|count }} & up{% endcall %}
+    {% endblock %}"""
+    loader = ChoiceLoader([DictLoader({"panels/extra.html": text}), templates().loader])
+    monkeypatch.setattr(templates(), "loader", loader)
+    monkeypatch.setattr(panels, "PANELS", (*PANELS, Panel("extra", "Something else", "half")))
+
+    async def watch() -> None:
+        kept = Snapshots()
+        page = (await kept.get(experiment, None)).rendered(View()).panels[-1]
+        assert page.startswith('<section class="half" id="panel-extra" aria-labelledby="h-extra">')
+        assert '<h2 id="h-extra">Something else</h2>' in page
+        assert "<i>fixed</i>" in page and '<p id="opened" class="note">1 & up</p>' in page
+        messages = stream.changes(live_with(experiment), kept, "shorts", View())
+        _, everything = await first(messages, 2)
+        assert parts_of(everything) == {**PARTS, "opened": "p"}
+        assert '<p id="opened" hx-swap-oob="innerHTML">1 & up</p>' in everything
+        assert "fixed" not in everything
 
     asyncio.run(watch())
 
@@ -116,7 +163,7 @@ def test_trouble_with_the_store_is_told(
         back = await anext(messages)
         while back.startswith("event: trouble"):
             back = await anext(messages)
-        assert set(panels(back)) == set(snapshots.PANELS)
+        assert parts_of(back) == PARTS
 
     asyncio.run(watch())
 

@@ -1,4 +1,4 @@
-"""Signing in with a key, where one is needed."""
+"""Signing in with an API key, where the service needs one."""
 
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -11,31 +11,31 @@ from ..keys import COOKIE
 from ..limits import read_body
 
 LONGEST = 4096
-"""Bytes of a form."""
+"""Bytes of a form, at most."""
 
 Page = Callable[..., Response]
 
 
 def signed_in(request: Request) -> bool:
-    """Whether the reader came with a key."""
+    """Whether the request has a valid key."""
     return "sojourn.key" in request.scope
 
 
 def may_see(request: Request, name: str) -> bool:
-    """Whether the reader's key, if one is needed, is good for an experiment."""
+    """Whether the key of the request, if one is needed, is valid for an experiment."""
     key = request.scope.get("sojourn.key")
     return key is None or key.allows(name)
 
 
 def login_route(page: Page) -> Route:
-    """The form, and what it sends: a key, or the wish to sign out."""
+    """The form, which posts a key to sign in, or `out` to sign out."""
 
     async def login(request: Request) -> Response:
         if request.app.state.keyring is None:
             return RedirectResponse("/", 303)
         if request.method != "POST":
             return page(request, "login.html", wrong="")
-        if not _own(request):
+        if not _same_origin(request):
             return page(request, "login.html", 403, wrong="The form came from another site.")
         form = parse_qs((await read_body(request.receive, LONGEST)).decode("latin-1"))
         if "out" in form:
@@ -44,20 +44,20 @@ def login_route(page: Page) -> Route:
             return response
         token = form.get("key", [""])[0].strip()
         if request.app.state.keyring.find(token) is None:
-            return page(request, "login.html", 401, wrong="This is not a key, or no longer one.")
-        return _with_key(request, token)
+            return page(request, "login.html", 401, wrong="This key is not valid.")
+        return _sign_in(request, token)
 
     return Route("/login", login, methods=["GET", "POST"])
 
 
-def _own(request: Request) -> bool:
-    """Whether a form was sent by a page of this site; browsers say where it is from."""
+def _same_origin(request: Request) -> bool:
+    """Whether a form comes from a page of this site, by the Origin that browsers send."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host")
 
 
-def _with_key(request: Request, token: str) -> Response:
-    """To the experiments, with a cookie that no script and no other site can use."""
+def _sign_in(request: Request, token: str) -> Response:
+    """Redirect to the experiments, with a cookie that neither scripts nor other sites can use."""
     response = RedirectResponse("/", 303)
     response.set_cookie(
         COOKIE,

@@ -1,4 +1,4 @@
-"""The addresses of the dashboard."""
+"""The routes of the dashboard and their handlers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,10 +14,10 @@ from ..hot import SLASH
 from ..live import Live
 from .login import login_route, may_see, signed_in
 from .render import render
-from .snapshots import PANELS, Snapshots
+from .snapshots import Snapshots
 from .static import Static
 from .stream import Streams
-from .view import SPANS, View
+from .view import View
 
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -27,7 +27,7 @@ SAFE = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-"""Nothing from elsewhere, nothing inline, nothing kept."""
+"""Nothing from other hosts, nothing inline, nothing cached."""
 
 
 def routes() -> list[BaseRoute]:
@@ -47,26 +47,26 @@ def routes() -> list[BaseRoute]:
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:
-    """A page, with headers that keep it to itself."""
+    """A page, with its security headers."""
     text = render(template, signed_in=signed_in(request), **context)
     return HTMLResponse(text, status, SAFE)
 
 
 @dataclass(frozen=True, eq=False)
 class Pages:
-    """The handlers, and the snapshots that they share."""
+    """The handlers, and the snapshots and streams that they share."""
 
     snapshots: Snapshots = field(default_factory=Snapshots)
     streams: Streams = field(default_factory=Streams)
 
     async def experiments(self, request: Request) -> Response:
-        """All experiments, or what to do first."""
+        """All experiments; without any, how to create one."""
         live: Live = request.app.state.live
         listed, broken = [], []
         for name in sorted(n for n in await _names(live) if may_see(request, n)):
             try:
                 experiment = await live.experiment(name)
-                listed.append((name, (await self.snapshots.get(experiment, None)).insight))
+                listed.append((name, await self.snapshots.get(experiment, None)))
             except (LiveError, ValueError) as error:
                 broken.append((name, str(error)))
         base = str(request.base_url).rstrip("/")
@@ -81,17 +81,13 @@ class Pages:
         async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
             snapshot = await self.snapshots.get(experiment, view.span)
-            return page(
-                request, "experiment.html", at=snapshot, seen=snapshot.insight, view=view,
-                settings=experiment.settings, panels=snapshot.panels(view), tags=PANELS,
-                spans=SPANS,
-                listed=snapshot.insight.arms.page(view.search, view.page),
-            )  # fmt: skip
+            panels = snapshot.rendered(view).panels
+            return page(request, "experiment.html", name=experiment.name, view=view, panels=panels)
 
         return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
-        """What changes in one experiment."""
+        """The stream of updates of one experiment."""
 
         async def show(experiment: Experiment) -> Response:
             live, view = request.app.state.live, View.of(request.query_params)
@@ -102,14 +98,14 @@ class Pages:
     async def _with_experiment(
         self, request: Request, show: Callable[[Experiment], Awaitable[Response]]
     ) -> Response:
-        """What `show` makes of the experiment of the address, or a page that says what is wrong."""
+        """What `show` makes of the experiment of the address, or a page with the error."""
         name = request.path_params["name"].replace(SLASH, "/")
         try:
             return await show(await request.app.state.live.experiment(name))
         except NotFound:
             return page(request, "error.html", 404, what=f"There is no experiment “{name}”.")
         except LiveError:
-            return page(request, "error.html", 503, what="The store cannot be read just now.")
+            return page(request, "error.html", 503, what="The store cannot be read right now.")
         except ValueError as error:
             return page(request, "error.html", 422, what=f"It cannot be served: {error}.")
 

@@ -1,4 +1,4 @@
-"""Templates, and how numbers and intervals look."""
+"""The template environment, and how numbers, times and intervals look."""
 
 import hashlib
 import json
@@ -15,12 +15,11 @@ from markupsafe import Markup
 
 from ...stats.intervals import Interval
 from ...version import __version__
-from ..insight.departures import StateLeaveRates
 from ..insight.states import short, user_in_words
 from ..insight.summary import Point
 
 STATIC = Path(__file__).parent / "static"
-WIDTH, HEIGHT = 120.0, 12.0
+WIDTH = 120.0
 """Of a bar, in pixels."""
 
 
@@ -43,10 +42,10 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def half(interval: Interval) -> str:
-    """How far the upper end is from the estimate, in two digits.
+def half_width(interval: Interval) -> str:
+    """The distance from the estimate to the upper end, in two digits.
 
-    >>> half(Interval(2.0, 1.5, 2.5)), half(Interval(200.0, 100.0, 300.0))
+    >>> half_width(Interval(2.0, 1.5, 2.5)), half_width(Interval(200.0, 100.0, 300.0))
     ('0.50', '100')
     """
     width = interval.high - interval.value
@@ -54,25 +53,23 @@ def half(interval: Interval) -> str:
     return f"{width:,.{digits}f}"
 
 
-def reach(interval: Interval, *, chance: bool = False) -> str:
-    """From where to where an interval goes, in words.
+def ends(interval: Interval, *, chance: bool = False) -> str:
+    """Both ends of an interval in words.
 
-    >>> reach(Interval(0.5, 0.25, 0.75), chance=True)
+    >>> ends(Interval(0.5, 0.25, 0.75), chance=True)
     '.25 to .75'
     """
-    words = short if chance else number
     if not isfinite(interval.high):
         return "one visit only"
+    words = short if chance else number
     return f"{words(interval.low)} to {words(interval.high)}"
 
 
-def bar(interval: Interval | None, most: float = 1.0, tone: str = "blue") -> Markup:
-    """An interval as a small bar on a line from 0 to `most`, with a mark at the estimate.
+def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
+    """An interval as a small bar on a scale from 0 to `most`, with a mark at the estimate.
 
-    It is for the eye only: the numbers are beside it.
+    Hidden from screen readers: the numbers are beside it.
     """
-    if interval is None or most <= 0.0:
-        return Markup("")
 
     def x(value: float) -> float:
         return round(min(max(value / most, 0.0), 1.0) * (WIDTH - 4.0) + 2.0, 1)
@@ -87,24 +84,24 @@ def bar(interval: Interval | None, most: float = 1.0, tone: str = "blue") -> Mar
     ).format(tone, low, wide, middle)
 
 
-def split(part: float, tone: str = "orange") -> Markup:
-    """A share of a whole as a bar, for the eye only."""
+def split(part: float) -> Markup:
+    """A share of a whole as a bar; hidden from screen readers."""
     wide = round(min(max(part, 0.0), 1.0) * WIDTH, 1)
     return Markup(
-        '<svg class="split {}" viewBox="0 0 120 8" width="120" height="8" aria-hidden="true">'
+        '<svg class="split" viewBox="0 0 120 8" width="120" height="8" aria-hidden="true">'
         '<rect class="whole" width="120" height="8" rx="2"/>'
         '<rect class="part" width="{}" height="8" rx="2"/></svg>'
-    ).format(tone, wide)
+    ).format(wide)
 
 
-def most(intervals: Iterable[Interval | None]) -> float:
-    """A common scale for probabilities: a little more than the greatest upper end."""
-    ends = [i.high for i in intervals if i is not None and isfinite(i.high)]
-    return min(1.05 * max(ends, default=0.0), 1.0) or 1.0
+def scale_of(intervals: Iterable[Interval | None]) -> float:
+    """A common scale for probabilities: slightly more than the greatest upper end."""
+    tops = [i.high for i in intervals if i is not None and isfinite(i.high)]
+    return min(1.05 * max(tops, default=0.0), 1.0) or 1.0
 
 
 def clock(at: float) -> str:
-    """A time of day; the page's script makes it that of the reader.
+    """A time of day in UTC; the page's script converts it to local time.
 
     >>> clock(3661.0)
     '01:01:01'
@@ -113,43 +110,38 @@ def clock(at: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A time span in words.
+    """A duration in words.
 
     >>> lasting(20), lasting(1800), lasting(5400)
     ('20 s', '30 min', '1.5 h')
     """
-    size, unit = next(
-        (s, u) for s, u in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= s or s == 1
-    )
-    return f"{seconds / size:.3g} {unit}"
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def iso(at: float) -> str:
-    """A time for machines."""
+    """A time in ISO format, for the datetime attribute."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def series(points: Iterable[Point]) -> dict[str, list[Any]]:
-    """What the charts are drawn from: times, visits, and estimate, low and high of each curve."""
+def chart_data(points: Iterable[Point]) -> dict[str, list[Any]]:
+    """The data of the charts: times, visits, and estimate, low and high of each curve."""
     found: dict[str, list[Any]] = {"at": [], "visits": [], "reward": [], "length": []}
     for point in points:
         found["at"].append(point.start)
         found["visits"].append(point.visits)
         for name in ("reward", "length"):
-            i = getattr(point, name)
-            ends = (i.low, i.high) if isfinite(i.high) else (i.value, i.value)
-            found[name].append([round(x, 4) for x in (i.value, *ends)])
+            value, low, high = getattr(point, name)
+            band = (low, high) if isfinite(high) else (value, value)
+            found[name].append([round(x, 4) for x in (value, *band)])
     return found
-
-
-def leave_scale(leaving: Iterable[StateLeaveRates]) -> float:
-    """A common scale for leave probabilities."""
-    return most(x.probability for row in leaving for x in (row.unrewarded, row.rewarded))
 
 
 @cache
 def digest() -> str:
-    """Changes when a static file does: addresses with it can be cached for ever."""
+    """A hash of the static files; part of their addresses, so that browsers may cache them."""
     files = sorted(path for path in STATIC.rglob("*") if path.is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
@@ -164,13 +156,11 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"number": number, "count": count, "half": half, "p": short, "reach": reach}
-    env.filters |= {"clock": clock, "iso": iso}
-    env.filters |= {"lasting": lasting, "user": user_in_words, "quoted": partial(quote, safe="")}
+    env.filters |= {f.__name__: f for f in (number, count, half_width, ends, clock, iso, lasting)}
+    env.filters |= {"p": short, "user": user_in_words, "quoted": partial(quote, safe="")}
     env.filters |= {"json": lambda value: json.dumps(value, separators=(",", ":"))}
-    env.globals |= {"bar": bar, "split": split, "most": most, "series": series}
-    env.globals |= {"leave_scale": leave_scale}
-    env.globals |= {"version": __version__, "digest": digest}
+    env.globals |= {f.__name__: f for f in (bar, split, scale_of, chart_data, digest)}
+    env.globals |= {"version": __version__}
     return env
 
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of an experiment at one moment, made once however many watch."""
+"""What the dashboard shows of an experiment at one moment, computed once for all readers."""
 
 import asyncio
 import time
@@ -6,27 +6,20 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...live import Bucket, Choice, Experiment
+from ...live import Bucket, Choice, Experiment, Settings
 from ..insight import Insight, Reason, insight, reason
-from .render import render
+from .panels import RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
 FRESH = 1.0
-"""Seconds for which a snapshot is good."""
-PATIENT = 60.0
-"""The charts are read anew after this part of the width of a point, at least."""
+"""Seconds for which a snapshot is reused."""
+CHART_REFRESH = 1 / 60
+"""Chart data are read again after this fraction of the time between two points."""
 RECENT = 12
-"""Decisions that are listed."""
-
-PANELS = {
-    "case": "div", "totals": "dl", "series": "div", "points": "tbody", "summary": "p",
-    "arms": "tbody", "found": "p", "exploration": "tbody", "lost": "p", "leaving": "tbody",
-    "rewards": "dl", "recent": "ol",
-}  # fmt: skip
-"""The parts of the page that change, and the element that holds each."""
+"""Decisions listed."""
 
 
-class Sums(NamedTuple):
+class ChartData(NamedTuple):
     """What was read for the charts, and when."""
 
     at: float
@@ -43,38 +36,44 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The numbers of an experiment, and the parts of its page made from them."""
+    """The numbers of an experiment, and its panels rendered from them."""
 
     name: str
+    settings: Settings
     span: str
     since: float
     insight: Insight
     recent: list[Decided]
-    _made: dict[View, dict[str, str]] = field(default_factory=dict)
+    _rendered: dict[View, RenderedPanels] = field(default_factory=dict)
 
-    def panels(self, view: View) -> dict[str, str]:
-        """The parts of the page by name, as HTML."""
-        if view not in self._made:
-            listed = self.insight.arms.page(view.search, view.page, ARMS)
-            context = {"at": self, "seen": self.insight, "listed": listed, "view": view}
-            self._made[view] = {
-                name: render(f"panels/{name}.html", span=SPANS[self.span], **context)
-                for name in PANELS
-            }
-        return self._made[view]
+    def rendered(self, view: View) -> RenderedPanels:
+        """The panels for a view; rendered once."""
+        if view not in self._rendered:
+            self._rendered[view] = render_panels(
+                name=self.name,
+                settings=self.settings,
+                insight=self.insight,
+                arms=self.insight.arms.page(view.search, view.page, ARMS),
+                recent=self.recent,
+                view=view,
+                span=SPANS[self.span],
+                spans=SPANS,
+                since=self.since,
+            )
+        return self._rendered[view]
 
 
 class Snapshots:
-    """Snapshots by experiment and span; each is made at most once a second."""
+    """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str | None], tuple[float, Snapshot]] = {}
         self._locks: defaultdict[tuple[str, str | None], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._sums: dict[tuple[str, str], Sums] = {}
+        self._charts: dict[tuple[str, str], ChartData] = {}
         self._began: dict[str, float] = {}
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
-        """The experiment as it is now, or was less than a second ago."""
+        """The experiment as it was at most `FRESH` seconds ago."""
         key = experiment.name, span
         async with self._locks[key]:
             kept = self._kept.get(key)
@@ -84,28 +83,27 @@ class Snapshots:
             return kept[1]
 
     def _take(self, experiment: Experiment, span: str | None) -> Snapshot:
-        """Read the store and work out the numbers."""
         now = experiment.now()
-        span = span or self._fitting(experiment, now)
-        seen = insight(
+        span = span or self._fitting_span(experiment, now)
+        found = insight(
             experiment.settings, experiment.all_arms, experiment.counts(),
             self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
         )  # fmt: skip
-        choices = experiment.recent()[:RECENT]
-        recent = [Decided(choice, reason(choice, experiment.policy)) for choice in choices]
-        return Snapshot(experiment.name, span, since(span, now), seen, recent)
+        recent = [Decided(c, reason(c, experiment.policy)) for c in experiment.recent()[:RECENT]]
+        start = SPANS[span].since(now)
+        return Snapshot(experiment.name, experiment.settings, span, start, found, recent)
 
     def _timeline(self, experiment: Experiment, span: str, now: float) -> list[Bucket]:
-        """What the charts show. Long spans have many visits to sum, and change little."""
-        start = since(span, now)
-        sums = self._sums.get((experiment.name, span))
-        if sums is None or sums.since != start or now - sums.at >= SPANS[span].width / PATIENT:
-            buckets = experiment.timeline(start, SPANS[span].width)
-            sums = self._sums[experiment.name, span] = Sums(now, start, buckets)
-        return sums.buckets
+        """The visits of the charts; over long spans they are many and change little."""
+        start, width = SPANS[span].since(now), SPANS[span].width
+        kept = self._charts.get((experiment.name, span))
+        if kept is None or kept.since != start or now - kept.at >= CHART_REFRESH * width:
+            kept = ChartData(now, start, experiment.timeline(start, width))
+            self._charts[experiment.name, span] = kept
+        return kept.buckets
 
-    def _fitting(self, experiment: Experiment, now: float) -> str:
-        """The shortest span that shows all that an experiment has."""
+    def _fitting_span(self, experiment: Experiment, now: float) -> str:
+        """The shortest span that covers all visits of the experiment."""
         longest = SPANS["1w"]
         if experiment.name not in self._began:
             buckets = experiment.timeline(now - longest.seconds, longest.width)
@@ -114,9 +112,3 @@ class Snapshots:
             self._began[experiment.name] = experiment.timeline(buckets[0].start, 60.0)[0].start
         age = now - self._began[experiment.name]
         return next((name for name, span in SPANS.items() if age <= span.seconds), "1w")
-
-
-def since(span: str, now: float) -> float:
-    """Where the charts begin: at a whole number of points."""
-    seconds, width = SPANS[span].seconds, SPANS[span].width
-    return (now - seconds) // width * width + width

@@ -1,4 +1,4 @@
-"""Files that never change under their address."""
+"""Static files, cached by browsers for as long as their digest is current."""
 
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
@@ -8,13 +8,12 @@ from .render import STATIC, digest
 
 
 class Static(StaticFiles):
-    """The dashboard's own files; those asked for with their digest may be kept for ever."""
+    """The files of the dashboard; requested with the current digest, they are cached for ever."""
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """The file."""
         response = await super().get_response(path, scope)
         known = scope["query_string"].decode("latin-1") == digest()
         kept = "public, max-age=31536000, immutable" if known else "no-cache"

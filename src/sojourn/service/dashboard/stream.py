@@ -1,4 +1,4 @@
-"""Server-sent events: the parts of a page that have changed, at most once a second."""
+"""Server-sent events: the live parts of a page that have changed, at most once a second."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,13 +8,14 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from ...live import LiveError
 from ..live import Live
-from .snapshots import FRESH, PANELS, Snapshots
+from .panels import LivePart
+from .snapshots import FRESH, Snapshots
 from .view import View
 
 MOST = 256
-"""Streams at a time."""
+"""Concurrent streams per process."""
 HEARTBEAT = 15.0
-"""Seconds after which a quiet stream says that it is alive."""
+"""Seconds of silence after which a comment is sent, to keep the connection open."""
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -46,7 +47,7 @@ class Streams:
 async def changes(live: Live, snapshots: Snapshots, name: str, view: View) -> AsyncIterator[str]:
     """Messages for one reader, until the service stops."""
     yield "retry: 2000\n\n"
-    sent: dict[str, str] = {}
+    sent: dict[str, LivePart] = {}
     quiet = 0.0
     while not live.stopping.is_set():
         message = await _message(live, snapshots, name, view, sent)
@@ -61,31 +62,31 @@ async def changes(live: Live, snapshots: Snapshots, name: str, view: View) -> As
 
 
 async def _message(
-    live: Live, snapshots: Snapshots, name: str, view: View, sent: dict[str, str]
+    live: Live, snapshots: Snapshots, name: str, view: View, sent: dict[str, LivePart]
 ) -> str:
-    """What has changed since the last message; what was sent is noted."""
+    """What has changed since the last message; `sent` is updated."""
     try:
         snapshot = await snapshots.get(await live.experiment(name), view.span)
     except (LiveError, ValueError):
         sent.clear()
-        return event("trouble", "The store cannot be read just now.")
-    panels = snapshot.panels(view)
-    changed = {panel: html for panel, html in panels.items() if sent.get(panel) != html}
+        return event("trouble", "The store cannot be read right now.")
+    parts = snapshot.rendered(view).parts
+    changed = {id: part for id, part in parts.items() if sent.get(id) != part}
     sent.update(changed)
-    return event("update", "\n".join(map(swapped, changed, changed.values()))) if changed else ""
+    return event("update", "\n".join(map(swap, changed, changed.values()))) if changed else ""
 
 
-def swapped(panel: str, html: str) -> str:
-    """A part of the page for htmx, which puts it in its place.
+def swap(id: str, part: LivePart) -> str:
+    """A live part for htmx to put in its place.
 
-    Rows of a table are not allowed beside other elements, except in a template.
+    In a template element, because rows of a table are not allowed beside other elements.
     """
-    tag = PANELS[panel]
-    return f'<template><{tag} id="{panel}" hx-swap-oob="innerHTML">{html}</{tag}></template>'
+    tag, html = part
+    return f'<template><{tag} id="{id}" hx-swap-oob="innerHTML">{html}</{tag}></template>'
 
 
 def event(kind: str, data: str) -> str:
-    r"""A message.
+    r"""A message of the stream.
 
     >>> event("update", "a\nb")
     'event: update\ndata: a\ndata: b\n\n'

@@ -6,16 +6,20 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 ARMS = 20
-"""On one page of the table."""
+"""Rows on one page of arms."""
 LONGEST_SEARCH = 200
 
 
 class Span(NamedTuple):
-    """A stretch of time for the charts, in seconds, and the width of a point."""
+    """A time span of the charts: its length, and the time between two points, in seconds."""
 
     words: str
     seconds: float
     width: float
+
+    def since(self, now: float) -> float:
+        """Where the charts begin: at a whole multiple of the width."""
+        return (now - self.seconds) // self.width * self.width + self.width
 
 
 SPANS = {
@@ -42,7 +46,7 @@ class View:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "View":
-        """From the query of an address; what makes no sense there is left out."""
+        """From the query of an address; invalid values are ignored."""
         span, page = query.get("span", ""), query.get("page", "")
         return cls(
             span if span in SPANS else None,
@@ -52,11 +56,11 @@ class View:
 
     @property
     def query(self) -> str:
-        """The query of an address that shows this, with its question mark."""
+        """The query of an address that shows this view, with its question mark."""
         parts: dict[str, Any] = {"span": self.span, "q": self.search, "page": self.page}
         given = {k: v for k, v in parts.items() if v and (k, v) != ("page", 1)}
         return f"?{urlencode(given)}" if given else ""
 
     def but(self, **changes: Any) -> "View":
-        """The same with changes."""
+        """The same view with changes."""
         return replace(self, **changes)

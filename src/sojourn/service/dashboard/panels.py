@@ -1,0 +1,66 @@
+"""The panels of an experiment's page.
+
+To add one: a template in templates/panels/ and a line in `PANELS`. The template extends panel.html
+and wraps what changes in `{% call live(id, tag) %}`; the page and the stream of updates follow.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from .render import render
+
+
+class Panel(NamedTuple):
+    """A section of the page: the template panels/{name}.html, its heading, its width.
+
+    Widths are those of app.css: full, half, and wide with side.
+    """
+
+    name: str
+    title: str
+    width: str = "full"
+
+
+PANELS = (
+    Panel("headline", "Name and case"),  # the page's own heading, without a frame
+    Panel("totals", "At a glance"),
+    Panel("over_time", "Over time"),
+    Panel("arms", "Arms"),
+    Panel("exploration", "Where exploration goes", "half"),
+    Panel("leaving", "When users leave", "half"),
+    Panel("decisions", "Recent decisions", "wide"),
+    Panel("rewards", "Rewards", "side"),
+)
+"""In the order of the page."""
+
+
+class LivePart(NamedTuple):
+    """An element that is kept up to date: its tag and its content."""
+
+    tag: str
+    html: str
+
+
+class RenderedPanels(NamedTuple):
+    """The panels for the page, and their live parts by id for the stream."""
+
+    panels: list[Markup]
+    parts: dict[str, LivePart]
+
+
+def render_panels(**context: Any) -> RenderedPanels:
+    """All panels. Their templates share one context: that of `Snapshot.rendered`."""
+    parts: dict[str, LivePart] = {}
+
+    def live(id: str, tag: str, *, caller: Callable[[], str], **attributes: str) -> Markup:
+        parts[id] = LivePart(tag, caller())
+        given = Markup("").join(Markup(' {}="{}"').format(*pair) for pair in attributes.items())
+        return Markup('<{0} id="{1}"{2}>{3}</{0}>').format(tag, id, given, Markup(parts[id].html))
+
+    panels = [
+        Markup(render(f"panels/{panel.name}.html", panel=panel, live=live, **context))
+        for panel in PANELS
+    ]
+    return RenderedPanels(panels, parts)
