@@ -1,4 +1,4 @@
-"""How far a reproduction is as a whole, and how long it will take."""
+"""Progress of a study as a whole, and an estimate of the time left."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from ..simulation import Progress
 
 DRAWING = "drawing"
 TRUST = 0.1
-"""The declared times weigh as much as what was seen when this share of everything is done."""
+"""Expected times weigh as much as measured ones when this share of everything is done."""
 
 
 class Overall(NamedTuple):
-    """What is at work, the share of everything that is done, and the seconds left, about."""
+    """What is being done, the share of everything done so far, and the estimated seconds left."""
 
     work: str
     share: float
@@ -23,8 +23,8 @@ class Overall(NamedTuple):
 class Meter:
     """Turns the progress of one piece of work into that of everything.
 
-    `weights` are the seconds that each piece takes, about, in their order. The time left goes by
-    them at first and more and more by the time that was really spent.
+    `weights` are the expected seconds of each piece, in order. The time left is estimated from them
+    at first, and from the time really spent as work proceeds.
 
     >>> seen = []
     >>> meter = Meter({"A": 3.0, "drawing": 1.0}, seen.append)

@@ -61,7 +61,7 @@ class Report(Generic[Findings]):
         headings = ["claim", "measurement, 95 % interval", "verdict"]
         if any(found.claim.section for found in self.checked):
             headings = ["section", *headings, "open choices"]
-        return Table(headings, rows)
+        return Table(headings, rows, left=range(len(headings)))
 
     def _choices(self, found: Checked) -> list[str]:
         """The verdict if open choices are made otherwise; or which choice this claim makes."""

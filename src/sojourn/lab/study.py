@@ -14,7 +14,7 @@ from shutil import copyfile
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from .. import checks
-from ..show import style
+from ..show.curves import write
 from ..show.plain import to_json
 from ..simulation import Result
 from .claims import Claim, Findings, check
@@ -36,6 +36,11 @@ class Made(NamedTuple):
 
     precision: str
     seed: int
+
+    @property
+    def quick(self) -> bool:
+        """Whether this is a first look."""
+        return self.precision == QUICK
 
 
 @dataclass(frozen=True)
@@ -84,30 +89,38 @@ class Study(ABC, Generic[Findings]):
         With `redraw` nothing is run: what was kept is drawn and checked again. With a `page` the
         documentation's page is written there too, its pictures in the folder `figures` beside it.
         """
+        self._check_arguments(precision, seed, workers)
+        folder = _folder("out", Path(out), PICTURES)
+        if page is not None:
+            _folder("page", Path(page).parent, PICTURES)
+        made = Made(precision, seed)
+        trials = [] if redraw else [t for t in self.trials if not t.left_out(made.quick)]
+        efforts = {trial.name: trial.effort(made.quick) for trial in trials}
+        meter = Meter({**efforts, DRAWING: DRAW_SECONDS * len(self.figures)}, progress)
+        if not redraw:
+            self.keep(folder, _run(trials, made, folder / STORE, workers, meter), made)
+        findings, made = self.load(folder, made)
+        self._draw(findings, folder / PICTURES, meter)
+        checked = [check(claim, findings) for claim in self.claims]
+        report = Report(findings, checked, self.command(made), made.seed, made.precision)
+        self._write(report, folder, None if page is None else Path(page))
+        return report
+
+    def _check_arguments(self, precision: str, seed: int, workers: int | None) -> None:
         if find_spec("matplotlib") is None:
             raise ValueError("the figures need matplotlib: pip install 'sojourn[plot]'")
         checks.one_of("precision", precision, (QUICK, self.precise))
         checks.whole("seed", seed, 0, 2**63 - 1)
         if workers is not None:
             checks.whole("workers", workers, 1)
-        folder = _folder("out", Path(out), PICTURES)
-        if page is not None:
-            _folder("page", Path(page).parent, PICTURES)
-        made, quick = Made(precision, seed), precision == QUICK
-        chosen = [] if redraw else [t for t in self.trials if not t.left_out(quick)]
-        efforts = {trial.name: trial.effort(quick) for trial in chosen}
-        meter = Meter({**efforts, DRAWING: DRAW_SECONDS * len(self.figures)}, progress)
-        if not redraw:
-            self.keep(folder, _run(chosen, made, folder / STORE, workers, meter), made)
-        findings, made = self.load(folder, made)
+
+    def _draw(self, findings: Findings, folder: Path, meter: Meter) -> None:
         for number, (name, draw) in enumerate(self.figures.items()):
             meter.show(DRAWING, number / len(self.figures))
-            _write_picture(draw(findings), folder / PICTURES, name)
+            picture = draw(findings)
+            for suffix in SUFFIXES:
+                write(picture, folder / f"{name}{suffix}")
         meter.show(DRAWING, 1.0)
-        checked = [check(claim, findings) for claim in self.claims]
-        report = Report(findings, checked, self.command(made), made.seed, made.precision)
-        self._write(report, folder, None if page is None else Path(page))
-        return report
 
     def _write(self, report: Report[Findings], folder: Path, page: Path | None) -> None:
         files = self.files(report, folder / PICTURES)
@@ -126,26 +139,14 @@ def _run(
 ) -> Iterator[tuple[Trial, Result]]:
     for trial in trials:
         meter.show(trial.name, 0.0)
-        yield (
-            trial,
-            trial.run(
-                quick=made.precision == QUICK,
-                seed=made.seed,
-                store=store,
-                workers=workers,
-                progress=meter.within(trial.name),
-            ),
+        result = trial.run(
+            quick=made.quick,
+            seed=made.seed,
+            store=store,
+            workers=workers,
+            progress=meter.within(trial.name),
         )
-
-
-def _write_picture(picture: "Picture", folder: Path, name: str) -> None:
-    """Write the picture as SVG and PNG, without the time of writing: same result, same bytes."""
-    from matplotlib import rc_context
-
-    with rc_context(style.SETTINGS):
-        for suffix in SUFFIXES:
-            about = {"Date": None} if suffix == ".svg" else {"Software": None}
-            picture.savefig(folder / f"{name}{suffix}", metadata=about)
+        yield trial, result
 
 
 def _folder(name: str, path: Path, *parts: str) -> Path:

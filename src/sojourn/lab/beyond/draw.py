@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 DPI = 160
 TEXT = 8.0
-FAINT = 0.25
+RED = "#c00000"
 X_RANGE = (0.02, 20.0)
 Y_RANGE = (0.3, 4.0)
 X_TICKS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 Y_TICKS = (0.4, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
-"""What is outside is drawn at the edge, as a triangle."""
+"""Points outside are drawn at the edge."""
 
 
 class Mark(NamedTuple):
@@ -29,10 +29,12 @@ class Mark(NamedTuple):
     marker: str
     size: float
     words: str
+    alpha: float = 1.0
+    """Of the intervals."""
 
 
 GROUPS: Mapping[str, Mark] = {
-    "random": Mark("#9a9a9a", "o", 2.2, "drawn at random"),
+    "random": Mark("#9a9a9a", "o", 2.2, "drawn at random", 0.25),
     "violations": Mark("#7b3294", "D", 4.0, "outside the model"),
     "near-neutral": Mark("#1a9850", "v", 4.5, "nearly neutral"),
     "logs": Mark("#d95f02", "^", 5.0, "fitted to logs"),
@@ -45,7 +47,6 @@ PANELS = (
     (BOUND, "IMED", f"{BOUND} / IMED: finds out by itself"),
     (LEARNED, "IMED", f"{LEARNED} / IMED: means in place of lower bounds"),
 )
-RANDOM = "random"
 
 
 def draw_where(findings: Outcomes) -> "Picture":
@@ -81,8 +82,7 @@ def _points(ax: Any, outcomes: Sequence[TrialOutcome], one: str, other: str, how
     ratios = [o.ratio(one, other) for o in proper]
     y = np.clip([r.value for r in ratios], *Y_RANGE)
     ends = np.clip([(r.low, r.high) for r in ratios], *Y_RANGE).T
-    faint = FAINT if how is GROUPS[RANDOM] else 1.0
-    ax.vlines(x, *ends, color=how.colour, linewidth=0.7, alpha=faint)
+    ax.vlines(x, *ends, color=how.colour, linewidth=0.7, alpha=how.alpha)
     ax.plot(
         x, y, how.marker, color=how.colour, markersize=how.size, linestyle="none",
         label=how.words, markeredgewidth=0,
@@ -116,19 +116,8 @@ def draw_worst(findings: Outcomes) -> "Picture":
     jitter = np.random.default_rng(0)
     for row, label in enumerate(rows):
         there = [o for o in outcomes if label in o and BASELINE in o]
-        if not there:
-            continue
-        for group, how in GROUPS.items():
-            x = [o.ratio(label, BASELINE).value for o in there if o.trial.group == group]
-            y = row + jitter.uniform(-0.25, 0.25, len(x))
-            ax.plot(
-                x, y, how.marker, color=how.colour, linestyle="none", markeredgewidth=0,
-                markersize=0.8 * how.size, label=how.words if row == 0 else None,
-            )  # fmt: skip
-        middle = np.median([o.ratio(label, BASELINE).value for o in there])
-        ax.vlines(middle, row - 0.4, row + 0.4, color="#c00000", linewidth=1.5)
-        most = worst(there, label, in_hindsight=False).ratio
-        ax.hlines(row, most.low, most.high, color="#c00000", linewidth=1.0)
+        if there:
+            _row(ax, row, label, there, jitter)
     ax.set_xscale("log")
     ticks = (0.2, 0.5, 1, 2, 5, 10)
     ax.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=TEXT)
@@ -136,8 +125,25 @@ def draw_worst(findings: Outcomes) -> "Picture":
     ax.axvline(1.0, color="#444444", linewidth=0.8)
     ax.set_yticks(range(len(rows)), rows, fontsize=TEXT)
     ax.invert_yaxis()
-    ax.set_xlabel(f"regret / regret of {BASELINE}; red: median, and interval of the worst case",
-                  fontsize=TEXT)  # fmt: skip
+    what = f"regret / regret of {BASELINE}; red: median, and interval of the worst case"
+    ax.set_xlabel(what, fontsize=TEXT)
     _legend(picture, ax)
     ax.spines[["top", "right"]].set_visible(False)
     return picture
+
+
+def _row(
+    ax: Any, row: int, label: str, outcomes: list[TrialOutcome], jitter: np.random.Generator
+) -> None:
+    """The ratios of one policy, their median, and the interval of the worst."""
+    for group, how in GROUPS.items():
+        x = [o.ratio(label, BASELINE).value for o in outcomes if o.trial.group == group]
+        y = row + jitter.uniform(-0.25, 0.25, len(x))
+        ax.plot(
+            x, y, how.marker, color=how.colour, linestyle="none", markeredgewidth=0,
+            markersize=0.8 * how.size, label=how.words if row == 0 else None,
+        )  # fmt: skip
+    middle = np.median([o.ratio(label, BASELINE).value for o in outcomes])
+    ax.vlines(middle, row - 0.4, row + 0.4, color=RED, linewidth=1.5)
+    most = worst(outcomes, label, in_hindsight=False).ratio
+    ax.hlines(row, most.low, most.high, color=RED, linewidth=1.0)

@@ -19,6 +19,7 @@ GROUPS = {
     "logs": "Fitted to real logs",
     "violations": "Outside the model",
 }
+NOT_RUN = "Not run."
 
 
 def to_page(report: Report[Outcomes]) -> str:
@@ -56,7 +57,7 @@ def short(ratio: Interval) -> str:
 
 def _random(outcomes: list[TrialOutcome]) -> str:
     if len(outcomes) < 2:
-        return "Not run."
+        return NOT_RUN
     rows = []
     for label in POLICIES:
         if label == BASELINE:
@@ -93,20 +94,16 @@ def _worst(findings: Outcomes) -> str:
 
 
 def _group(findings: Outcomes, group: str) -> str:
-    outcomes = [
-        o for o in findings.with_roster("main", "ema") if o.trial.group == group
-    ]  # fmt: skip
-    if not outcomes:
-        return f"### {GROUPS[group]}\n\nNot run."
-    kinds = ("main", "ema") if group == "paper" else ("main",)
-    tables = [_problems([o for o in outcomes if o.trial.roster == kind]) for kind in kinds]
-    return f"### {GROUPS[group]}\n\n" + "\n".join(tables)
+    tables = []
+    for roster in ("main", "ema"):
+        there = [o for o in findings.with_roster(roster) if o.trial.group == group]
+        if there:
+            tables.append(_problems(there))
+    return "\n\n".join([f"### {GROUPS[group]}", *(tables or [NOT_RUN])])
 
 
 def _problems(outcomes: list[TrialOutcome]) -> str:
     """A column for each problem: facts, regret of the baseline, ratios to it and to the best."""
-    if not outcomes:
-        return ""
     rows = [
         ["D(0) / D(1)", *(f"{o.facts['cost_ratio']:.3g}" for o in outcomes)],
         ["arms", *(f"{o.facts['arms']:.0f}" for o in outcomes)],
@@ -127,7 +124,7 @@ def _problems(outcomes: list[TrialOutcome]) -> str:
 def _ratios(outcomes: list[TrialOutcome], base: str) -> str:
     """A row for each problem, a column for each policy."""
     if not outcomes:
-        return "Not run."
+        return NOT_RUN
     labels = [label for label in outcomes[0].labels if label != base]
     rows = [
         [
@@ -162,4 +159,4 @@ def _caution(findings: Outcomes) -> str:
                  short(o.ratio(mean, bound))]
             )  # fmt: skip
     heads = ("problem", "policy", "lower bound", "empirical mean", "ratio")
-    return Table(heads, rows).markdown() if rows else "Not run."
+    return Table(heads, rows).markdown() if rows else NOT_RUN

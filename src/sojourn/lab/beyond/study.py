@@ -53,7 +53,7 @@ class Beyond(Study[Outcomes]):
     def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
         """Write all outcomes, once everything is finished."""
         outcomes = [TrialOutcome.of(trial, result).to_dict() for trial, result in results]
-        data = {"seed": made.seed, "quick": made.precision == QUICK, "outcomes": outcomes}
+        data = {"seed": made.seed, "quick": made.quick, "outcomes": outcomes}
         (folder / OUTCOMES).write_text(json.dumps(data) + "\n", encoding="utf-8")
 
     def load(self, folder: Path, made: Made) -> tuple[Outcomes, Made]:
@@ -73,7 +73,6 @@ class Beyond(Study[Outcomes]):
         return Outcomes(found), Made(QUICK if data["quick"] else FULL, int(data["seed"]))
 
     def command(self, made: Made) -> str:
-        """What to type for the same numbers."""
         seed = f" --seed {made.seed}" if made.seed else ""
         return f"sojourn study beyond --precision {made.precision}{seed}"
 

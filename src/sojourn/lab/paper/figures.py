@@ -48,7 +48,6 @@ class Split:
 
     @property
     def trials(self) -> tuple[str, ...]:
-        """The one."""
         return (self.trial,)
 
 

@@ -1,9 +1,13 @@
 """The transition graph of a two-state user: three states, and the ways between them."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...problem import Problem
 from ...show import style
+from ...show.curves import add_title
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
 
 
 class Node(NamedTuple):
@@ -46,12 +50,24 @@ LOOP = (0.03, 0.07, 1.9)
 ARROW = "-|>"
 
 
-def draw_graph(axes: Any, problem: Problem) -> None:
+def draw_graph(problem: Problem, title: str) -> "Picture":
     """States as circles, ways as arrows with formula and, below it, the number for the best arm."""
-    matrix = problem.transition_matrix(problem.best_arm)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.axis("off")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Picture
+
+    with rc_context(style.SETTINGS):
+        picture = Picture(figsize=style.COLUMN, dpi=style.DPI)
+        axes = picture.add_axes(style.WHOLE)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.axis("off")
+        _draw_ways(axes, problem)
+        _draw_states(axes)
+        add_title(picture, title)
+    return picture
+
+
+def _draw_ways(axes: Any, problem: Problem) -> None:
     for way in WAYS:
         one, other = STATES[way.origin], STATES[way.target]
         _arrow(axes, (one.x, one.y), (other.x, other.y), way.bend, RADIUS)
@@ -60,9 +76,13 @@ def draw_graph(axes: Any, problem: Problem) -> None:
         node = STATES[way.origin]
         ends = (node.x - way.bend * side, node.y + up), (node.x + way.bend * side, node.y + up)
         _arrow(axes, *ends, -way.bend * bend, 0)
+    matrix = problem.transition_matrix(problem.best_arm)
     for way in (*WAYS, *LOOPS):
         number = f"{way.text}\n= {matrix[way.origin, way.target]:.4g}"
         axes.text(way.x, way.y, number, ha="center", va="center")
+
+
+def _draw_states(axes: Any) -> None:
     for node in STATES:
         axes.plot(
             [node.x], [node.y], "o", markersize=2 * RADIUS, markerfacecolor="white",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...show.curves import Line
 from ...show.pages import render
 from ...show.tables import Table
 from ...stats.intervals import Interval
@@ -13,7 +14,7 @@ from ..claims import hinges
 from ..report import CLASSES, Report
 from .claims.readings import READINGS
 from .figures import MAIN, Figure, Graph
-from .lines import Line, lines
+from .lines import PolicyLine, lines
 from .results import Results
 from .settings import SETTINGS
 from .trials import TRIALS
@@ -97,17 +98,20 @@ def value_table(figure: Figure, results: Results) -> Table:
     panel = figure.panel
     if isinstance(panel, Graph):
         return _transitions(panel)
-    drawn = lines(figure, results)
-    by_visits = drawn.x.startswith("visits")
-    found = [_nearest(drawn.lines[0], mark) for mark in panel.marks]
-    heads = [f"K = {x:,.0f}" if by_visits else f"s = {x:g}" for x in found]
-    rows = [[line.label, *(_cell(line, x) for x in found)] for line in drawn.lines]
-    if by_visits:
-        heads.append("runs")
-        for row, line in zip(rows, drawn.lines, strict=True):
-            short = "" if line.reached else " (short of the precision asked for)"
-            row.append("" if line.runs is None else f"{line.runs:,}{short}")
-    return Table([drawn.y, *heads], rows)
+    plot = lines(figure, results)
+    found = [_nearest(plot.lines[0], mark) for mark in panel.marks]
+    rows = [[line.label, *(_cell(line, x) for x in found)] for line in plot.lines]
+    if not panel.trials:
+        return Table([plot.y, *(f"s = {x:g}" for x in found)], rows)
+    for row, line in zip(rows, plot.lines, strict=True):
+        row.append(_runs_of(line))
+    return Table([plot.y, *(f"K = {x:,.0f}" for x in found), "runs"], rows)
+
+
+def _runs_of(line: Line) -> str:
+    if not isinstance(line, PolicyLine):
+        return ""
+    return f"{line.runs:,}" + ("" if line.reached else " (short of the precision asked for)")
 
 
 def _transitions(graph: Graph) -> Table:

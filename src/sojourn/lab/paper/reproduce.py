@@ -100,8 +100,7 @@ class Reproduction(Study[Results]):
         return found, made
 
     def command(self, made: Made) -> str:
-        """What to type for the same numbers."""
-        how = "--quick" if made.precision == QUICK else f"--precision {made.precision}"
+        how = "--quick" if made.quick else f"--precision {made.precision}"
         seed = [f"--seed {made.seed}"] if made.seed else []
         return " ".join(["sojourn reproduce", *self.names, how, *seed])
 
@@ -113,7 +112,6 @@ class Reproduction(Study[Results]):
         }
 
     def page(self, report: Report[Results]) -> str:
-        """The page for the documentation."""
         return to_page(report, self.shown)
 
 
