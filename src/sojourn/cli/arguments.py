@@ -18,18 +18,11 @@ ProblemName = Annotated[
     typer.Argument(
         metavar="PROBLEM",
         help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
-        show_default=False,
     ),
 ]
-Means = Annotated[
-    str | None,
-    typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8", show_default=False),
-]
+Means = Annotated[str | None, typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8")]
 Q = Annotated[
-    str | None,
-    typer.Option(
-        "--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0", show_default=False
-    ),
+    str | None, typer.Option("--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0")
 ]
 Theta = Annotated[
     float | None, typer.Option(help="Moving-average user: weight of a new reward.", metavar="0.5")
@@ -44,9 +37,7 @@ StaysFirst = Annotated[bool, typer.Option("--stays-first", help="Nobody leaves a
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
-Workers = Annotated[
-    int | None, typer.Option(help="Threads; default: one a processor.", show_default=False)
-]
+Workers = Annotated[int | None, typer.Option(help="Threads; default: one a processor.")]
 
 FLAGS = {"true": True, "false": False}
 

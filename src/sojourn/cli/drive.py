@@ -21,10 +21,6 @@ EXAMPLE = "sojourn drive http://127.0.0.1:8000 B --policy LearnedIMED --visits 2
 CUT = "not known: visits were cut short, and those that ended are the shorter ones"
 
 
-def _option(help_: str) -> Any:
-    return typer.Option(help=help_, show_default=False)
-
-
 def drive_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the service.")],
     problem: ProblemName = None,
@@ -43,14 +39,13 @@ def drive_command(
         ),
     ] = None,
     visits: Annotated[
-        int | None, _option("How many; default: 1000, or with --seconds no limit.")
+        int | None, typer.Option(help="How many; default: 1000, or with --seconds no limit.")
     ] = None,
-    seconds: Annotated[float | None, _option("How long visits may begin.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="How long visits may begin.")] = None,
     users: Annotated[int, typer.Option(help="Users at a time.")] = 16,
     processes: Annotated[int, typer.Option(help="Processes that share the users.")] = 1,
     key: Annotated[
-        str | None,
-        typer.Option(envvar="SOJOURN_KEY", help="An API key, if the service wants one."),
+        str | None, typer.Option(envvar="SOJOURN_KEY", help="An API key, if the service wants one.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the users' draws.")] = 0,
     as_json: AsJson = False,

@@ -17,7 +17,7 @@ EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward 
 
 
 def _column(help_: str) -> Any:
-    return typer.Option(metavar="COLUMN", help=help_, show_default=False)
+    return typer.Option(metavar="COLUMN", help=help_)
 
 
 def fit_command(
@@ -38,40 +38,32 @@ def fit_command(
     end: Annotated[str | None, _column("When the event was over.")] = None,
     duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
     gap: Annotated[
-        str | None,
-        typer.Option(metavar="30min", help="Idle time that ends a visit.", show_default=False),
+        str | None, typer.Option(metavar="30min", help="Idle time that ends a visit.")
     ] = None,
     horizon: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME|never",
-            help="When the log ends: visits still going on then are censored.",
-            show_default=False,
+            metavar="TIME|never", help="When the log ends: visits still going on then are censored."
         ),
     ] = None,
     time_unit: Annotated[
-        str | None,
-        typer.Option(metavar="s|ms|us|ns", help="Of times that are numbers.", show_default=False),
+        str | None, typer.Option(metavar="s|ms|us|ns", help="Of times that are numbers.")
     ] = None,
     ties: Annotated[
         str,
         typer.Option(metavar="keep|any|all|half", help="Rows of one moment: steps, or one step."),
     ] = "keep",
     threshold: Annotated[
-        float | None,
-        typer.Option(help="A graded reward counts as 1 from here on.", show_default=False),
+        float | None, typer.Option(help="A graded reward counts as 1 from here on.")
     ] = None,
     unknown: Annotated[
-        list[float] | None,
-        typer.Option(help="A number that means: not known. Repeat for more.", show_default=False),
+        list[float] | None, typer.Option(help="A number that means: not known. Repeat for more.")
     ] = None,
     arms: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A .csv with columns item and arm.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="A .csv with columns item and arm.")
     ] = None,
     min_pulls: Annotated[
-        int | None,
-        typer.Option(help="Arms with less are rare; default: see docs.", show_default=False),
+        int | None, typer.Option(help="Arms with less are rare; default: see docs.")
     ] = None,
     rare: Annotated[
         str, typer.Option(metavar="other|refuse", help="Rare arms: count together, or refuse.")
@@ -82,21 +74,14 @@ def fit_command(
     guess: Annotated[bool, typer.Option(help="Guess columns from their names.")] = True,
     ema: Annotated[bool, typer.Option(help="Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
-        list[float] | None,
-        typer.Option(help="The case with this threshold. Repeat for more.", show_default=False),
+        list[float] | None, typer.Option(help="The case with this threshold. Repeat for more.")
     ] = None,
     try_gap: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="10min", help="The case with this gap. Repeat for more.", show_default=False
-        ),
+        typer.Option(metavar="10min", help="The case with this gap. Repeat for more."),
     ] = None,
-    table: Annotated[
-        str | None, typer.Option(help="With an address: the table.", show_default=False)
-    ] = None,
-    sql: Annotated[
-        str | None, typer.Option(help="With an address: a query.", show_default=False)
-    ] = None,
+    table: Annotated[str | None, typer.Option(help="With an address: the table.")] = None,
+    sql: Annotated[str | None, typer.Option(help="With an address: a query.")] = None,
     deciding: Annotated[
         bool, typer.Option("--decide", help="Say what to run, by simulating on draws of the fit.")
     ] = False,
@@ -105,8 +90,7 @@ def fit_command(
         typer.Option(help="With --decide: how many there will be; default: as in the log."),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write an .html page; implies --decide."),
+        Path | None, typer.Option(metavar="FILE", help="Write an .html page; implies --decide.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

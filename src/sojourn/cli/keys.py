@@ -26,8 +26,7 @@ def new_command(
         typer.Option(metavar="NAME", help="An experiment it is for; '*': all. Repeat for more."),
     ] = None,
     expires: Annotated[
-        float | None,
-        typer.Option(metavar="DAYS", help="For how many days; default: for ever."),
+        float | None, typer.Option(metavar="DAYS", help="For how many days; default: for ever.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

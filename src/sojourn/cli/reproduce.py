@@ -7,8 +7,8 @@ import typer
 
 from ..show.tables import Table
 from .arguments import AsJson, Seed, Workers
-from .output import STOPPED, note, print_json, print_table
-from .progress import by_work, progress
+from .output import note, print_json, print_table
+from .studies import Out, Page, Redraw, conduct
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
@@ -25,23 +25,12 @@ def reproduce_command(
         str | None,
         typer.Option(metavar="quick|paper", help="paper: the paper's half-widths everywhere."),
     ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where results, figures and report go.")
-    ] = Path("reproduction"),
+    out: Out = Path("reproduction"),
     list_names: Annotated[
         bool, typer.Option("--list", help="Print the names of the figures and end.")
     ] = False,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw and check saved results; run nothing.")
-    ] = False,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the documentation's page too, its figures beside it.",
-            show_default=False,
-        ),
-    ] = None,
+    redraw: Redraw = False,
+    page: Page = None,
     seed: Seed = 0,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -51,47 +40,36 @@ def reproduce_command(
     Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
     first run on a machine also compiles, which takes some minutes once.
     """
-    from ..lab.paper.figures import FIGURES
     from ..lab.paper.reproduce import reproduce
     from ..lab.trials import QUICK
-    from ..simulation import Interrupted
 
     if list_names:
-        figures = [
-            {"name": name, "title": figure.title, "section": figure.section}
-            for name, figure in FIGURES.items()
-        ]
-        _print_figures(figures, as_json)
+        _print_figures(as_json)
         return
     if quick and precision not in (None, QUICK):
         raise ValueError("give either --quick or --precision paper, not both")
     if not redraw:
         note("the first run on a machine also compiles, which takes some minutes once")
-    try:
-        with progress(lines=True) as show:
-            report = reproduce(
-                names or (),
-                precision=precision or QUICK,
-                seed=seed,
-                out=out,
-                redraw=redraw,
-                page=page,
-                workers=workers,
-                progress=by_work(show),
-            )
-    except Interrupted:
-        note("stopped; the same command goes on from here")
-        raise typer.Exit(STOPPED) from None
-    if as_json:
-        print_json([found.to_dict() for found in report.checked])
-        return
-    for found in report.checked:
-        print(f"{found.verdict.value:<32}{found.claim.section}: {found.claim.text}")
-    print(f"\n{report.summary}\nReport: {out / 'report.html'}")
+    conduct(
+        reproduce,
+        out / "report.html",
+        as_json,
+        names=names or (),
+        precision=precision or QUICK,
+        seed=seed,
+        out=out,
+        redraw=redraw,
+        page=page,
+        workers=workers,
+    )
 
 
-def _print_figures(figures: list[dict[str, str]], as_json: bool) -> None:
+def _print_figures(as_json: bool) -> None:
+    from ..lab.paper.figures import FIGURES
+
+    heads = ("name", "title", "section")
+    rows = [[name, figure.title, figure.section] for name, figure in FIGURES.items()]
     if as_json:
-        print_json(figures)
+        print_json([dict(zip(heads, row, strict=True)) for row in rows])
     else:
-        print_table(Table(["name", "title", "section"], [list(row.values()) for row in figures]))
+        print_table(Table(heads, rows))

@@ -18,7 +18,6 @@ def serve_command(
             help="sqlite:///file, postgresql://... or memory://; default: what the variable "
             "SOJOURN_STORE says (so that no password is in the command line), "
             "else sqlite:///sojourn.db in this folder.",
-            show_default=False,
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
@@ -29,15 +28,13 @@ def serve_command(
         typer.Option(
             metavar="FILE",
             help="API keys, from `sojourn keys new`; needed unless --host is this machine only.",
-            show_default=False,
         ),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
             help="Calls a second that a key (or an address, without keys) may make; "
-            "default: any number.",
-            show_default=False,
+            "default: any number."
         ),
     ] = None,
     allow_origin: Annotated[
@@ -45,7 +42,6 @@ def serve_command(
         typer.Option(
             metavar="URL",
             help="A site whose pages may call, like https://www.example.com. Repeat for more.",
-            show_default=False,
         ),
     ] = None,
     demo: Annotated[

@@ -53,13 +53,11 @@ def simulate_command(
             metavar="NAME",
             help="A policy, with parameters if you like: ULCB, ULCB:c0=-0.5,c=4, "
             "'KL-ULCB, opposite'. Repeat for more. Default: the six that the paper compares.",
-            show_default=False,
         ),
     ] = None,
     visits: Annotated[int, typer.Option(help="Visits in a run.")] = 20_000,
     runs: Annotated[
-        int | None,
-        typer.Option(help="Independent runs of each policy; default: 1000.", show_default=False),
+        int | None, typer.Option(help="Independent runs of each policy; default: 1000.")
     ] = None,
     precision: Annotated[
         str | None,
@@ -68,12 +66,10 @@ def simulate_command(
             help="Instead of --runs: as many as it takes for the 95 % half-width of the regret to "
             "be this small: a number, a share of the regret, or a share where the number is "
             "out of reach.",
-            show_default=False,
         ),
     ] = None,
     max_runs: Annotated[
-        int | None,
-        typer.Option(help="With --precision: no more; default: 100000.", show_default=False),
+        int | None, typer.Option(help="With --precision: no more; default: 100000.")
     ] = None,
     seed: Seed = 0,
     workers: Workers = None,
@@ -82,7 +78,6 @@ def simulate_command(
         typer.Option(
             metavar="log:24|linear:50|1,10,100",
             help="Numbers of visits to report on in the JSON, in files and in pictures.",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -90,18 +85,13 @@ def simulate_command(
         typer.Option(
             metavar="FILE",
             help="Keep finished work in this file (SQLite), and take from it what is there.",
-            show_default=False,
         ),
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the result as .csv or .csv.gz.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Write the result as .csv or .csv.gz.")
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the regret: .png, .pdf, .svg.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Draw the regret: .png, .pdf, .svg.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -22,7 +22,7 @@ VARIABLE = "SOJOURN_STORE"
 def store_words(metavar: str, more: str = "") -> Any:
     """The argument of a command: a store, perhaps, and other words."""
     where = f"STORE: an address, or the path of a SQLite file; default: ${VARIABLE}."
-    return typer.Argument(metavar=metavar, help=f"{where}{more}", show_default=False)
+    return typer.Argument(metavar=metavar, help=f"{where}{more}")
 
 
 def store_first(words: Sequence[str]) -> tuple[str, list[str]]:

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from .arguments import AsJson, Seed, Workers
-from .output import STOPPED, note, print_json
-from .progress import by_work, progress
+from .studies import Out, Page, Redraw, conduct
 
 EPILOG = "Example: sojourn study beyond --quick --out study"
 
@@ -27,16 +26,9 @@ def beyond_command(
     precision: Annotated[
         str | None, typer.Option(metavar="quick|full", help="full: a quarter of an hour or so.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where results, pictures and report go.")
-    ] = Path("study"),
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw and check saved results; run nothing.")
-    ] = False,
-    page: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the report here too.", show_default=False),
-    ] = None,
+    out: Out = Path("study"),
+    redraw: Redraw = False,
+    page: Page = None,
     seed: Seed = 0,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -48,27 +40,17 @@ def beyond_command(
     """
     from ..lab.beyond.study import REPORT, study
     from ..lab.trials import QUICK
-    from ..simulation import Interrupted
 
     if quick and precision not in (None, QUICK):
         raise ValueError("give either --quick or --precision full, not both")
-    try:
-        with progress(lines=True) as show:
-            report = study(
-                precision=precision or QUICK,
-                seed=seed,
-                out=out,
-                redraw=redraw,
-                page=page,
-                workers=workers,
-                progress=by_work(show),
-            )
-    except (Interrupted, KeyboardInterrupt):
-        note("stopped; the same command goes on from here")
-        raise typer.Exit(STOPPED) from None
-    if as_json:
-        print_json([found.to_dict() for found in report.checked])
-        return
-    for found in report.checked:
-        print(f"{found.verdict.value:<32}{found.claim.text}")
-    print(f"\n{report.summary}\nReport: {out / REPORT}")
+    conduct(
+        study,
+        out / REPORT,
+        as_json,
+        precision=precision or QUICK,
+        seed=seed,
+        out=out,
+        redraw=redraw,
+        page=page,
+        workers=workers,
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..show import curves, style
-from ..show.curves import Line, Plot, spread  # noqa: F401 (lab)
+from ..show.curves import Line, Plot
 from ..show.style import Look
 from ..stats.moments import Array, Estimate
 from .bounds import bound_for, lower_bounds
