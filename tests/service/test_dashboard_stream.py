@@ -36,7 +36,7 @@ def experiment() -> Iterator[Experiment]:
         yield experiment
 
 
-def live_with(experiment: Experiment) -> Any:
+def catalog_with(experiment: Experiment) -> Any:
     async def find(name: str) -> Experiment:
         if name != experiment.name:
             raise NotFound(name)
@@ -86,7 +86,7 @@ def test_only_what_has_changed_is_sent(
     monkeypatch.setattr(stream, "HEARTBEAT", 0.05)
 
     async def watch() -> None:
-        messages = stream.changes(live_with(experiment), Snapshots(), "shorts", View())
+        messages = stream.changes(catalog_with(experiment), Snapshots(), "shorts", View())
         retry, everything, nothing = await first(messages, 3)
         assert retry == "retry: 2000\n\n"
         assert everything.startswith("event: update\n")
@@ -125,7 +125,7 @@ def test_a_panel_is_one_template_and_one_line(
         assert page.startswith('<section class="half" id="panel-extra" aria-labelledby="h-extra">')
         assert '<h2 id="h-extra">Something else</h2>' in page
         assert "<i>fixed</i>" in page and '<p id="opened" class="note">1 & up</p>' in page
-        messages = stream.changes(live_with(experiment), kept, "shorts", View())
+        messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
         _, everything = await first(messages, 2)
         assert parts_of(everything) == {**PARTS, "opened": "p"}
         assert '<p id="opened" hx-swap-oob="innerHTML">1 & up</p>' in everything
@@ -136,10 +136,10 @@ def test_a_panel_is_one_template_and_one_line(
 
 def test_a_stream_ends_when_the_service_stops(experiment: Experiment) -> None:
     async def watch() -> None:
-        live = live_with(experiment)
-        messages = stream.changes(live, Snapshots(), "shorts", View())
+        catalog = catalog_with(experiment)
+        messages = stream.changes(catalog, Snapshots(), "shorts", View())
         await first(messages, 2)
-        asyncio.get_running_loop().call_later(0.01, live.stopping.set)
+        asyncio.get_running_loop().call_later(0.01, catalog.stopping.set)
         assert [message async for message in messages] == []
 
     asyncio.run(watch())
@@ -155,7 +155,7 @@ def test_trouble_with_the_store_is_told(
 
     async def watch() -> None:
         kept = Snapshots()
-        messages = stream.changes(live_with(experiment), kept, "shorts", View())
+        messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
         with monkeypatch.context() as patch:
             patch.setattr(Experiment, "counts", fail)
             _, trouble = await first(messages, 2)
@@ -174,11 +174,11 @@ def test_too_many_readers_are_sent_away(
     monkeypatch.setattr(stream, "MOST", 1)
 
     async def watch() -> None:
-        streams, live = stream.Streams(), live_with(experiment)
-        one = streams.response(live, Snapshots(), "shorts", View())
+        streams, catalog = stream.Streams(), catalog_with(experiment)
+        one = streams.response(catalog, Snapshots(), "shorts", View())
         body = one.body_iterator  # type: ignore[attr-defined]
         await anext(body)
-        assert streams.response(live, Snapshots(), "shorts", View()).status_code == 503
+        assert streams.response(catalog, Snapshots(), "shorts", View()).status_code == 503
         await body.aclose()
         assert streams.open == 0
 

@@ -21,8 +21,8 @@ from sojourn.cli.main import main as run_cli
 from sojourn.client import Client, caller
 from sojourn.live import Journal, Unavailable, verify
 from sojourn.service import demo
+from sojourn.service.catalog import Catalog
 from sojourn.service.drive import LoadReport, Traffic, adrive, arm_names, drive
-from sojourn.service.live import Live
 from sojourn.stats.intervals import Z95
 
 B = sj.paper.SETTINGS["B"]
@@ -215,11 +215,11 @@ def test_the_demonstration_is_a_normal_case_with_a_clear_best() -> None:
 def test_the_demonstration_plays() -> None:
     async def main() -> None:
         with Journal("memory://", upkeep=False) as journal:
-            live = Live(journal, compiled=False)
-            task = await demo.start(live, pace=5000.0)
+            catalog = Catalog(journal, compiled=False)
+            task = await demo.start(catalog, pace=5000.0)
             for _ in range(1000):
                 await asyncio.sleep(0.01)
-                found = live.experiments.get(demo.NAME)
+                found = catalog.experiments.get(demo.NAME)
                 if found and found.counts().get(("left by end", 0, 0, 0), 0) > 20:
                     break
             assert not task.done()

@@ -20,8 +20,8 @@ class Httpx:
                 f"url = {url!r} is not allowed: it must begin with http:// or https://"
             )
         options: dict[str, Any] = {"base_url": url, "headers": headers(key)}
-        self._http: Any = (httpx.Client if blocking else httpx.AsyncClient)(**options)
-        self._close = self._http.close if blocking else self._http.aclose
+        http: Any = httpx.Client(**options) if blocking else httpx.AsyncClient(**options)
+        self._http, self._close = http, http.close if blocking else http.aclose
         self._timeout = timeout
 
     async def send(self, request: Request) -> Response:

@@ -20,15 +20,15 @@ SHORTS = {
     "cooking": 0.45,
     "news": 0.38,
 }
-"""What there is to see, and the chance that somebody likes it."""
+"""The arms, and their means."""
 
 VIEWER = TwoState(q00=0.45, q01=0.08, q10=0.12, q11=0.03)
-"""Two disappointments in a row, and nearly half of the viewers are gone."""
+"""Nearly half of the viewers leave after two disappointments in a row."""
 
 USERS, PACE = 12, 30.0
-"""Viewers at a time, and the steps that all of them together make in a second."""
+"""Concurrent viewers, and steps a second of all of them together."""
 
-SHY = 2.0
+PAUSE_AFTER_ERROR = 2.0
 """Seconds to wait after a failure."""
 
 log = logging.getLogger("sojourn.service")
@@ -55,13 +55,13 @@ async def start(catalog: Catalog, pace: float = PACE) -> asyncio.Task[None]:
 
 
 async def play(catalog: Catalog, pace: float) -> None:
-    """Users who come and go, for ever, to an experiment of their own."""
+    """Simulated users of the demonstration, until cancelled."""
     crowd = Crowd(problem(), list(SHORTS), seed=random.getrandbits(62))
     await asyncio.gather(*(_user(catalog, crowd, USERS / pace) for _ in range(USERS)))
 
 
 async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
-    """One visit after the other, with pauses of this mean."""
+    """One visit after the other, with this mean pause between steps."""
 
     async def watch() -> None:
         await asyncio.sleep(random.uniform(0.5, 1.5) * seconds)
@@ -71,4 +71,4 @@ async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
             await crowd.visit(await catalog.experiment(NAME), watch)
         except (LiveError, ValueError) as error:
             log.warning("demonstration: %s", error)
-            await asyncio.sleep(SHY)
+            await asyncio.sleep(PAUSE_AFTER_ERROR)

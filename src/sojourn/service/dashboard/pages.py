@@ -1,6 +1,5 @@
 """The routes of the dashboard and their handlers."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +9,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from ...live import Experiment, LiveError, NotFound
+from ..catalog import Catalog
 from ..hot import SLASH
-from ..live import Live
 from .login import login_route, may_see, signed_in
 from .render import render
 from .snapshots import Snapshots
@@ -31,7 +30,7 @@ SAFE = {
 
 
 def routes() -> list[BaseRoute]:
-    """The routes of the dashboard; their handlers use `request.app.state.live`.
+    """The routes of the dashboard; their handlers use `request.app.state.catalog`.
 
     >>> [route.path for route in routes()]
     ['/', '/experiments/{name}', '/events/{name}', '/login', '/static']
@@ -61,11 +60,11 @@ class Pages:
 
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
-        live: Live = request.app.state.live
+        catalog: Catalog = request.app.state.catalog
         listed, broken = [], []
-        for name in sorted(n for n in await _names(live) if may_see(request, n)):
+        for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
-                experiment = await live.experiment(name)
+                experiment = await catalog.experiment(name)
                 listed.append((name, await self.snapshots.get(experiment, None)))
             except (LiveError, ValueError) as error:
                 broken.append((name, str(error)))
@@ -90,8 +89,8 @@ class Pages:
         """The stream of updates of one experiment."""
 
         async def show(experiment: Experiment) -> Response:
-            live, view = request.app.state.live, View.of(request.query_params)
-            return self.streams.response(live, self.snapshots, experiment.name, view)
+            catalog, view = request.app.state.catalog, View.of(request.query_params)
+            return self.streams.response(catalog, self.snapshots, experiment.name, view)
 
         return await self._with_experiment(request, show)
 
@@ -101,14 +100,10 @@ class Pages:
         """What `show` makes of the experiment of the address, or a page with the error."""
         name = request.path_params["name"].replace(SLASH, "/")
         try:
-            return await show(await request.app.state.live.experiment(name))
+            return await show(await request.app.state.catalog.experiment(name))
         except NotFound:
             return page(request, "error.html", 404, what=f"There is no experiment “{name}”.")
         except LiveError:
             return page(request, "error.html", 503, what="The store cannot be read right now.")
         except ValueError as error:
             return page(request, "error.html", 422, what=f"It cannot be served: {error}.")
-
-
-async def _names(live: Live) -> list[str]:
-    return await asyncio.to_thread(live.journal.store.experiments)

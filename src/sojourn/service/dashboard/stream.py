@@ -7,7 +7,7 @@ from contextlib import suppress
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from ...live import LiveError
-from ..live import Live
+from ..catalog import Catalog
 from .panels import LivePart
 from .snapshots import FRESH, Snapshots
 from .view import View
@@ -25,12 +25,12 @@ class Streams:
     def __init__(self) -> None:
         self.open = 0
 
-    def response(self, live: Live, snapshots: Snapshots, name: str, view: View) -> Response:
+    def response(self, catalog: Catalog, snapshots: Snapshots, name: str, view: View) -> Response:
         """A stream for one reader."""
         if self.open >= MOST:
             return PlainTextResponse("too many readers", 503, {"Retry-After": "10"})
         return StreamingResponse(
-            self._counted(changes(live, snapshots, name, view)),
+            self._counted(changes(catalog, snapshots, name, view)),
             headers=HEADERS,
             media_type="text/event-stream",
         )
@@ -44,13 +44,15 @@ class Streams:
             self.open -= 1
 
 
-async def changes(live: Live, snapshots: Snapshots, name: str, view: View) -> AsyncIterator[str]:
+async def changes(
+    catalog: Catalog, snapshots: Snapshots, name: str, view: View
+) -> AsyncIterator[str]:
     """Messages for one reader, until the service stops."""
     yield "retry: 2000\n\n"
     sent: dict[str, LivePart] = {}
     quiet = 0.0
-    while not live.stopping.is_set():
-        message = await _message(live, snapshots, name, view, sent)
+    while not catalog.stopping.is_set():
+        message = await _message(catalog, snapshots, name, view, sent)
         quiet = 0.0 if message else quiet + FRESH
         if message:
             yield message
@@ -58,15 +60,15 @@ async def changes(live: Live, snapshots: Snapshots, name: str, view: View) -> As
             quiet = 0.0
             yield ": still here\n\n"
         with suppress(TimeoutError):
-            await asyncio.wait_for(live.stopping.wait(), FRESH)
+            await asyncio.wait_for(catalog.stopping.wait(), FRESH)
 
 
 async def _message(
-    live: Live, snapshots: Snapshots, name: str, view: View, sent: dict[str, LivePart]
+    catalog: Catalog, snapshots: Snapshots, name: str, view: View, sent: dict[str, LivePart]
 ) -> str:
     """What has changed since the last message; `sent` is updated."""
     try:
-        snapshot = await snapshots.get(await live.experiment(name), view.span)
+        snapshot = await snapshots.get(await catalog.experiment(name), view.span)
     except (LiveError, ValueError):
         sent.clear()
         return event("trouble", "The store cannot be read right now.")
