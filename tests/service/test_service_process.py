@@ -23,7 +23,7 @@ from sojourn.cli.main import main
 from sojourn.cli.main import serve as command
 from sojourn.live import open_store, verify
 from sojourn.service import keys
-from sojourn.service.metrics import bury
+from sojourn.service.metrics import drop_dead_gauges
 
 SHORTS = "/v1/experiments/shorts"
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "UCB"}}
@@ -241,6 +241,6 @@ def test_the_present_of_dead_processes_is_forgotten(tmp_path: Path) -> None:
     pid = os.getpid()
     for name in (f"gauge_livesum_{pid}.db", "gauge_livesum_99999999.db", "counter_99999999.db"):
         (tmp_path / name).touch()
-    bury(tmp_path)
+    drop_dead_gauges(tmp_path)
     left = sorted(file.name for file in tmp_path.iterdir())
     assert left == ["counter_99999999.db", f"gauge_livesum_{pid}.db"]

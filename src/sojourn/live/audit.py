@@ -1,4 +1,4 @@
-"""What can be done with the whole log: check the counters against it, and export it."""
+"""The whole log: check the counters against it, and export it."""
 
 import csv
 import json
@@ -13,11 +13,11 @@ from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, Key, fold
 from .stores.base import Store
 
 PART = 50_000
-"""Rows that are in memory at a time."""
+"""Rows held in memory at a time."""
 
 
 def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
-    """Counters that differ from the fold of all events: (counted, folded). Empty: all is well.
+    """Counters that differ from the fold of all events: (counted, folded). Empty: none.
 
     >>> from sojourn.live import Experiment
     >>> with Experiment("news", ["a", "b"], compiled=False) as experiment:

@@ -1,4 +1,4 @@
-"""How an experiment becomes known to a store."""
+"""Creating an experiment in a store, or changing it."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from .stores import Store
 
 
 def check_arms(arms: Any) -> list[str]:
-    """The names of arms: a list, and none twice."""
+    """The names of arms: a list without duplicates."""
     if isinstance(arms, str) or not isinstance(arms, Sequence):
         raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
     names = [check_name("arms", arm) for arm in arms]
@@ -23,7 +23,7 @@ def check_arms(arms: Any) -> list[str]:
 
 
 def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str]) -> bool:
-    """Make an experiment known to a store, or change it; whether it is new.
+    """Create an experiment, or change it; whether it is new.
 
     Arms that are not known are added, settings replaced. States and their bins are in the counters,
     so that they cannot change: `Conflict`.

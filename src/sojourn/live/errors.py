@@ -1,8 +1,8 @@
-"""What can go wrong while serving, each with a class of its own and one sentence."""
+"""The errors of live visits."""
 
 
 class LiveError(Exception):
-    """Base of the errors below; bad arguments are ValueErrors as everywhere."""
+    """Base of the errors of live visits; bad arguments raise ValueError."""
 
 
 class Busy(LiveError):
@@ -10,14 +10,14 @@ class Busy(LiveError):
 
 
 class Unavailable(LiveError):
-    """The store failed: whether the call was kept is not known, so repeat it with its request id.
+    """The store failed: whether the call was committed is unknown, so retry with its request id.
 
     What the policy has learned is read from the store again before the next decision.
     """
 
 
 class Conflict(LiveError):
-    """The call contradicts what was kept before, such as another reward for the same step."""
+    """The call contradicts what is stored, such as another reward for the same step."""
 
 
 class Ended(LiveError):
@@ -25,7 +25,7 @@ class Ended(LiveError):
 
 
 class InUse(ValueError):
-    """A file that serves one process at a time is open in another one."""
+    """A SQLite file is open in another process."""
 
 
 class NotFound(LiveError):

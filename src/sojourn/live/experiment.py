@@ -1,4 +1,4 @@
-"""`Experiment`: a policy behind live visits, which loses nothing."""
+"""`Experiment`: a policy that decides for live visits, every step durable."""
 
 import secrets
 import uuid
@@ -115,12 +115,12 @@ class Experiment:
 
     @property
     def settings(self) -> Settings:
-        """What was said about the experiment."""
+        """The settings, as the store has them."""
         return self._operations.settings
 
     @property
     def policy(self) -> Policy:
-        """The policy as it is served."""
+        """The policy in use."""
         return self._operations.settings.policy
 
     @property
@@ -131,7 +131,7 @@ class Experiment:
     def visit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
-        """Open a visit; an `id` that is known goes on with that visit.
+        """Open a visit, or go on with the one of this `id`.
 
         It starts in `state`, or where the user model says.
         """
@@ -159,7 +159,7 @@ class Experiment:
         step: int | None = None,
         opening: Opening | None = None,
     ) -> Decision:
-        """`Visit.decide` by id; with `opening`, a visit that is not known is opened as well."""
+        """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
         decision: Decision = run(self._deciding(id, reward, request, step, opening))
         return decision
 
@@ -202,16 +202,16 @@ class Experiment:
         self._change_arm(check_name("arm", name), retired=0)
 
     def retire_arm(self, name: str) -> None:
-        """Choose an arm no longer; what is known of it stays."""
+        """Never choose an arm again; its counts stay."""
         if self.arms == (name,):
             raise ValueError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
         self._known(name)
         self._change_arm(name, retired=1)
 
     def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
-        """Counts from elsewhere, (pulls, successes) by arm, added to what was counted here.
+        """Prior counts by arm, (pulls, successes), added to what was counted here.
 
-        Given again, they replace the ones given before.
+        Given again, they replace the earlier ones.
         """
         arms = []
         for name, (pulls, successes) in prior.items():
@@ -242,7 +242,7 @@ class Experiment:
         return tuple(self._operations.arms)
 
     def recent(self) -> list[Choice]:
-        """Decisions of this process with what the policy knew, the latest first."""
+        """A sample of this process's decisions with what the policy knew, the latest first."""
         return list(self._operations.noted)[::-1]
 
     def now(self) -> float:
@@ -250,15 +250,15 @@ class Experiment:
         return self.journal.store.now()
 
     def timeline(self, since: float, width: float) -> list[Bucket]:
-        """Visits that ended since then, in stretches of `width` seconds."""
+        """Visits that ended since then, in buckets of `width` seconds."""
         return self.journal.store.timeline(self.name, since, width)
 
     def sweep(self) -> int:
-        """End visits that are overdue, now; a thread does it every second."""
+        """Resolve steps and end visits that are overdue, now; a thread does so every second."""
         return self._operations.sweep()
 
     def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted, now; a thread does it all the time."""
+        """Add what other processes have counted, now; a thread does so five times a second."""
         self._operations.refresh(news)
 
     def reload(self) -> None:
@@ -272,11 +272,11 @@ class Experiment:
 
     @property
     def conflicts(self) -> int:
-        """Changes of this process that were rejected since another updated the visit first."""
+        """Changes rejected because another process updated the visit first; each was retried."""
         return self._operations.conflicts
 
     def counts(self) -> Counts:
-        """The counters of all processes, as the store has them; `records.tally` names them."""
+        """The counters of all processes, from the store; see `records.tally` and `following`."""
         return added(*self.journal.store.counts(self.name))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A store with the threads it needs: one that writes, one that looks after timeouts and others."""
+"""A store with its two threads: the writer, and upkeep (timeouts, other processes' counters)."""
 
 import logging
 import threading
@@ -13,18 +13,18 @@ from .writer import Writer
 
 QUEUE, BATCH = 4096, 512
 PULSE, SWEEP = 0.2, 1.0
-"""Seconds between two looks at what other processes count, and between two looks for timeouts."""
+"""Seconds between two refreshes of the counters of other processes, and between two sweeps."""
 
 log = logging.getLogger("sojourn.live")
 
 
 class Member(Protocol):
-    """What is looked after."""
+    """What upkeep needs of an experiment."""
 
     name: str
 
     def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted."""
+        """Add what other processes have counted since the last refresh."""
 
     def sweep(self) -> int:
         """End the visits that are overdue."""
@@ -65,19 +65,24 @@ class Journal:
     def on_commit(self, function: Callable[[int, float], None] | None) -> None:
         self.writer.on_commit = function
 
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for their commit."""
+        return self.writer.waiting
+
     def check(self) -> None:
         """Raise `Unavailable` if the store cannot be read."""
         self.store.experiments()
 
     def enter(self, member: Member) -> None:
-        """Look after an experiment from now on."""
+        """Start the upkeep of an experiment."""
         self._members = [*self._members, member]
         if self._upkeep and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sojourn-upkeep", daemon=True)
             self._thread.start()
 
     def leave(self, member: Member) -> None:
-        """No longer."""
+        """Stop it."""
         self._members = [m for m in self._members if m is not member]
 
     def _run(self) -> None:
@@ -92,10 +97,10 @@ class Journal:
             now = time.monotonic()
             swept = now if due else swept
             worked = time.thread_time() - busy
-            pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # a tenth of a core, or a second
+            pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # at most a tenth of a core
 
     def _news(self, names: list[str]) -> dict[str, News]:
-        """Of all experiments at once: one by one they would wait for each other."""
+        """One read for all experiments."""
         try:
             return self.store.news(names) if self.store.shared else {}
         except LiveError:
@@ -112,7 +117,7 @@ class Journal:
             log.exception("upkeep failed")
 
     def close(self) -> None:
-        """Write what is queued and let go of the store."""
+        """Write what is queued, and close the store."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -127,7 +132,7 @@ class Journal:
 
 
 def run(steps: Any) -> Any:
-    """Do what a generator asks for: wait for tickets, call functions that may take a while."""
+    """Drive a generator that yields what blocks: tickets to wait for, functions to call."""
     try:
         answer = next(steps)
         while True:
@@ -142,7 +147,7 @@ def run(steps: Any) -> Any:
 
 
 async def arun(steps: Any) -> Any:
-    """The same without blocking the event loop."""
+    """`run` for asyncio: functions are called in threads."""
     import asyncio
 
     try:

@@ -58,11 +58,11 @@ class Learner:
 
     @property
     def from_counters(self) -> bool:
-        """Whether the memory is a fold of counters; else it takes the events to make it."""
+        """Whether the memory is a fold of counters; else it is made by replaying events."""
         return self.calls.counts
 
     def forget(self, arms: Sequence[Arm]) -> None:
-        """Begin anew with the arms in use, knowing their prior counts only."""
+        """Start over with these arms and their prior counts."""
         using = [arm for arm in arms if not arm.retired]
         self.column = {arm.position: column for column, arm in enumerate(using)}
         self.positions = [arm.position for arm in using]
@@ -108,7 +108,7 @@ class Learner:
         return self.from_counters or not any(what == "moves" for what, *_ in counts)
 
     def follow(self, step: Step, *, left: bool) -> None:
-        """It is known whether the user left after a resolved step, and counted: learn from it."""
+        """Learn whether the user left after a resolved step, whose counts are absorbed."""
         if self.from_counters:
             self.conclude()
         elif step.arm in self.column:
@@ -121,7 +121,7 @@ class Learner:
             )
 
     def conclude(self, earlier: Any = None) -> None:
-        """Draw conclusions from the counters if it is time to; those of `earlier` stand until then.
+        """Draw conclusions from the counters if they are due; until then those of `earlier` hold.
 
         All that is no counter in a memory is a conclusion, such as a learned optimism.
         """
@@ -140,7 +140,7 @@ class Learner:
                 self.follow(previous, left=event.kind == LEAVE)
 
     def view(self, position: int, state: float) -> View:
-        """What the policy has in view when it chooses an arm in a state, to explain the choice."""
+        """What the policy knows of an arm in a state, to explain a choice."""
         memory, column = self.memory, self.column[position]
         pupil: Any = self.pupil
         optimism = pupil.optimism_now(memory, state) if isinstance(pupil, Index) else None

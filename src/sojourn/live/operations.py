@@ -1,7 +1,7 @@
-"""The operations on visits: under one lock decide and learn, then wait for the commit outside it.
+"""The operations on visits: decide and learn under a lock, then wait for the commit outside it.
 
-Operations are generators for `journal.run` or `journal.arun`: they yield what takes a while,
-tickets of the writer and functions that read the store.
+Operations are generators for `journal.run` or `journal.arun`: they yield what blocks, tickets of
+the writer and functions that read the store.
 """
 
 import time
@@ -21,7 +21,7 @@ from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
 NOTED, PAUSE = 50, 0.05
-"""How many decisions are remembered with their reasons, and the least time between two of them."""
+"""Decisions that `recent` keeps, and the least seconds between two of them."""
 
 RESOLVED = object()
 """Internal answer: the step of the reward is resolved, so give the reward by itself first."""
@@ -136,7 +136,7 @@ class Operations(Replica):
         return answer
 
     def _decided(self, visit: str, step: int | None, request: str | None) -> Steps:
-        """A decision of the past, asked for again."""
+        """An earlier decision, asked for again."""
         assert step is not None
         yield self.journal.writer.barrier()
         event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
@@ -146,7 +146,7 @@ class Operations(Replica):
         return Decision(visit, step, self.arms[event.arm].name, event.state, event.propensity)
 
     def _note(self, decision: Decision, row: Row) -> None:
-        """Remember a decision and why it was taken, a few times a second."""
+        """Keep a sample of decisions with what the policy knew, a few a second."""
         now = time.time()
         if self.noted and now - self.noted[-1].at < PAUSE:
             return
@@ -181,7 +181,7 @@ class Operations(Replica):
                 return answer
 
     def _after_resolution(self, visit: str, step: int, version: int, reward: float) -> Steps:
-        """A reward for a step that has one, or was resolved without; None if the visit went on."""
+        """A reward for a resolved step; None if the visit has changed meanwhile."""
         store = self.journal.store
         yield self.journal.writer.barrier()
         resolved = yield lambda: store.event(self.name, visit, step, RESOLVE)
@@ -224,7 +224,7 @@ class Operations(Replica):
         return answer
 
     def sweep(self) -> int:
-        """Resolve steps and end visits that are overdue; how many visits had something done."""
+        """Resolve steps and end visits that are overdue; how many visits were changed."""
         store, swept = self.journal.store, 0
         if self.stale():
             self.reload()
@@ -264,6 +264,6 @@ class Operations(Replica):
 
 
 def _repeats(row: Row, request: str | None, step: int | None) -> bool:
-    """Whether a request is that of the last decision."""
+    """Whether a request is a retry of the last decision."""
     known = row.step > 0 and request is not None and row.request == request
     return known and step in (None, row.step)

@@ -5,8 +5,9 @@ exactly once, by the first of its reward, the next decision, the end and a timeo
 stayed after a step is known from the next `decide`, that they left from `leave`.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -100,9 +101,9 @@ class Change(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Visits that ended within a stretch of time.
+    """Visits that ended in one bucket of a timeline: how many, and sums for means and variances.
 
-    With the sums of their lengths, of their rewards, and of the squares of both.
+    Of their lengths (`steps`), of their rewards, and of the squares of both.
     """
 
     start: float
@@ -124,12 +125,12 @@ class Arm(NamedTuple):
 
 
 class News(NamedTuple):
-    """What a process needs of an experiment to keep up with others."""
+    """What a replica needs to keep up with other processes."""
 
     settings: str
     arms: list[Arm]
     writer: str
-    """The one whose counts are not among those of `others`."""
+    """This process, whose counts are not in `others`."""
     others: Counts
     overdue: bool = False
     """Whether there are visits past their deadline."""
@@ -194,17 +195,17 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
     >>> fold([Event("news", "v1", 0, OPEN), Event("news", "v1", 0, LEAVE, cause=END)], bins=2)
     {('open', 0, 0, 0): 1.0, ('left by end', 0, 0, 0): 1.0}
     """
-    total: Counter[Key] = Counter()
+    total: defaultdict[Key, float] = defaultdict(float)
     for event, previous in told(events):
         followed = following(previous, event.kind == LEAVE, bins) if previous is not None else ()
-        for key, amount in (*followed, *tally(event, bins)):
-            total[key] += amount  # type: ignore[assignment]
+        for key, amount in chain(followed, tally(event, bins)):
+            total[key] += amount
     return dict(total)
 
 
 def added(one: Counts, other: Counts) -> Counts:
     """The sum of two tables of counters."""
-    total = Counter(one)
+    total = defaultdict(float, one)
     for key, n in other.items():
-        total[key] += n  # type: ignore[assignment]
+        total[key] += n
     return dict(total)

@@ -74,7 +74,6 @@ class Replica:
 
     @property
     def user(self) -> User:
-        """The user model."""
         return self.settings.user
 
     def stale(self) -> bool:
@@ -120,14 +119,14 @@ class Replica:
         return found
 
     def _learner_for(self, text: str) -> tuple[Settings, Learner] | None:
-        """What settings ask for, if they are not those in use."""
+        """A learner for settings that are not those in use."""
         if text == self._text:
             return None
         settings = Settings.from_json(text)
         return settings, self._make(settings)
 
     def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted since the last time, and see what they changed."""
+        """Add what other processes have counted; reload if they changed settings or arms."""
         store, loads = self.journal.store, self.loads
         if store.shared and news is None:
             news = store.news([self.name]).get(self.name)
@@ -179,7 +178,7 @@ class Replica:
             self.reload()
 
     def looking(self, visit: str) -> Steps:
-        """The visit as it was when this process saw it last."""
+        """The visit from memory, else from the store."""
         if self.stale():
             yield self.reload
         known = self._known(visit)
@@ -260,5 +259,5 @@ class Replica:
 
 
 def crowded(visit: str) -> Conflict:
-    """What is said when every retry meets another conflict."""
+    """The error when all retries met a conflict."""
     return Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")

@@ -1,4 +1,4 @@
-"""The settings of an experiment, and their form in a store."""
+"""The settings of an experiment, and their JSON in a store."""
 
 import json
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +17,7 @@ IDLE_TIMEOUT = 1800.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `Experiment` was told about an experiment, apart from its arms.
+    """All that `Experiment` takes, apart from the arms.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -55,11 +55,10 @@ class Settings:
 
     @property
     def wait(self) -> float:
-        """Seconds for which a step may stay without a reward."""
+        """Seconds until a step without a reward is resolved."""
         return self.idle_timeout if self.reward_wait is None else self.reward_wait
 
     def to_json(self) -> str:
-        """As text."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         return json.dumps(
             plain
@@ -69,7 +68,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, text: str) -> "Settings":
-        """From text; ValueError where it names a class that is not of this package."""
+        """The inverse of `to_json`; ValueError if a policy or user is not of this package."""
         data = {name: value for name, value in json.loads(text).items() if name != "bins"}
         return cls(
             **data

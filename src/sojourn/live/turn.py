@@ -5,7 +5,7 @@ What is counted is at once absorbed by the policy's memory; the same counts go t
 
 import os
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 
 from .learner import Learner
@@ -30,7 +30,7 @@ from .records import (
 from .settings import Settings
 
 VERSIONS = random.Random()
-"""Not the shared one, which a caller may seed; and not that of the process we were forked from."""
+"""Of our own: a caller may seed the global one, and a forked process would repeat ours."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=VERSIONS.seed)
@@ -39,7 +39,7 @@ ENDED = {END: "left", TIMEOUT: "timed out"}
 
 
 def opened(experiment: str, visit: str, user: str | None = None, state: float = 0.0) -> Row:
-    """A visit that nobody has decided anything for."""
+    """The row of a visit before its first change."""
     return Row(
         experiment, visit, 0, 0, user, "open", 0, None, 0, state, state, None, 0.0, None, None,
         None, 0.0, 0.0,
@@ -53,7 +53,7 @@ class Turn:
         self.row, self.base = row, row.version
         self.settings, self.learner = settings, learner
         self.events: list[Event] = []
-        self.counts: Counter[Key] = Counter()
+        self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
 
     def _add(self, event: Event) -> None:
@@ -64,7 +64,7 @@ class Turn:
         counts = dict(amounts)
         self.learner.absorb(counts)
         for key, amount in counts.items():
-            self.counts[key] += amount  # type: ignore[assignment]
+            self.counts[key] += amount
 
     def _event(self, kind: str, **values: object) -> Event:
         return Event(self.row.experiment, self.row.id, self.row.step, kind, **values)  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ class Turn:
         self.row = row._replace(state=state, reward=value, gained=gained, cause=cause, pending=0)
 
     def _follow(self, *, left: bool) -> None:
-        """It is known what the user did after the step before, if there was one."""
+        """Count and learn what the user did after the last resolved step, if there is one."""
         row, user = self.row, self.settings.user
         if row.step == 0:
             return
@@ -125,12 +125,12 @@ class Turn:
         self.row = self.row._replace(status=ENDED[cause])
 
     def late(self, step: int, reward: float) -> None:
-        """A reward comes when its step was resolved without it: kept, not learned."""
+        """A reward for a step that was resolved without it: logged, not learned."""
         event = self._event(LATE, arm=None, reward=reward)
         self._add(event._replace(step=step))
 
     def change(self) -> Change:
-        """What is to be kept."""
+        """The change for the store."""
         row = self.row._replace(base=self.base, version=VERSIONS.getrandbits(62) + 1)
         settings = self.settings
         wait = settings.wait if row.pending else settings.idle_timeout

@@ -1,4 +1,4 @@
-"""A visit in the hands of the caller."""
+"""A visit, and what its calls return."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Opening(NamedTuple):
-    """Of whom a visit is, and in which state it starts, if not where the user model says."""
+    """The user of a visit, and its first state if it is not the user model's."""
 
     user: str | None = None
     state: float | None = None
@@ -72,11 +72,11 @@ class Visit:
         return f"Visit({self.experiment.name!r}, {self.id!r})"
 
     def choose(self) -> str:
-        """The arm to show next; a pending one that got no reward has the default reward now."""
+        """The arm to show next; a pending step gets the default reward."""
         return self.decide().arm
 
     def step(self, reward: float) -> str:
-        """The reward of the pending arm, and the arm to show next, in one write."""
+        """The reward of the pending step, and the arm to show next, in one write."""
         return self.decide(reward).arm
 
     def decide(
@@ -98,7 +98,7 @@ class Visit:
         return await self.experiment.adecide(self.id, reward, request=request, step=step)
 
     def reward(self, value: float, *, step: int | None = None) -> str:
-        """The reward of a step, the last one unless said otherwise.
+        """The reward of a step, by default the last one.
 
         Returns "learned"; or "same" if this reward is known; or "late" if the step was resolved
         without it: then it is kept in the log, but not learned. Another value than the one known
@@ -113,7 +113,7 @@ class Visit:
         return answer
 
     def end(self, reward: float | None = None) -> bool:
-        """The user has left, perhaps after a last reward. False if that was known."""
+        """The user has left, perhaps after a last reward. False if the visit had ended."""
         ended: bool = run(self._operations.ending(self.id, maybe(reward)))
         return ended
 

@@ -1,8 +1,8 @@
 """Group commit: one thread drains a bounded queue into one transaction per batch.
 
 A call is answered after the commit of its batch. When a batch fails, so does all that is queued
-behind it, because it may build on what was lost; the `generation` changes, and whoever holds
-something in memory reads it again.
+behind it, because it may build on what was lost; the `generation` changes, which tells replicas to
+reload.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ Append = Callable[[Sequence[Change]], Sequence[bool]]
 
 
 class Ticket:
-    """A change on its way to the store; without a change, a marker that all before it is done."""
+    """A change in the queue; without a change it is a barrier."""
 
-    __slots__ = ("applied", "change", "done", "error", "futures", "lost", "writer")
+    __slots__ = ("applied", "change", "done", "error", "futures", "rejected", "writer")
 
     def __init__(
-        self, writer: "Writer", change: Change | None, lost: Callable[[], None] | None = None
+        self, writer: "Writer", change: Change | None, rejected: Callable[[], None] | None = None
     ) -> None:
-        self.writer, self.change, self.lost = writer, change, lost
+        self.writer, self.change, self.rejected = writer, change, rejected
         self.done, self.applied = False, False
         self.error: LiveError | None = None
         self.futures: list[asyncio.Future[bool]] = []
 
     def outcome(self) -> bool:
-        """Whether the change was applied (else another one came first)."""
+        """Whether the change was applied; else it was rejected by the optimistic lock."""
         if self.error is not None:
             raise Unavailable(str(self.error)) from self.error
         return self.applied
@@ -45,7 +45,7 @@ class Ticket:
         return self.outcome()
 
     async def arrive(self) -> bool:
-        """Wait for the commit without blocking the event loop; a cancelled wait cancels nothing."""
+        """`wait` for asyncio; cancelling the wait does not cancel the commit."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         with self.writer.lock:
             waits = not self.done
@@ -78,7 +78,7 @@ class Writer:
         return self._held
 
     def reserve(self) -> None:
-        """Take a place in the queue, before anything is done."""
+        """Reserve a place in the queue before anything is done; `Busy` if it is full."""
         with self.lock:
             if self._closing:
                 raise Unavailable("the store is closed")
@@ -91,9 +91,9 @@ class Writer:
         with self.lock:
             self._held -= 1
 
-    def submit(self, change: Change, generation: int, lost: Callable[[], None]) -> Ticket:
-        """Queue a change in a reserved place; `lost` is called if another change came first."""
-        ticket = Ticket(self, change, lost)
+    def submit(self, change: Change, generation: int, rejected: Callable[[], None]) -> Ticket:
+        """Queue a change in a reserved place; `rejected` is called on a conflict."""
+        ticket = Ticket(self, change, rejected)
         with self.lock:
             if generation != self.generation or self._closing:
                 self._held -= 1
@@ -103,7 +103,7 @@ class Writer:
         return ticket
 
     def barrier(self) -> Ticket:
-        """A marker: when it is done, all that was queued before it is."""
+        """A ticket that is done when all that was queued before it is."""
         ticket = Ticket(self, None)
         with self.lock:
             if self._closing:
@@ -143,8 +143,8 @@ class Writer:
             self.on_commit(len(changes), time.perf_counter() - began)
         for ticket in batch:
             ticket.applied = ticket.change is None or next(applied)
-            if not ticket.applied and ticket.lost is not None:
-                ticket.lost()
+            if not ticket.applied and ticket.rejected is not None:
+                ticket.rejected()
         with self.lock:
             self._settle(batch)
 
@@ -159,10 +159,14 @@ class Writer:
             self._settle(batch)
 
     def _settle(self, batch: list[Ticket]) -> None:
-        """Answer all of a batch: one call into each event loop, one wake-up for the threads."""
+        """Wake all who wait for a batch: one call into each event loop, one notify for threads."""
         loops: dict[Any, list[asyncio.Future[bool]]] = defaultdict(list)
         for ticket in batch:
-            ticket.done, ticket.change, ticket.lost = True, None, None  # visits are kept for long
+            ticket.done, ticket.change, ticket.rejected = (
+                True,
+                None,
+                None,
+            )  # the cache keeps tickets
             for future in ticket.futures:
                 loops[future.get_loop()].append(future)
         self._held -= len(batch)

@@ -1,1 +1,1 @@
-"""The policy behind HTTP: the API, the dashboard, the client, and simulated users."""
+"""Experiments over HTTP: the API, the dashboard, metrics, and simulated traffic."""

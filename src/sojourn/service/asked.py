@@ -1,4 +1,4 @@
-"""A request on its way: what its head says."""
+"""A request: what its method, path and headers say."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ JSON = (b"content-type", b"application/json")
 
 
 class Asked:
-    """A request on its way."""
+    """A request, its key once that is known, and the status of its answer."""
 
     __slots__ = (
         "caller",
@@ -42,14 +42,14 @@ class Asked:
         self.hot = hot.find(self.method, self.words)
 
     def _keep_slashes(self, raw: bytes) -> None:
-        """Take the path apart where its slashes are, not where a name has one (%2F)."""
+        """Split the path at its slashes, but not within a name (%2F)."""
         parts = raw.partition(b"?")[0].decode("latin-1").split("/")
         self.words = [unquote(part) for part in parts]
         self.scope["path"] = "/".join(word.replace("/", hot.SLASH) for word in self.words)
 
     @property
     def is_json(self) -> bool:
-        """Whether the body is said to be JSON; browsers ask before they send that elsewhere."""
+        """Whether the content type is JSON, for which browsers send a preflight request first."""
         kind = self.headers.get(b"content-type", b"")
         return kind == JSON[1] or kind.partition(b";")[0].strip().lower() == JSON[1]
 

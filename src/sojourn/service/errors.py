@@ -1,4 +1,4 @@
-"""What a call is refused with: a status, a word, one sentence."""
+"""Refused requests: a status, an error code, one sentence."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,16 +22,16 @@ WORDS = {
     500: "failed",
     503: "unavailable",
 }
-"""The word of every status that a refusal can have; a full queue has 503 `busy`."""
+"""The error code of every status; a full queue has 503 `busy`."""
 
 RETRY_AFTER = 1
-"""Seconds after which a call may be repeated when the store was busy or away."""
+"""Seconds after which to retry when the store was busy or unavailable."""
 
 LONGEST_VALUE = 60
 
 
 class Refusal(Exception):
-    """A call that is not done.
+    """A request that is refused.
 
     >>> Refusal(404, "there is no visit 'v1'").body
     {'error': 'not_found', 'detail': "there is no visit 'v1'"}
@@ -47,7 +47,6 @@ class Refusal(Exception):
 
     @property
     def body(self) -> dict[str, str]:
-        """As JSON."""
         return {"error": self.word, "detail": self.detail}
 
 
@@ -67,7 +66,7 @@ REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """How an error is told to the caller; None: it is a mistake of this service.
+    """The refusal for an error; None: it is a bug of this service.
 
     >>> refusal_of(Busy("4096 calls wait")).word, refusal_of(KeyError("x"))
     ('busy', None)
@@ -79,23 +78,23 @@ def refusal_of(error: Exception) -> Refusal | None:
 
 
 def failures(*statuses: int) -> dict[int | str, Any]:
-    """What the schema says of refusals: these, and those that any call may meet."""
+    """The refusals in the schema: of these statuses, and of those that any request may meet."""
     every = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503})
     return {s: {"model": models.ErrorOut, "description": WORDS[s]} for s in every}
 
 
 def not_json() -> Refusal:
-    """What is said to a body of another kind."""
+    """For a body of another content type."""
     return Refusal(415, "the body must be JSON, with content-type: application/json")
 
 
 def broken(request: str) -> Refusal:
-    """What is said when the mistake is here."""
+    """For a bug of this service."""
     return Refusal(500, f"something went wrong here: the log says what, with request {request}")
 
 
 def sentence(errors: Iterable[Any]) -> str:
-    """The first thing that is wrong with a body, in one sentence."""
+    """The first validation error, in one sentence."""
     first = next(iter(errors))
     kind, message = first["type"], str(first["msg"])
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path"))

@@ -1,4 +1,4 @@
-"""Making, changing and looking at experiments over HTTP."""
+"""The routes of experiments and arms."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from .hot import EXPERIMENT, SLASH
 from .insight import insight
 
 WINDOW, WIDTH = 3600.0, 60.0
-"""Seconds that insight looks back, and of one stretch of them."""
+"""Seconds that insight looks back, and of one bucket."""
 
 Named = Annotated[models.Name, Path(), BeforeValidator(lambda text: text.replace(SLASH, "/"))]
 
@@ -76,7 +76,7 @@ def _insight(experiment: Experiment) -> dict[str, Any]:
 async def put_arm(
     request: Request, experiment: Served, arm: Named, body: models.PriorIn, response: Response
 ) -> dict[str, Any]:
-    """Take an arm into use, for the first time or again, with counts from elsewhere if given."""
+    """Add an arm or return a retired one, with prior counts if given."""
     new = arm not in {known.name for known in experiment.all_arms}
 
     def work() -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def put_arm(
 
 
 async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[str, Any]:
-    """Choose an arm no longer."""
+    """Retire an arm: it is never chosen again, and its counts stay."""
 
     def work() -> dict[str, Any]:
         if experiment.arms == (arm,):
@@ -104,7 +104,7 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[s
 
 
 async def put_prior(request: Request, experiment: Served, body: models.PriorsIn) -> dict[str, Any]:
-    """Counts from elsewhere for a warm start; given again, they replace those given before."""
+    """Prior counts for a warm start; given again, they replace the earlier ones."""
 
     def work() -> dict[str, Any]:
         for name, prior in body.arms.items():
@@ -121,7 +121,7 @@ async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
 
 
 def add_routes(app: FastAPI) -> None:
-    """All of the above."""
+    """Add the routes above."""
 
     def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
         more: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
@@ -161,7 +161,7 @@ def settings_of(body: models.ExperimentIn) -> Settings:
 
 
 def described(experiment: Experiment) -> dict[str, Any]:
-    """An experiment as plain data."""
+    """An experiment as a JSON object."""
     settings = json.loads(experiment.settings.to_json())
     del settings["bins"]
     return {"name": experiment.name, "arms": list(_arms(experiment).values()), **settings}

@@ -1,7 +1,6 @@
-"""The gate that every request passes: who may, how much, and what is noted of it.
+"""The ASGI middleware that every request passes: keys, rate and size limits, metrics, log.
 
-It is plain ASGI around everything, dashboard included, because the hot calls do not go through
-FastAPI. Those it answers itself; the rest it hands on.
+The hot calls do not go through FastAPI: the gate answers them itself, and passes on the rest.
 """
 
 import itertools
@@ -27,7 +26,7 @@ from .options import Options
 log = logging.getLogger("sojourn.service")
 
 SLOW = 1.0
-"""Seconds from which a hot call is in the log though it went well."""
+"""Seconds from which a successful hot call is logged."""
 
 PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
@@ -40,7 +39,7 @@ LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNOREC
 
 
 class Gate:
-    """Let in, or refuse; answer; take note."""
+    """Admits or refuses a request, answers it or passes it on, and logs it."""
 
     def __init__(
         self,
@@ -63,7 +62,6 @@ class Gate:
         self.catalog: Catalog  # set when the service starts
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -77,16 +75,16 @@ class Gate:
             elif asked.method == "OPTIONS" and b"access-control-request-method" in asked.headers:
                 await self._send(asked, send, 204, b"", self._preflight(asked))
             else:
-                await self._hand_on(asked, receive, send)
+                await self._pass_on(asked, receive, send)
         except ConnectionResetError:
             asked.status = asked.status or 499
         except Exception as error:
             await self._refuse(asked, send, error)
         finally:
-            self._note(asked, asked.status, time.perf_counter() - began)
+            self._log(asked, asked.status, time.perf_counter() - began)
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a request by what its head says."""
+        """Refuse a request by its headers: host, key, rate, size, type."""
         headers = asked.headers
         if self.local_only and not LOCAL.fullmatch(headers.get(b"host", b"")):
             raise Refusal(403, "without keys this service answers to localhost only")
@@ -94,7 +92,7 @@ class Gate:
             return
         try:
             self._identify(asked)
-        finally:  # who has no key is limited by address
+        finally:  # without a valid key the rate is limited by address
             if self.buckets is not None:
                 client = asked.scope.get("client") or [""]
                 asked.caller = asked.key.id if asked.key else client[0]
@@ -108,7 +106,7 @@ class Gate:
                 raise not_json()
 
     def _identify(self, asked: Asked) -> None:
-        """Find the key, and see that it is for the experiment that the path names."""
+        """Find the key, and check that it is for the experiment that the path names."""
         if self.keyring is None:
             return
         if asked.path in OPEN_TO_ALL or asked.path.startswith("/static/"):
@@ -129,7 +127,7 @@ class Gate:
             raise Refusal(403, f"the key {key.id} is not for all experiments")
 
     def _send_to_login(self, asked: Asked) -> None:
-        """People who look at pages are shown where to give their key."""
+        """Redirect browsers that ask for a page."""
         wants = asked.headers.get(b"accept", b"")
         if asked.method == "GET" and asked.words[1] != "v1" and b"text/html" in wants:
             raise Refusal(303, "a key is needed", word="unauthorized", location="/login")
@@ -142,7 +140,7 @@ class Gate:
             self.buckets.charge(asked.caller, max(0, len(answer["answers"]) - 1))
         await self._send(asked, send, status, to_json(answer), [JSON])
 
-    async def _hand_on(self, asked: Asked, receive: Any, send: Any) -> None:
+    async def _pass_on(self, asked: Asked, receive: Any, send: Any) -> None:
         more = self._headers(asked)
         asked.scope["sojourn.request"] = asked.id
 
@@ -156,11 +154,11 @@ class Gate:
             if asked.words[1] == "v1" and not asked.is_json and self._known(asked):
                 raise not_json()
             if b"content-length" not in asked.headers:
-                receive = _again(await read_body(receive, self.largest))
+                receive = _replayed(await read_body(receive, self.largest))
         await self.app(asked.scope, receive, sending)
 
     def _known(self, asked: Asked) -> bool:
-        """Whether there is something at this path for this method."""
+        """Whether FastAPI has a route for this method and path."""
         return any(route.matches(asked.scope)[0] is Match.FULL for route in self.routes)
 
     async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
@@ -185,7 +183,7 @@ class Gate:
         await send({"type": "http.response.body", "body": body})
 
     def _headers(self, asked: Asked) -> list[tuple[bytes, bytes]]:
-        """What every answer has."""
+        """The headers of every answer."""
         headers = [(b"x-request-id", asked.id.encode("latin-1"))]
         if self.origins:
             origin = asked.headers.get(b"origin", b"")
@@ -195,7 +193,7 @@ class Gate:
         return headers
 
     def _preflight(self, asked: Asked) -> list[tuple[bytes, bytes]]:
-        """What a browser may send from an allowed origin; from others nothing is said."""
+        """The CORS headers for an allowed origin; none for others."""
         if asked.headers.get(b"origin") not in self.origins:
             return []
         return [
@@ -205,7 +203,7 @@ class Gate:
         ]
 
     def _route(self, asked: Asked) -> str:
-        """The path with names in braces."""
+        """The path's template, as a label for metrics."""
         if asked.hot is not None:
             return asked.hot.path
         if not self._paths:
@@ -217,7 +215,7 @@ class Gate:
             }
         return self._paths.get(asked.scope.get("endpoint"), "other")
 
-    def _note(self, asked: Asked, status: int, seconds: float) -> None:
+    def _log(self, asked: Asked, status: int, seconds: float) -> None:
         route = self._route(asked)
         self.metrics.answered(asked.method, route, status, seconds)
         quiet = asked.hot is not None and status < 400 and seconds < SLOW
@@ -238,8 +236,8 @@ class Gate:
             )
 
 
-def _again(body: bytes) -> Any:
-    """A `receive` that gives a body that was read."""
+def _replayed(body: bytes) -> Any:
+    """A `receive` that replays a body that was read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Any:

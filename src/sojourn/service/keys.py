@@ -1,4 +1,4 @@
-"""API keys: a file of hashes, which experiments each may touch, until when.
+"""API keys: a file of hashes, each with its experiments and when it expires.
 
 A key is `sj_<id>_<secret>` with a secret of 256 random bits, shown once. The file has the SHA-256
 of the whole key; a slow hash would add nothing to 256 bits.
@@ -20,7 +20,7 @@ from typing import Any
 ALL = "*"
 PREFIX = "sj"
 COOKIE = "sojourn_key"
-"""The cookie by which the dashboard's pages, and nothing that changes anything, get the key."""
+"""The cookie of the dashboard; it is good for reading only."""
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at whether the file has changed."""
@@ -142,7 +142,7 @@ def revoke(path: Path, id: str) -> None:
 
 
 def _write(path: Path, keys: Sequence[Key]) -> None:
-    """All or nothing, and for nobody else's eyes (a temporary file has mode 0600)."""
+    """Atomically, and readable by the owner only (a temporary file has mode 0600)."""
     text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,4 +1,4 @@
-"""How much a caller may ask for: calls a second, and bytes of a body."""
+"""Limits for callers: requests a second, and bytes of a body."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Receive = Callable[[], Any]
 
 
 class Buckets:
-    """A bucket of tokens for each caller: `rate` a second flow in, at most `burst` are kept.
+    """A token bucket for each caller: refilled at `rate` a second, up to `burst`.
 
     >>> clock = iter([0.0, 0.0, 0.0, 0.5]).__next__
     >>> buckets = Buckets(rate=2, burst=2, clock=clock)
@@ -40,7 +40,7 @@ class Buckets:
         return 0.0
 
     def charge(self, caller: str, tokens: float) -> None:
-        """Take more tokens for a call that was let in; the level may go below 0."""
+        """Take more tokens for a call that was admitted; the level may become negative."""
         level, then = self._levels.get(caller, (self.burst, self.clock()))
         self._levels[caller] = level - tokens, then
 
@@ -52,7 +52,7 @@ class Buckets:
             raise Refusal(429, detail, retry_after=ceil(wait))
 
     def _forget(self, now: float) -> None:
-        """Drop callers whose bucket is full again; if all are busy, everybody starts anew."""
+        """Drop callers whose bucket is full again; if none is, drop all."""
         full = self.burst / self.rate
         self._levels = {c: (n, t) for c, (n, t) in self._levels.items() if now - t < full}
         if len(self._levels) >= MOST_CALLERS:
@@ -71,7 +71,7 @@ async def read_body(receive: Receive, most: int) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionResetError("the caller has gone")
+            raise ConnectionResetError("the caller has disconnected")
         part: bytes = message.get("body", b"")
         length += len(part)
         if length > most:

@@ -7,14 +7,14 @@ from typing import Any
 from urllib.parse import unquote
 
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-"""What every record has; the rest was given with `extra`."""
+"""Attributes of every record; others were given with `extra`."""
 
 TOKENS = re.compile(r"\bsj_[0-9a-zA-Z]+_[\w-]+|(?<=://)([^/\s:@]*):[^\s]*@|(?i:password=)\S+")
 HIDDEN = "***"
 
 
 class Hiding(logging.Formatter):
-    """Takes secrets out of lines: keys, passwords in addresses, and the words given."""
+    """Redacts secrets: keys, passwords in URLs, and the words given."""
 
     def __init__(self, *, words: tuple[str, ...] = (), **options: Any) -> None:
         super().__init__(**options)
@@ -22,7 +22,6 @@ class Hiding(logging.Formatter):
         self._words = re.compile("|".join(longest_first)) if words else None
 
     def hide(self, text: str) -> str:
-        """The text without secrets."""
         if self._words is not None:
             text = self._words.sub(HIDDEN, text)
         return TOKENS.sub(HIDDEN, text)
@@ -32,7 +31,6 @@ class JsonLines(Hiding):
     """One JSON object a line: time, level, logger, message, and what was given with `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         line: dict[str, Any] = {
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}",
             "level": record.levelname.lower(),
@@ -49,14 +47,13 @@ class TextLines(Hiding):
     """The same for people."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         given = {name: value for name, value in vars(record).items() if name not in PLAIN}
         more = "".join(f" {name}={value}" for name, value in given.items())
         return self.hide(super().format(record) + more)
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """The password in a database's address, as it is and decoded, and its parts if it is odd.
+    """The password in a database URL: as it is, decoded, and the parts between reserved characters.
 
     >>> secrets_of("postgresql://ann:s%40cret@host/db")
     ('s%40cret', 's@cret')
@@ -71,7 +68,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 def configuration(form: str, level: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """For `logging.config.dictConfig`: everything goes to standard error in one form."""
+    """For `logging.config.dictConfig`: all loggers to standard error in one format."""
     lines: dict[str, Any] = {"()": JsonLines, "words": words}
     if form == "text":
         text = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -1,7 +1,7 @@
 """Metrics for Prometheus: what this process does, and what the store has counted."""
 
 import os
-from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..live.records import END, NEXT, REWARD, TIMEOUT, added
 from .catalog import Catalog
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which prometheus_client knows that several processes count together."""
+"""The variable that puts prometheus_client into multiprocess mode."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -32,7 +32,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Metrics:
-    """Counters and histograms; the labels are few, whatever the number of arms and visits."""
+    """The metrics of this process; no label grows with the number of arms or visits."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -41,38 +41,41 @@ class Metrics:
             return {"labelnames": labels, "registry": self.registry}
 
         self.requests = Counter(
-            "sojourn_requests", "Requests answered.", **options("method", "route", "status")
+            "sojourn_requests", "HTTP requests answered.", **options("method", "route", "status")
         )
         self.seconds = Histogram(
-            "sojourn_request_seconds", "Until the answer.", buckets=SECONDS, **options("route")
+            "sojourn_request_seconds", "Latency of requests.", buckets=SECONDS, **options("route")
         )
         self.commits = Histogram(
-            "sojourn_commit_seconds", "Of one transaction.", buckets=SECONDS, **options()
+            "sojourn_commit_seconds", "Latency of commits.", buckets=SECONDS, **options()
         )
         self.sizes = Histogram(
-            "sojourn_commit_changes", "In one transaction.", buckets=SIZES, **options()
+            "sojourn_commit_changes", "Changes per commit.", buckets=SIZES, **options()
         )
         self.queue = Gauge(
-            "sojourn_queue", "Calls that wait for a commit.", multiprocess_mode="livesum",
+            "sojourn_queue", "Calls that wait for their commit.", multiprocess_mode="livesum",
             **options(),
         )  # fmt: skip
         self.conflicts = Counter(
-            "sojourn_conflicts", "Changes of visits that another process came before.", **options()
+            "sojourn_conflicts",
+            "Optimistic-lock conflicts: changes rejected because another process updated the visit "
+            "first; each was retried.",
+            **options(),
         )
         self.reward_answers = Counter(
             "sojourn_reward_answers",
-            "Answers to rewards that came by themselves.",
+            "Rewards sent by themselves, by outcome.",
             **options("experiment", "outcome"),
         )
-        self.limited = Counter("sojourn_rate_limited", "Refused with 429.", **options())
+        self.limited = Counter("sojourn_rate_limited", "Requests refused with 429.", **options())
         self.unauthorized = Counter(
-            "sojourn_unauthorized", "Refused with 401 or 403.", **options("status")
+            "sojourn_unauthorized", "Requests refused with 401 or 403.", **options("status")
         )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._conflicts_seen = 0
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request has its answer."""
+        """Count a request and its latency."""
         key = method, route, status
         children = self._children.get(key)
         if children is None:
@@ -86,7 +89,7 @@ class Metrics:
             self.unauthorized.labels(str(status)).inc()
 
     def watch(self, catalog: Catalog) -> None:
-        """Count the commits of a journal."""
+        """Count the commits of the catalog's journal."""
 
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
@@ -96,28 +99,28 @@ class Metrics:
         catalog.journal.on_commit = committed
 
     def look(self, catalog: Catalog) -> None:
-        """Take note of what is only a number elsewhere."""
-        self.queue.set(catalog.journal.writer.waiting)
+        """Copy the queue's length and the number of conflicts."""
+        self.queue.set(catalog.journal.waiting)
         conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 
     def page(self, catalog: Catalog) -> bytes:
-        """The text for Prometheus, of all processes of this service; it reads the store."""
+        """The page for Prometheus, over all workers; it reads the store."""
         self.look(catalog)
         registry = self.registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
-            bury(Path(os.environ[FOLDER]))
+            drop_dead_gauges(Path(os.environ[FOLDER]))
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         stored = CollectorRegistry()
-        with suppress(Unavailable):  # then what this process counts is all the more of interest
+        with suppress(Unavailable):  # the other metrics matter all the more then
             stored.register(_Families(list(_stored(catalog))))
         return generate_latest(registry) + generate_latest(stored)
 
 
 class _Families:
-    """What was read from the store, in the form that a registry takes."""
+    """A collector of metrics that are ready."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
@@ -127,19 +130,21 @@ class _Families:
 
 
 def _stored(catalog: Catalog) -> Iterator[Metric]:
-    """Sums that the store keeps for each experiment, over all processes and restarts."""
+    """Counters of every experiment from the store: over all processes and restarts."""
     store = catalog.journal.store
-    visits = CounterMetricFamily("sojourn_visits", "Visits.", labels=["experiment", "event"])
+    visits = CounterMetricFamily(
+        "sojourn_visits", "Visits by event.", labels=["experiment", "event"]
+    )
     steps = CounterMetricFamily("sojourn_steps", "Decisions.", labels=["experiment"])
     rewards = CounterMetricFamily(
         "sojourn_rewards",
-        "Rewards of decisions; missing ones were resolved by something else.",
+        "Rewards by outcome; missing: the decision was resolved without one.",
         labels=["experiment", "outcome", "by"],
     )
     for name in store.experiments():
-        sums: Tally[str] = Tally()
+        sums: defaultdict[str, float] = defaultdict(float)
         for (what, *_), n in added(*store.counts(name)).items():
-            sums[what] += n  # type: ignore[assignment]
+            sums[what] += n
         visits.add_metric([name, "opened"], sums["open"])
         visits.add_metric([name, "left"], sums[f"left by {END}"])
         visits.add_metric([name, "timed out"], sums[f"left by {TIMEOUT}"])
@@ -151,8 +156,8 @@ def _stored(catalog: Catalog) -> Iterator[Metric]:
     yield from (visits, steps, rewards)
 
 
-def bury(folder: Path) -> None:
-    """Forget what processes that are gone said of the present; what they counted stays."""
+def drop_dead_gauges(folder: Path) -> None:
+    """Delete the live gauges of workers that have died; their counters stay."""
     for file in folder.glob("gauge_live*_*.db"):
         pid = file.stem.rpartition("_")[2]
         if pid.isdigit() and not _alive(int(pid)):

@@ -1,4 +1,4 @@
-"""The bodies of calls and answers. FastAPI makes the OpenAPI schema from these models."""
+"""The bodies of requests (In) and answers (Out), from which the OpenAPI schema is made."""
 
 from typing import Annotated, Any, Literal
 
@@ -41,7 +41,7 @@ Arms = Annotated[
 
 
 class Model(BaseModel):
-    """Nothing is guessed: no other fields, no text for numbers."""
+    """Strict: no unknown fields, no coercion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -126,7 +126,7 @@ BatchCall = Annotated[
 
 
 class BatchIn(Model):
-    """Calls of one visit are done in their order, visits side by side."""
+    """Calls of one visit are done in order, visits concurrently."""
 
     calls: Annotated[list[BatchCall], Field(max_length=MOST_CALLS)]
 
@@ -164,14 +164,14 @@ class ExperimentIn(Model):
 
 
 class PriorIn(Model):
-    """Counts from elsewhere for one arm."""
+    """Prior counts of one arm."""
 
     pulls: Amount = 0.0
     successes: Amount = 0.0
 
 
 class PriorsIn(Model):
-    """Counts from elsewhere by arm."""
+    """Prior counts by arm."""
 
     arms: dict[Name, PriorIn]
 
@@ -207,7 +207,7 @@ class ExperimentOut(BaseModel):
 
 
 class ExperimentsOut(BaseModel):
-    """Those that the key may see."""
+    """The names that the key may see."""
 
     experiments: list[str]
 
@@ -224,7 +224,7 @@ class VisitOut(BaseModel):
 
 
 class DecisionOut(BaseModel):
-    """What to show."""
+    """The arm to show."""
 
     id: str
     visit: str
@@ -241,32 +241,32 @@ class OutcomeOut(BaseModel):
 
 
 class EndedOut(BaseModel):
-    """Whether this call ended the visit; if not, that was known."""
+    """Whether this call ended the visit; if not, it had ended before."""
 
     ended: bool
 
 
 class ErrorOut(BaseModel):
-    """A word for programs, a sentence for people."""
+    """An error code for programs, a sentence for people."""
 
     error: str
     detail: str
 
 
 class AnswerOut(BaseModel):
-    """What the call would have been answered alone."""
+    """The answer to one call of a batch."""
 
     status: int
     body: VisitOut | DecisionOut | OutcomeOut | EndedOut | ErrorOut
 
 
 class AnswersOut(BaseModel):
-    """In the order of the calls."""
+    """The answers, in the order of the calls."""
 
     answers: list[AnswerOut]
 
 
 class StatusOut(BaseModel):
-    """A sign of life."""
+    """Health."""
 
     status: str

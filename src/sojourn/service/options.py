@@ -1,4 +1,4 @@
-"""How to serve: everything that `sojourn serve` can be told."""
+"""The options of `sojourn serve`."""
 
 import ipaddress
 import os
@@ -15,7 +15,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A frozen value that other processes can be given.
+    """All options of the service, frozen and picklable.
 
     `rate` is how many calls a second each key, or each address where there are no keys, may make
     of this service; None: any number. `keys` is needed unless only this machine can reach `host`.
@@ -66,7 +66,7 @@ of them with sojourn keys new, and give it with --keys
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether the host is a loopback address."""
         if self.host == "localhost":
             return True
         try:

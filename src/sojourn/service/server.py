@@ -23,10 +23,10 @@ from .options import Options
 
 BACKLOG = 2048
 STARTUP_FAILURE = 3
-"""The exit code of a process of Uvicorn's that could not start."""
+"""The exit code of a Uvicorn worker that could not start."""
 
 HEALTH = 20
-"""Seconds after which a silent process is replaced; starting one takes several."""
+"""Seconds without a health check after which a worker is replaced; starting one takes several."""
 
 FAILED = "the service could not start: the log says why"
 
@@ -55,7 +55,7 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
 
 
 def _check(options: Options) -> None:
-    """Find out in this process, with a clear sentence, what would fail in another one."""
+    """Fail early, with one sentence, for what would fail in every worker."""
     if options.keys is not None:
         Keyring(options.keys)
     try:
@@ -99,7 +99,7 @@ def _config(options: Options) -> uvicorn.Config:
 
 
 def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
-    """Several processes on one socket; they count in files of one folder."""
+    """Several workers on one socket; their metrics are in files of one folder."""
     folder = tempfile.mkdtemp(prefix="sojourn-metrics-")
     os.environ[FOLDER] = folder
     os.environ.setdefault("UV_TCP_SINGLE_ACCEPT", "1")  # else one takes all connections that wait

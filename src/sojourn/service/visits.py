@@ -79,7 +79,7 @@ IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answer]]] = {
 
 
 async def batch(at: Target, body: models.BatchIn) -> Answer:
-    """Many calls: those of one visit in their order, visits side by side."""
+    """Many calls: those of one visit in order, visits concurrently."""
     answers: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
     for place, call in enumerate(body.calls):

@@ -1,4 +1,4 @@
-"""What a store has to offer. `sojourn.live.conformance` checks that one does."""
+"""What a store must offer; `sojourn.live.conformance` checks it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ class Store(Protocol):
     """
 
     writer: str
-    """The name under which this process counts; no other process uses it at the same time."""
+    """The owner of this process's counter rows; no two processes have the same at a time."""
 
     shared: ClassVar[bool]
     """Whether other processes may write at the same time."""
@@ -54,7 +54,7 @@ class Store(Protocol):
         """A visit, or None."""
 
     def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
-        """Open visits past their deadline, and whether their last sign is `idle` seconds old."""
+        """Open visits past their deadline, each with whether it was idle for `idle` seconds."""
 
     def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
         """One event, or None."""
@@ -66,26 +66,26 @@ class Store(Protocol):
         """What other processes have changed: asked of stores that are `shared`."""
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters, and all events of that same moment.
+        """The sum of all counters, and all events, from one snapshot.
 
         The events of a visit are in their order.
         """
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended at `since` or later, by stretches of `width` seconds from there.
+        """Visits that ended at `since` or later, in buckets of `width` seconds from there.
 
-        In order of time; stretches without any are left out.
+        In order of time; empty buckets are left out.
         """
 
     def now(self) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close files and connections."""
 
 
 class Chain(NamedTuple):
-    """Changes of one visit that build on one another: kept together or not at all."""
+    """Changes of one visit that build on one another: applied together or not at all."""
 
     row: Row
     events: list[Event]

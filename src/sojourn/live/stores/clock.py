@@ -17,5 +17,4 @@ class Steady:
         self._offset = max(time.time(), after) - time.monotonic()
 
     def __call__(self) -> float:
-        """Now."""
         return self._offset + time.monotonic()

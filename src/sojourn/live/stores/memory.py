@@ -1,7 +1,7 @@
 """A store that forgets when the process ends."""
 
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
@@ -12,7 +12,7 @@ from .clock import Steady
 
 
 class MemoryStore:
-    """Everything in dictionaries: for tests, first steps, and as the ceiling of what is possible.
+    """Everything in dictionaries: for tests and first steps, and the upper bound in benchmarks.
 
     >>> MemoryStore().experiments()
     []
@@ -23,7 +23,6 @@ class MemoryStore:
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
-        """A new one, whatever the address says."""
         return cls()
 
     @classmethod
@@ -37,24 +36,20 @@ class MemoryStore:
         self._visits: dict[tuple[str, str], Row] = {}
         self._events: dict[str, list[Event]] = defaultdict(list)
         self._index: dict[tuple[str, str, int, str], Event] = {}
-        self._counts: dict[str, Counter[Key]] = defaultdict(Counter)
+        self._counts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
 
     def experiments(self) -> list[str]:
-        """The names of all experiments."""
         return sorted(self._settings)
 
     def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
-        """The settings and the arms of an experiment."""
         return self._settings.get(experiment)
 
     def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
-        """Make or change an experiment."""
         with self._lock:
             known = self._settings.get(experiment, ("", []))[1]
             self._settings[experiment] = settings, merged(known, arms)
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
-        """Apply changes."""
         joined, found = chains(changes, self._clock())
         applied = set()
         with self._lock:
@@ -68,15 +63,13 @@ class MemoryStore:
                         self._events[row.experiment].append(kept)
                         self._index[row.experiment, row.id, event.step, event.kind] = kept
                     for name, amount in counts:
-                        self._counts[row.experiment][name] += amount  # type: ignore[assignment]
+                        self._counts[row.experiment][name] += amount
         return answers(found, applied)
 
     def visit(self, experiment: str, visit: str) -> Row | None:
-        """A visit, or None."""
         return self._visits.get((experiment, visit))
 
     def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
-        """Open visits past their deadline."""
         now = self._clock()
         with self._lock:
             late = [
@@ -88,25 +81,20 @@ class MemoryStore:
         return [(row, row.touched + idle <= now) for row in late[:limit]]
 
     def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
-        """One event, or None."""
         return self._index.get((experiment, visit, step, kind))
 
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
-        """The counters; there are no others."""
         with self._lock:
             return dict(self._counts[experiment]), {}
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
-        """There are no others."""
-        return {}
+        return {}  # asked of shared stores only
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The counters and all events."""
         with self._lock:
             return dict(self._counts[experiment]), iter(list(self._events[experiment]))
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended, by stretches of time."""
         sums: dict[int, list[float]] = defaultdict(lambda: [0.0] * 5)
         for event in reversed(self._events[experiment]):
             if event.at < since:
@@ -118,7 +106,6 @@ class MemoryStore:
         return [Bucket(since + width * i, int(n), *rest) for i, (n, *rest) in sorted(sums.items())]
 
     def now(self) -> float:
-        """The time."""
         return self._clock()
 
     def close(self) -> None:

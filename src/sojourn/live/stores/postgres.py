@@ -37,7 +37,7 @@ def _records(columns: dict[str, str]) -> str:
 
 
 UNSTAMPED = 0.0
-"""The time of what happens in this batch, until the database puts its own in place of it."""
+"""A placeholder for the time of the batch, which the database fills in."""
 
 STAMPED_VISIT = names(VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
@@ -71,7 +71,7 @@ SELECT "experiment", "id" FROM kept
 
 
 class PostgresStore(SqlStore):
-    """One connection writes, another one reads; both come back after a failure.
+    """One connection writes, another one reads; both reconnect after a failure.
 
     Writers are numbered. A process has the least number that is free, and keeps it by an advisory
     lock, which ends with the connection. So there are as many rows for each counter as there were
@@ -113,7 +113,7 @@ class PostgresStore(SqlStore):
         return self._psycopg.connect(self.url, autocommit=True, connect_timeout=5)
 
     def _connection(self, which: int) -> Any:
-        """The connection that writes (0) or reads (1), made anew if it was lost."""
+        """The connection that writes (0) or reads (1), opened again if it was lost."""
         if self._connections[which] is None:
             db = self._connect()
             try:
@@ -130,7 +130,7 @@ class PostgresStore(SqlStore):
         return self._connections[which]
 
     def _see(self, db: Any) -> None:
-        """That the tables are there, and of this version."""
+        """Check that the tables are there, and of this version."""
         db.read_only = True
         made = db.execute("SELECT to_regclass('sojourn_schema')").fetchone()[0]
         query = "SELECT max(version) FROM sojourn_schema"
@@ -148,7 +148,7 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def _using(self, which: int) -> Iterator[Any]:
-        """A connection; given up if the database fails."""
+        """A connection, dropped if the database fails."""
         with self._locks[which]:
             try:
                 yield self._connection(which)
@@ -171,7 +171,7 @@ class PostgresStore(SqlStore):
             yield _run(db)
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
-        """Apply changes in one statement: a process with many threads is slow to come back."""
+        """One statement, so one round trip: each costs a wait for the GIL as well."""
         joined, found = chains(changes, UNSTAMPED)
         joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
         visits = [dict(zip(VISIT, chain.row, strict=True)) for chain in joined]
@@ -232,7 +232,6 @@ class PostgresStore(SqlStore):
         return counts, read()
 
     def close(self) -> None:
-        """Close the connections."""
         for which in (0, 1):
             with self._locks[which]:
                 db, self._connections[which] = self._connections[which], None

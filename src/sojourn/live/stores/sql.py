@@ -5,7 +5,7 @@ inserted at once.
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -104,14 +104,14 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        """Insert rows; say which of them went in, or changed what was there."""
+        """Insert rows or update them; which of them were."""
 
     @abstractmethod
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters, and all events of that same moment."""
+        """The sum of all counters, and all events, from one snapshot."""
 
     def _migrate(self, run: Run, version: int) -> int:
-        """Bring the tables up to date; the version they have then."""
+        """Migrate the tables; their version then."""
         if version > len(MIGRATIONS):
             raise ValueError(
                 f"the tables are of version {version}, and this version of sojourn knows those up "
@@ -128,12 +128,10 @@ class SqlStore(ABC):
         return len(MIGRATIONS)
 
     def experiments(self) -> list[str]:
-        """The names of all experiments."""
         with self._reading() as run:
             return [name for (name,) in run("SELECT name FROM sojourn_experiment ORDER BY name")]
 
     def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
-        """The settings and the arms of an experiment."""
         with self._reading() as run:
             found = run("SELECT settings FROM sojourn_experiment WHERE name = ?", (experiment,))
             return (found[0][0], self._arms(run, experiment)) if found else None
@@ -165,23 +163,21 @@ class SqlStore(ABC):
             kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
             events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
             self._insert(run, "sojourn_event", events)
-            total: Counter[tuple[str, Key]] = Counter()
+            total: defaultdict[tuple[str, Key], float] = defaultdict(float)
             for chain in kept:
                 for key, amount in chain.counts:
-                    total[chain.row.experiment, key] += amount  # type: ignore[assignment]
+                    total[chain.row.experiment, key] += amount
             rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
             self._insert(run, "sojourn_counter", rows, KEEP_COUNTER)
         return answers(found, {chain.row[:2] for chain in kept})
 
     def visit(self, experiment: str, visit: str) -> Row | None:
-        """A visit, or None."""
         query = f"SELECT {names(VISIT)} FROM sojourn_visit WHERE experiment = ? AND id = ?"
         with self._reading() as run:
             found = run(query, (experiment, visit))
         return Row(*found[0]) if found else None
 
     def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
-        """Open visits past their deadline."""
         query = f"SELECT {names(VISIT)} FROM sojourn_visit WHERE experiment = ? "
         query += "AND status = 'open' AND deadline <= ? ORDER BY deadline LIMIT ?"
         with self._reading() as run:
@@ -190,7 +186,6 @@ class SqlStore(ABC):
         return [(row, row.touched + idle <= now) for row in rows]
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended, by stretches of time."""
         stretch = f"CAST(FLOOR((at - ?) / ?) AS {WHOLE})"
         query = f"SELECT {stretch}, COUNT(*), SUM(step), SUM(step * step), SUM(reward), "
         query += "SUM(reward * reward) FROM sojourn_event WHERE experiment = ? AND kind = 'leave' "
@@ -200,12 +195,10 @@ class SqlStore(ABC):
         return [Bucket(since + width * i, n, *map(float, sums)) for i, n, *sums in rows]
 
     def now(self) -> float:
-        """The time."""
         with self._reading() as run:
             return self._now(run)
 
     def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
-        """One event, or None."""
         query = f"SELECT {names(EVENT)} FROM sojourn_event "
         query += "WHERE experiment = ? AND visit = ? AND step = ? AND kind = ?"
         with self._reading() as run:
@@ -213,12 +206,11 @@ class SqlStore(ABC):
         return Event(*found[0]) if found else None
 
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
-        """The counters of this writer, and the sum of those of all others."""
         with self._reading() as run:
             return self._counts(run, experiment)
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
-        """What there is to know of these experiments, in three queries for all of them."""
+        """Four queries, however many experiments there are."""
         marks = ", ".join("?" * len(experiments)) or "NULL"
         with self._reading() as run:
             writer = self.writer

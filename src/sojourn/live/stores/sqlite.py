@@ -16,16 +16,16 @@ from .clock import Steady
 from .sql import EVENT, TABLES, Run, SqlStore, names
 
 LARGEST = 32
-"""Rows of one statement; powers of two up to this, so that few different ones are prepared."""
+"""Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
 
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 
 
 class SqliteStore(SqlStore):
-    """Write-ahead log, full synchronisation; one connection writes, another one reads.
+    """WAL mode, synchronous=FULL; one connection writes, another one reads.
 
-    A second process is refused: with several writers on one file, calls wait for seconds. But any
-    number may read at the same time (`reading`).
+    A second process that writes is refused: with several writers on one file, calls wait for
+    seconds. Any number may read at the same time (`reading`).
     """
 
     writer = "sqlite"
@@ -119,7 +119,7 @@ class SqliteStore(SqlStore):
         return self._clock()
 
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        """Many rows at a time: each statement lets other threads run, and waits for its turn."""
+        """Many rows a statement: each one releases the GIL, and waits to get it back."""
         columns, done, changed = TABLES[table], 0, 0
         into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
         while done < len(rows):
@@ -152,7 +152,6 @@ class SqliteStore(SqlStore):
         return counts, read()
 
     def close(self) -> None:
-        """Close the file; another process may have it."""
         for db in (self._reader, self._writer):
             db.close()
         if self._file is not None:
@@ -160,7 +159,7 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
-        """Say in one sentence what is wrong with the file."""
+        """Turn errors of SQLite into one sentence about the file."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
