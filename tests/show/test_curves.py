@@ -42,6 +42,15 @@ def test_names_stand_beside_the_axes_and_apart() -> None:
     assert abs(places[0][1] - places[1][1]) > 0.04
 
 
+def test_long_names_make_the_figure_wider_not_the_axes_vanish() -> None:
+    assert style.size(20) == style.COLUMN
+    long = line("UCB Q-learning, H=110, c=4, visits=1000, p=0.05, bins=2", style.RAMP[0], 1.0)
+    figure = curves.draw(Plot(lines=[long], x="visits", y="regret"))
+    (axes,) = figure.axes
+    width = axes.get_position().width * figure.get_figwidth()
+    assert width == pytest.approx(style.LEAST)
+
+
 def test_names_can_be_written_on_the_lines() -> None:
     (axes,) = curves.draw(plot(named_at=50.0)).axes
     assert [text.get_position() for text in axes.texts] == [(50.0, 50.0), (50.0, 55.0)]

@@ -49,9 +49,10 @@ def draw(plot: Plot) -> "Figure":
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    letters = max(len(line.label) for line in plot.lines) if plot.named_at is None else 0
     with rc_context(style.SETTINGS):
-        figure = Figure(figsize=style.COLUMN, dpi=style.DPI)
-        axes = figure.add_axes(style.frame())
+        figure = Figure(figsize=style.size(letters), dpi=style.DPI)
+        axes = figure.add_axes(style.frame(letters))
         for line in plot.lines:
             _draw_line(axes, line)
         _set_scales(axes, plot)
@@ -60,7 +61,6 @@ def draw(plot: Plot) -> "Figure":
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(width=style.THIN, which="both")
         if plot.named_at is None:
-            axes.set_position(style.frame(max(len(line.label) for line in plot.lines)))
             _name_ends(axes, plot.lines)
         else:
             _name_at(axes, plot.lines, plot.named_at)

@@ -20,6 +20,8 @@ NAME_GAP, NAME_OFFSET = 1.2, 3
 """Between names at the ends of curves, in lines of text; and from the axes, in points."""
 LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.04, 0.36, 0.36
 """Inches around the axes. Fixed margins: to measure text first takes longer than to draw it."""
+LEAST = 1.0
+"""Inches; axes are at least so wide."""
 LETTER = 0.56
 """A letter is about so wide, as a share of the size of the text."""
 TITLE_AT = 0.02
@@ -41,12 +43,20 @@ SETTINGS = {
 """For Matplotlib."""
 
 
+def size(letters: int = 0) -> tuple[float, float]:
+    """Of a figure in inches: a column, or wider if names of so many letters leave little of it."""
+    return max(COLUMN[0], LEFT + LEAST + _names(letters) + RIGHT), COLUMN[1]
+
+
 def frame(letters: int = 0) -> tuple[float, float, float, float]:
-    """Where the axes are, as shares of the figure, with room for so many letters on the right."""
-    width, height = COLUMN
-    names = (letters * LETTER * TEXT + NAME_OFFSET) / POINTS if letters else 0.0
-    across, up = width - LEFT - RIGHT - names, height - TOP - BOTTOM
+    """Where the axes are, as shares of `size`, with room for so many letters on the right."""
+    width, height = size(letters)
+    across, up = width - LEFT - RIGHT - _names(letters), height - TOP - BOTTOM
     return LEFT / width, BOTTOM / height, across / width, up / height
+
+
+def _names(letters: int) -> float:
+    return (letters * LETTER * TEXT + NAME_OFFSET) / POINTS if letters else 0.0
 
 
 class Look(NamedTuple):
