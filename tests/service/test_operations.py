@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 import shlex
 import sqlite3
 import subprocess
@@ -37,6 +38,15 @@ MIXED = sj.EpsilonMixture(sj.ULCB.for_problem(B), epsilon=0.3)
 def server() -> Iterator[str]:
     with postgres.server() as url:
         yield url
+
+
+def test_the_tests_that_the_page_names_are_there() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    tests = {path.name: path.read_text() for path in HERE.parent.glob("*/test_*.py")}
+    named = re.findall(r"`(test_\w+\.py)::(\w+)`", page)
+    assert len(named) > 10
+    for file, test in named:
+        assert f"def {test}(" in tests[file], (file, test)
 
 
 def serve_users(experiment: Experiment, problem: sj.Problem, visits: int, seed: int) -> None:
