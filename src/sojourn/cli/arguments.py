@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from ..policies import Policy
     from ..problem import Problem
 
+
+def option(help_: str, *names: str, metavar: str | None = None) -> Any:
+    """An option of a command; its name is that of the parameter unless names are given."""
+    return typer.Option(*names, help=help_, metavar=metavar)
+
+
 ProblemName = Annotated[
     str | None,
     typer.Argument(
@@ -20,24 +26,21 @@ ProblemName = Annotated[
         help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
     ),
 ]
-Means = Annotated[str | None, typer.Option(help="Mean reward of every arm.", metavar="0.9,0.8")]
-Q = Annotated[
-    str | None, typer.Option("--q", help="Two-state user: q00,q01,q10,q11.", metavar="1,0,0,0")
-]
+Means = Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")]
+Q = Annotated[str | None, option("Two-state user: q00,q01,q10,q11.", "--q", metavar="1,0,0,0")]
 Theta = Annotated[
-    float | None, typer.Option(help="Moving-average user: weight of a new reward.", metavar="0.5")
+    float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
 ]
-C6 = Annotated[float | None, typer.Option(help="Moving-average user: leave curve.", metavar="1000")]
+C6 = Annotated[float | None, option("Moving-average user: leave curve.", metavar="1000")]
 Start = Annotated[
-    str | None,
-    typer.Option(help="First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
+    str | None, option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5")
 ]
-StaysFirst = Annotated[bool, typer.Option("--stays-first", help="Nobody leaves at the first step.")]
+StaysFirst = Annotated[bool, option("Nobody leaves at the first step.", "--stays-first")]
 """How commands are told which problem they are about; see `find_problem`."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
-Workers = Annotated[int | None, typer.Option(help="Threads; default: one a processor.")]
+AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
+Seed = Annotated[int, option("The same seed gives the same numbers.")]
+Workers = Annotated[int | None, option("Threads; default: one a processor.")]
 
 FLAGS = {"true": True, "false": False}
 

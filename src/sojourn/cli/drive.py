@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..show.tables import Table
-from .arguments import C6, AsJson, Means, ProblemName, Q, Start, Theta, find_policy, find_problem
+from .arguments import (
+    C6,
+    AsJson,
+    Means,
+    ProblemName,
+    Q,
+    Start,
+    Theta,
+    find_policy,
+    find_problem,
+    option,
+)
 from .output import STOPPED, note, print_json
 from .progress import Now, Show, progress
 from .stores import live_errors_as_input
@@ -29,25 +40,21 @@ def drive_command(
     theta: Theta = None,
     c6: C6 = None,
     start: Start = None,
-    experiment: Annotated[
-        str, typer.Option(help="The experiment; made if it is missing.")
-    ] = "drive",
+    experiment: Annotated[str, option("The experiment; made if it is missing.")] = "drive",
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy", "-p", metavar="NAME", help="As for simulate; default: the service's."
-        ),
+        option("As for simulate; default: the service's.", "--policy", "-p", metavar="NAME"),
     ] = None,
     visits: Annotated[
-        int | None, typer.Option(help="How many; default: 1000, or with --seconds no limit.")
+        int | None, option("How many; default: 1000, or with --seconds no limit.")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="How long visits may begin.")] = None,
-    users: Annotated[int, typer.Option(help="Users at a time.")] = 16,
-    processes: Annotated[int, typer.Option(help="Processes that share the users.")] = 1,
+    seconds: Annotated[float | None, option("How long visits may begin.")] = None,
+    users: Annotated[int, option("Users at a time.")] = 16,
+    processes: Annotated[int, option("Processes that share the users.")] = 1,
     key: Annotated[
         str | None, typer.Option(envvar="SOJOURN_KEY", help="An API key, if the service wants one.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the users' draws.")] = 0,
+    seed: Annotated[int, option("Of the users' draws.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Simulated users of a problem, B by default, against a running service: regret, latency.

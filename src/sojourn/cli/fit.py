@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import AsJson, number_or_text
+from .arguments import AsJson, number_or_text, option
 from .output import print_json
 from .progress import Now, progress
 
@@ -17,7 +17,7 @@ EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward 
 
 
 def _column(help_: str) -> Any:
-    return typer.Option(metavar="COLUMN", help=help_)
+    return option(help_, metavar="COLUMN")
 
 
 def fit_command(
@@ -37,60 +37,49 @@ def fit_command(
     censored: Annotated[str | None, _column("1 where the end was not a departure.")] = None,
     end: Annotated[str | None, _column("When the event was over.")] = None,
     duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
-    gap: Annotated[
-        str | None, typer.Option(metavar="30min", help="Idle time that ends a visit.")
-    ] = None,
+    gap: Annotated[str | None, option("Idle time that ends a visit.", metavar="30min")] = None,
     horizon: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME|never", help="When the log ends: visits still going on then are censored."
-        ),
+        option("When the log ends: visits still going on then are censored.", metavar="TIME|never"),
     ] = None,
     time_unit: Annotated[
-        str | None, typer.Option(metavar="s|ms|us|ns", help="Of times that are numbers.")
+        str | None, option("Of times that are numbers.", metavar="s|ms|us|ns")
     ] = None,
     ties: Annotated[
-        str,
-        typer.Option(metavar="keep|any|all|half", help="Rows of one moment: steps, or one step."),
+        str, option("Rows of one moment: steps, or one step.", metavar="keep|any|all|half")
     ] = "keep",
-    threshold: Annotated[
-        float | None, typer.Option(help="A graded reward counts as 1 from here on.")
-    ] = None,
+    threshold: Annotated[float | None, option("A graded reward counts as 1 from here on.")] = None,
     unknown: Annotated[
-        list[float] | None, typer.Option(help="A number that means: not known. Repeat for more.")
+        list[float] | None, option("A number that means: not known. Repeat for more.")
     ] = None,
     arms: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A .csv with columns item and arm.")
+        Path | None, option("A .csv with columns item and arm.", metavar="FILE")
     ] = None,
-    min_pulls: Annotated[
-        int | None, typer.Option(help="Arms with less are rare; default: see docs.")
-    ] = None,
+    min_pulls: Annotated[int | None, option("Arms with less are rare; default: see docs.")] = None,
     rare: Annotated[
-        str, typer.Option(metavar="other|refuse", help="Rare arms: count together, or refuse.")
+        str, option("Rare arms: count together, or refuse.", metavar="other|refuse")
     ] = "other",
     bad: Annotated[
-        str, typer.Option(metavar="refuse|skip", help="Bad rows: refuse the log, or skip them.")
+        str, option("Bad rows: refuse the log, or skip them.", metavar="refuse|skip")
     ] = "refuse",
-    guess: Annotated[bool, typer.Option(help="Guess columns from their names.")] = True,
-    ema: Annotated[bool, typer.Option(help="Fit the moving-average user too.")] = True,
+    guess: Annotated[bool, option("Guess columns from their names.")] = True,
+    ema: Annotated[bool, option("Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
-        list[float] | None, typer.Option(help="The case with this threshold. Repeat for more.")
+        list[float] | None, option("The case with this threshold. Repeat for more.")
     ] = None,
     try_gap: Annotated[
-        list[str] | None,
-        typer.Option(metavar="10min", help="The case with this gap. Repeat for more."),
+        list[str] | None, option("The case with this gap. Repeat for more.", metavar="10min")
     ] = None,
-    table: Annotated[str | None, typer.Option(help="With an address: the table.")] = None,
-    sql: Annotated[str | None, typer.Option(help="With an address: a query.")] = None,
+    table: Annotated[str | None, option("With an address: the table.")] = None,
+    sql: Annotated[str | None, option("With an address: a query.")] = None,
     deciding: Annotated[
-        bool, typer.Option("--decide", help="Say what to run, by simulating on draws of the fit.")
+        bool, option("Say what to run, by simulating on draws of the fit.", "--decide")
     ] = False,
     visits: Annotated[
-        int | None,
-        typer.Option(help="With --decide: how many there will be; default: as in the log."),
+        int | None, option("With --decide: how many there will be; default: as in the log.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an .html page; implies --decide.")
+        Path | None, option("Write an .html page; implies --decide.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AsJson
+from .arguments import AsJson, option
 from .output import print_json
 
 app = typer.Typer(
@@ -23,10 +23,10 @@ def new_command(
     file: File,
     experiment: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="An experiment it is for; '*': all. Repeat for more."),
+        option("An experiment it is for; '*': all. Repeat for more.", metavar="NAME"),
     ] = None,
     expires: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="For how many days; default: for ever.")
+        float | None, option("For how many days; default: for ever.", metavar="DAYS")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -27,6 +27,7 @@ from . import (
     verify,
     warm_start,
 )
+from .arguments import option
 from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS: dict[str, Any] = {
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @app.callback(invoke_without_command=True, epilog="Example: sojourn simulate A --runs 200")
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    version: Annotated[bool, option("Print the version and end.", "--version")] = False,
 ) -> None:
     """Bandits whose users may leave: exact theory and simulation."""
     if version:

@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 from .arguments import (
     C6,
     AsJson,
@@ -16,6 +14,7 @@ from .arguments import (
     Theta,
     find_problem,
     number_or_text,
+    option,
 )
 from .output import print_json
 from .progress import by_runs, progress
@@ -31,12 +30,12 @@ def recommend_command(
     c6: C6 = None,
     start: Start = None,
     stays_first: StaysFirst = False,
-    visits: Annotated[int, typer.Option(help="Visits that the policy will serve.")] = 20_000,
+    visits: Annotated[int, option("Visits that the policy will serve.")] = 20_000,
     certain: Annotated[
-        bool, typer.Option("--certain", help="The problem is known exactly: take its best policy.")
+        bool, option("The problem is known exactly: take its best policy.", "--certain")
     ] = False,
     precision: Annotated[
-        str, typer.Option(metavar="5%", help="The 95 % half-width of regrets to simulate to.")
+        str, option("The 95 % half-width of regrets to simulate to.", metavar="5%")
     ] = "5%",
     seed: Seed = 0,
     as_json: AsJson = False,

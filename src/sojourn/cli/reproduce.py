@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..show.tables import Table
-from .arguments import AsJson, Seed, Workers
+from .arguments import AsJson, Seed, Workers, option
 from .output import note, print_json, print_table
 from .studies import Out, Page, Redraw, conduct
 
@@ -19,15 +19,14 @@ def reproduce_command(
         typer.Argument(metavar="[NAMES]...", help="Figures; all unless named. See --list."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few runs: about a minute for everything (default).")
+        bool, option("Few runs: about a minute for everything (default).", "--quick")
     ] = False,
     precision: Annotated[
-        str | None,
-        typer.Option(metavar="quick|paper", help="paper: the paper's half-widths everywhere."),
+        str | None, option("paper: the paper's half-widths everywhere.", metavar="quick|paper")
     ] = None,
     out: Out = Path("reproduction"),
     list_names: Annotated[
-        bool, typer.Option("--list", help="Print the names of the figures and end.")
+        bool, option("Print the names of the figures and end.", "--list")
     ] = False,
     redraw: Redraw = False,
     page: Page = None,

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .arguments import option
+
 EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
@@ -13,43 +15,42 @@ NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 def serve_command(
     store: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="sqlite:///file, postgresql://... or memory://; default: what the variable "
+        option(
+            "sqlite:///file, postgresql://... or memory://; default: what the variable "
             "SOJOURN_STORE says (so that no password is in the command line), "
             "else sqlite:///sojourn.db in this folder.",
+            metavar="URL",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen at; 0: any that is free.")] = 8000,
-    workers: Annotated[int, typer.Option(help="Processes; several need PostgreSQL.")] = 1,
+    host: Annotated[str, option("The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, option("The port to listen at; 0: any that is free.")] = 8000,
+    workers: Annotated[int, option("Processes; several need PostgreSQL.")] = 1,
     keys: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "API keys, from `sojourn keys new`; needed unless --host is this machine only.",
             metavar="FILE",
-            help="API keys, from `sojourn keys new`; needed unless --host is this machine only.",
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(
-            help="Calls a second that a key (or an address, without keys) may make; "
-            "default: any number."
+        option(
+            "Calls a second that a key (or an address, without keys) may make; default: any number."
         ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "A site whose pages may call, like https://www.example.com. Repeat for more.",
             metavar="URL",
-            help="A site whose pages may call, like https://www.example.com. Repeat for more.",
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="With a demonstration experiment and simulated users.")
+        bool, option("With a demonstration experiment and simulated users.", "--demo")
     ] = False,
-    log_format: Annotated[str, typer.Option(metavar="json|text", help="Log lines.")] = "text",
+    log_format: Annotated[str, option("Log lines.", metavar="json|text")] = "text",
     log_level: Annotated[
-        str, typer.Option(metavar="debug|info|warning|error", help="What is logged.")
+        str, option("What is logged.", metavar="debug|info|warning|error")
     ] = "info",
     interpreted: Annotated[
         bool, typer.Option("--interpreted", help="Do not compile policies.", hidden=True)

@@ -21,6 +21,7 @@ from .arguments import (
     find_policy,
     find_problem,
     number_or_text,
+    option,
 )
 from .output import STOPPED, note, print_json, print_table
 from .progress import by_runs, progress
@@ -47,51 +48,47 @@ def simulate_command(
     stays_first: StaysFirst = False,
     policy: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "A policy, with parameters if you like: ULCB, ULCB:c0=-0.5,c=4, "
+            "'KL-ULCB, opposite'. Repeat for more. Default: the six that the paper compares.",
             "--policy",
             "-p",
             metavar="NAME",
-            help="A policy, with parameters if you like: ULCB, ULCB:c0=-0.5,c=4, "
-            "'KL-ULCB, opposite'. Repeat for more. Default: the six that the paper compares.",
         ),
     ] = None,
-    visits: Annotated[int, typer.Option(help="Visits in a run.")] = 20_000,
-    runs: Annotated[
-        int | None, typer.Option(help="Independent runs of each policy; default: 1000.")
-    ] = None,
+    visits: Annotated[int, option("Visits in a run.")] = 20_000,
+    runs: Annotated[int | None, option("Independent runs of each policy; default: 1000.")] = None,
     precision: Annotated[
         str | None,
-        typer.Option(
-            metavar="8.73|5%|'8.73 else 5%'",
-            help="Instead of --runs: as many as it takes for the 95 % half-width of the regret to "
+        option(
+            "Instead of --runs: as many as it takes for the 95 % half-width of the regret to "
             "be this small: a number, a share of the regret, or a share where the number is "
             "out of reach.",
+            metavar="8.73|5%|'8.73 else 5%'",
         ),
     ] = None,
-    max_runs: Annotated[
-        int | None, typer.Option(help="With --precision: no more; default: 100000.")
-    ] = None,
+    max_runs: Annotated[int | None, option("With --precision: no more; default: 100000.")] = None,
     seed: Seed = 0,
     workers: Workers = None,
     checkpoints: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Numbers of visits to report on in the JSON, in files and in pictures.",
             metavar="log:24|linear:50|1,10,100",
-            help="Numbers of visits to report on in the JSON, in files and in pictures.",
         ),
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Keep finished work in this file (SQLite), and take from it what is there.",
             metavar="FILE",
-            help="Keep finished work in this file (SQLite), and take from it what is there.",
         ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result as .csv or .csv.gz.")
+        Path | None, option("Write the result as .csv or .csv.gz.", metavar="FILE")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the regret: .png, .pdf, .svg.")
+        Path | None, option("Draw the regret: .png, .pdf, .svg.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

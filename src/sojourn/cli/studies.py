@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .arguments import option
 from .output import STOPPED, note, print_json
 from .progress import by_work, progress
 
 if TYPE_CHECKING:
     from ..lab.report import Report
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where results, pictures and report go.")]
-Redraw = Annotated[
-    bool, typer.Option("--redraw", help="Draw and check saved results; run nothing.")
-]
+Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
+Redraw = Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")]
 Page = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the documentation's page too, pictures beside it."),
+    Path | None, option("Write the documentation's page too, pictures beside it.", metavar="FILE")
 ]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AsJson, Seed, Workers
+from .arguments import AsJson, Seed, Workers, option
 from .studies import Out, Page, Redraw, conduct
 
 EPILOG = "Example: sojourn study beyond --quick --out study"
@@ -20,11 +20,9 @@ def _root() -> None:
 
 @app.command("beyond", epilog=EPILOG)
 def beyond_command(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few runs: about a minute (default).")
-    ] = False,
+    quick: Annotated[bool, option("Few runs: about a minute (default).", "--quick")] = False,
     precision: Annotated[
-        str | None, typer.Option(metavar="quick|full", help="full: a quarter of an hour or so.")
+        str | None, option("full: a quarter of an hour or so.", metavar="quick|full")
     ] = None,
     out: Out = Path("study"),
     redraw: Redraw = False,
