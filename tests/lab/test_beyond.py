@@ -101,9 +101,13 @@ def test_improper_problems_are_improper() -> None:
 
 
 def test_families_are_on_their_rosters() -> None:
-    for roster, families in FAMILIES.items():
-        for family in families:
-            assert {family.plain, family.learned, *family.fixed} <= set(ROSTERS[roster])
+    for family in FAMILIES:
+        rosters = [
+            r for r in (ROSTERS[x] for x in ("main", "ema", "sampling")) if family.learned in r
+        ]
+        assert rosters and all(family.plain in roster for roster in rosters)
+        assert all(set(family.fixed) & set(roster) for roster in rosters)
+        assert set(family.fixed) <= {label for roster in rosters for label in roster}
 
 
 def test_ratio_by_the_delta_method() -> None:
@@ -143,7 +147,7 @@ def test_outcome_of_a_result_has_its_differences(tmp_path: Path) -> None:
     ],
 )
 def test_near_the_better_case(learned: float, spread: float, verdict: Verdict) -> None:
-    family = FAMILIES["main"][2]
+    family = FAMILIES[2]
     regrets = {"IMED": 150.0, "Safe IMED": 100.0, "Safe IMED, opposite": 300.0}
     findings = Outcomes([made_up({**regrets, BOUND: learned}, spread=spread)])
     (measured,) = NearBetterCase(family).measure(findings)
@@ -152,7 +156,7 @@ def test_near_the_better_case(learned: float, spread: float, verdict: Verdict) -
 
 
 def test_harmless_looks_at_neutral_problems_and_logs_only() -> None:
-    family = FAMILIES["main"][2]
+    family = FAMILIES[2]
     regrets = {"IMED": 100.0, BOUND: 120.0}
     places = (("A", "paper"), ("neutral", "near-neutral"), ("OULAD", "logs"))
     findings = Outcomes([made_up(regrets, *place) for place in places])

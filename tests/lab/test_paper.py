@@ -7,7 +7,8 @@ import pytest
 
 from sojourn.lab.paper import SETTINGS
 from sojourn.lab.paper.claims import CLAIMS, general, two_state
-from sojourn.lab.paper.figures import FIGURES, MAIN, Curves
+from sojourn.lab.paper.figures import FIGURES, MAIN
+from sojourn.lab.paper.panels import Curves
 from sojourn.lab.paper.trials import TRIALS
 from sojourn.show.style import LOOKS
 from sojourn.simulation.precision import Precision

@@ -23,8 +23,9 @@ from sojourn.cli.reproduce import reproduce_command
 from sojourn.lab.claims import Verdict, hinges
 from sojourn.lab.paper.claims import CLAIMS
 from sojourn.lab.paper.draw import draw
-from sojourn.lab.paper.figures import FIGURES, MAIN, Graph
+from sojourn.lab.paper.figures import FIGURES, MAIN
 from sojourn.lab.paper.lines import lines
+from sojourn.lab.paper.panels import Graph
 from sojourn.lab.paper.report import to_page
 from sojourn.lab.paper.reproduce import reproduce
 from sojourn.lab.paper.results import Results

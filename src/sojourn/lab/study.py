@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Generic, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, Required, TypedDict
 
 from .. import checks
 from ..show.curves import write
@@ -41,6 +41,18 @@ class Made(NamedTuple):
     def quick(self) -> bool:
         """Whether this is a first look."""
         return self.precision == QUICK
+
+
+class How(TypedDict, total=False):
+    """The arguments of `Study.conduct`."""
+
+    precision: str
+    seed: int
+    out: Required[str | Path]
+    redraw: bool
+    page: str | Path | None
+    workers: int | None
+    progress: Callable[[Overall], None] | None
 
 
 @dataclass(frozen=True)
@@ -76,9 +88,9 @@ class Study(ABC, Generic[Findings]):
     def conduct(
         self,
         *,
-        precision: str,
-        seed: int,
         out: str | Path,
+        precision: str = QUICK,
+        seed: int = 0,
         redraw: bool = False,
         page: str | Path | None = None,
         workers: int | None = None,

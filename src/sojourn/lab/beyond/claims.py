@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ...stats.intervals import Interval
 from ..claims import Claim, Measure, Measured
-from .outcomes import Outcomes, TrialOutcome
+from .outcomes import Outcomes
 from .rosters import FAMILIES, Family
 
 NEAR, HARM = 1.10, 1.05
@@ -46,17 +46,10 @@ class NearBetterCase(Measure[Outcomes]):
         ]
         found = []
         for outcome in places:
-            best = outcome.best(_fixed(outcome, learned))
+            best = outcome.best(self.family.fixed)
             what = f"{outcome.trial.problem}: {learned} / {best}"
             found.append(Measured(what, outcome.ratio(learned, best), NEAR, above=False))
         return found
-
-
-def _fixed(outcome: TrialOutcome, learned: str) -> tuple[str, ...]:
-    """The fixed cases that go with a learned policy, as this outcome has them."""
-    every = [f for group in FAMILIES.values() for f in group if f.learned == learned]
-    known = [f.fixed for f in every if any(label in outcome for label in f.fixed)]
-    return tuple(label for label in known[0] if label in outcome)
 
 
 @dataclass(frozen=True)
@@ -84,9 +77,6 @@ def _claim(text: str, measure: Measure[Outcomes]) -> Claim[Outcomes]:
     return Claim(text, "", text, (measure,))
 
 
-_FAMILIES = (*FAMILIES["main"], *FAMILIES["sampling"])
-"""Every explorer once; on moving averages its fixed cases go by other names."""
-
 CLAIMS: tuple[Claim[Outcomes], ...] = (
     *(
         _claim(
@@ -101,7 +91,7 @@ CLAIMS: tuple[Claim[Outcomes], ...] = (
             "of the paper and on the opposite instance.",
             NearBetterCase(family),
         )
-        for family in _FAMILIES
+        for family in FAMILIES
     ),
     *(
         _claim(
@@ -109,6 +99,6 @@ CLAIMS: tuple[Claim[Outcomes], ...] = (
             "near-neutral problems and on those fitted to logs.",
             Harmless(family),
         )
-        for family in _FAMILIES
+        for family in FAMILIES
     ),
 )

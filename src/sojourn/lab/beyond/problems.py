@@ -1,7 +1,8 @@
 """The problems of the study, in groups: constants, and a prior for those drawn at random."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -61,13 +62,9 @@ DIFFERENT = 6
 """Layers of every `Layered` user here."""
 
 
-def _model(means: Sequence[float], user: User) -> Environment:
-    return Environment.of(Problem(means, user))
-
-
-def fitted(best: float, worst: float, q: Q) -> Environment:
+def fitted(best: float, worst: float, q: Q) -> Problem:
     """A problem with the numbers of a log."""
-    return _model(np.linspace(best, worst, LOG_ARMS).round(4).tolist(), TwoState(*q))
+    return Problem(np.linspace(best, worst, LOG_ARMS).round(4).tolist(), TwoState(*q))
 
 
 def scaled(q: Q, factors: tuple[float, ...]) -> list[Q]:
@@ -85,39 +82,37 @@ EARLY_LEAVERS = (6.0, 4.0, 3.0, 2.0, 1.5, 1.0)
 LATE_LEAVERS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Leave chances at the first six steps, as multiples; the last is for all later steps."""
 
-SHIFTS = (-0.25, -0.15, -0.05, 0.05, 0.15, 0.25)
-"""By how much six kinds of people like everything more or less."""
-
-HIGH, MIDDLE = (0.8, 0.7, 0.6), (0.65, 0.55, 0.45)
-"""Means of the arms."""
-
-
-def _shifted(q: Q) -> Environment:
-    rows = tuple(tuple(m + shift for m in MIDDLE) for shift in SHIFTS)
-    return Tastes(rows, _alike(q)).environment
+MEANS = (0.8, 0.7, 0.6)
+SHIFTED = tuple(
+    tuple(mean + shift for mean in (0.65, 0.55, 0.45))
+    for shift in (-0.25, -0.15, -0.05, 0.05, 0.15, 0.25)
+)
+"""Means of the arms; and of six kinds of people who like everything more or less."""
 
 
-def _alike(q: Q) -> Layered:
+def _made(make: Callable[..., Problem], *given: Any) -> Callable[[], Environment]:
+    return lambda: Environment.of(make(*given))
+
+
+def _model(user: User) -> Callable[[], Environment]:
+    return _made(Problem, MEANS, user)
+
+
+def _tastes(means: tuple[tuple[float, ...], ...], q: Q) -> Callable[[], Environment]:
     """Kinds of people who leave alike."""
-    return Layered.kinds([q] * DIFFERENT, EVEN)
+    return lambda: Tastes(means, Layered.kinds([q] * DIFFERENT, EVEN)).environment
 
 
 VIOLATIONS: dict[str, Callable[[], Environment]] = {
-    "people differ in q": lambda: _model(HIGH, Layered.kinds(scaled(NORMAL_Q, IMPATIENCE), EVEN)),
-    "people differ in case": lambda: _model(
-        HIGH, Layered.kinds([NORMAL_Q] * 3 + [OPPOSITE_Q] * 3, EVEN)
-    ),
-    "q falls with the step": lambda: _model(
-        HIGH, Layered.steps(scaled((0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS))
-    ),
-    "q rises with the step": lambda: _model(HIGH, Layered.steps(scaled(NORMAL_Q, LATE_LEAVERS))),
-    "rewards shift with the person": lambda: _shifted(NORMAL_Q),
-    "rewards shift, opposite case": lambda: _shifted(OPPOSITE_Q),
-    "tastes differ": lambda: (
-        Tastes(((0.8, 0.6, 0.5),) * 4 + ((0.4, 0.7, 0.5),) * 2, _alike(NORMAL_Q)).environment
-    ),
-    "best arm is not optimal (ASSISTments 2015)": lambda: fitted(*ASSISTMENTS_2015),
-    "best arm is not optimal": lambda: _model(HIGH, TwoState(0.1, 0.05, 0.1, 0.6)),
+    "people differ in q": _model(Layered.kinds(scaled(NORMAL_Q, IMPATIENCE), EVEN)),
+    "people differ in case": _model(Layered.kinds([NORMAL_Q] * 3 + [OPPOSITE_Q] * 3, EVEN)),
+    "q falls with the step": _model(Layered.steps(scaled((0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS))),
+    "q rises with the step": _model(Layered.steps(scaled(NORMAL_Q, LATE_LEAVERS))),
+    "rewards shift with the person": _tastes(SHIFTED, NORMAL_Q),
+    "rewards shift, opposite case": _tastes(SHIFTED, OPPOSITE_Q),
+    "tastes differ": _tastes(((0.8, 0.6, 0.5),) * 4 + ((0.4, 0.7, 0.5),) * 2, NORMAL_Q),
+    "best arm is not optimal (ASSISTments 2015)": _made(fitted, *ASSISTMENTS_2015),
+    "best arm is not optimal": _model(TwoState(0.1, 0.05, 0.1, 0.6)),
 }
 """What the model excludes: hidden kinds of people, time within the visit, personal rewards, and
 D < 0 somewhere (Lemma 1 fails)."""
@@ -167,25 +162,17 @@ def _draw(rng: np.random.Generator, assumption_1: bool) -> Problem:
     return Problem(means.tolist(), TwoState(*q.tolist()))
 
 
-def _setting(name: str) -> Environment:
-    return Environment.of(SETTINGS[name])
-
-
-def _two_state(means: tuple[float, ...], q: Q) -> Environment:
-    return _model(means, TwoState(*q))
-
-
-def _random(number: int) -> Environment:
-    return Environment.of(random_problems()[number])
+def _two_state(means: tuple[float, ...], q: Q) -> Problem:
+    return Problem(means, TwoState(*q))
 
 
 PROBLEMS: dict[str, Mapping[str, Callable[[], Environment]]] = {
-    "paper": {name: partial(_setting, name) for name in PAPER},
-    "opposite": {name: partial(_two_state, *row) for name, row in OPPOSITE.items()},
-    "near-neutral": {name: partial(_two_state, *row) for name, row in NEUTRAL.items()},
-    "logs": {name: partial(fitted, *row) for name, row in LOGS.items()},
+    "paper": {name: _made(SETTINGS.__getitem__, name) for name in PAPER},
+    "opposite": {name: _made(_two_state, *row) for name, row in OPPOSITE.items()},
+    "near-neutral": {name: _made(_two_state, *row) for name, row in NEUTRAL.items()},
+    "logs": {name: _made(fitted, *row) for name, row in LOGS.items()},
     "violations": VIOLATIONS,
-    "random": {f"random {i}": partial(_random, i) for i in range(DRAWS)},
+    "random": {f"random {i}": _made(lambda i: random_problems()[i], i) for i in range(DRAWS)},
 }
 """Groups, and in each the problems by name, made when asked for."""
 

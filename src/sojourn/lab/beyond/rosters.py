@@ -27,7 +27,7 @@ from ..trials import Roster
 
 @dataclass(frozen=True)
 class Family:
-    """An explorer, plain, with each fixed case, and with learned optimism: by their labels."""
+    """An explorer: plain, with optimism fixed for a case, and with learned optimism, by label."""
 
     plain: str
     fixed: tuple[str, ...]
@@ -98,25 +98,19 @@ PAPERS = tuple({**PAPER, **PAPER_EMA})
 """The labels of the paper's policies: the best of them in hindsight is a yardstick."""
 
 _SAFE = ("Safe IMED", "Safe IMED, opposite")
-FAMILIES: Mapping[str, tuple[Family, ...]] = {
-    "main": (
-        Family("UCB", ("ULCB", "ULCB, opposite"), "Learned UCB"),
-        Family("KL-UCB", ("KL-ULCB", "KL-ULCB, opposite"), "Learned KL-UCB"),
-        Family("IMED", _SAFE, BOUND),
-        Family("IMED", _SAFE, LEARNED),
+FAMILIES = (
+    Family("UCB", ("ULCB", "ULCB, opposite", "DISC-ULCB", "CONT-ULCB"), "Learned UCB"),
+    Family(
+        "KL-UCB",
+        ("KL-ULCB", "KL-ULCB, opposite", "DISC-KL-ULCB", "CONT-KL-ULCB"),
+        "Learned KL-UCB",
     ),
-    "ema": (
-        Family("UCB", ("DISC-ULCB", "CONT-ULCB"), "Learned UCB"),
-        Family("KL-UCB", ("DISC-KL-ULCB", "CONT-KL-ULCB"), "Learned KL-UCB"),
-        Family("IMED", _SAFE, BOUND),
-        Family("IMED", _SAFE, LEARNED),
+    Family("IMED", _SAFE, BOUND),
+    Family("IMED", _SAFE, LEARNED),
+    Family(
+        "Thompson",
+        ("Safe Thompson", "Safe Thompson, opposite"),
+        LearnedThompson(floor=-1).label,
     ),
-    "sampling": (
-        Family(
-            "Thompson",
-            ("Safe Thompson", "Safe Thompson, opposite"),
-            LearnedThompson(floor=-1).label,
-        ),
-    ),
-}
-"""By roster."""
+)
+"""Every explorer once; a roster has those of the fixed cases that go with its users."""

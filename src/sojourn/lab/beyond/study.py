@@ -1,13 +1,13 @@
 """The study beyond the paper. What is kept in the folder: `outcomes.json`."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from ...simulation import Result
-from ..progress import Overall
 from ..report import Report
-from ..study import Made, Study
+from ..study import How, Made, Study
 from ..trials import QUICK, Trial
 from .claims import CLAIMS
 from .draw import draw_where, draw_worst
@@ -19,32 +19,13 @@ FULL = "full"
 REPORT, OUTCOMES = "report.md", "outcomes.json"
 
 
-def study(
-    *,
-    precision: str = QUICK,
-    seed: int = 0,
-    out: str | Path = "study",
-    redraw: bool = False,
-    page: str | Path | None = None,
-    workers: int | None = None,
-    progress: Callable[[Overall], None] | None = None,
-    trials: Sequence[Trial] = TRIALS,
-) -> Report[Outcomes]:
-    """Simulate all trials, draw the pictures, check the claims, and write report.md to `out`.
+def study(*, trials: Sequence[Trial] = TRIALS, **how: Unpack[How]) -> Report[Outcomes]:
+    """Simulate all trials, draw the pictures, check the claims, and write report.md.
 
-    With `redraw` nothing is simulated: what was found before is drawn and checked again. `page` is
-    where to write the report a second time, its pictures in the folder `figures` beside it.
+    `how` are the arguments of `Study.conduct`.
     """
     figures = {"beyond-where": draw_where, "beyond-worst": draw_worst}
-    return Beyond(trials, CLAIMS, figures, FULL).conduct(
-        precision=precision,
-        seed=seed,
-        out=out,
-        redraw=redraw,
-        page=page,
-        workers=workers,
-        progress=progress,
-    )
+    return Beyond(trials, CLAIMS, figures, FULL).conduct(**how)
 
 
 class Beyond(Study[Outcomes]):

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from ...show import curves
-from .figures import Figure, Graph
+from .figures import Figure
 from .graph import draw_graph
 from .lines import lines
+from .panels import Graph
 from .results import Results
 from .settings import SETTINGS
 

@@ -12,7 +12,8 @@ from ...show.curves import Line, Plot
 from ...show.style import Look, look
 from ...stats.moments import Array, Estimate
 from ...users import LogLeave
-from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
+from .figures import Figure
+from .panels import Curves, GapCurves, Graph, LeaveCurves, Split, Versus
 from .results import LabelledResult, Results, lower_slope, upper_slope
 from .settings import moving_average_problem
 

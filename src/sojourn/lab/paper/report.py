@@ -13,8 +13,9 @@ from ...stats.intervals import Interval
 from ..claims import hinges
 from ..report import CLASSES, Report
 from .claims.readings import READINGS
-from .figures import MAIN, Figure, Graph
+from .figures import MAIN, Figure
 from .lines import PolicyLine, lines
+from .panels import Graph
 from .results import Results
 from .settings import SETTINGS
 from .trials import TRIALS

@@ -3,15 +3,15 @@
 What is kept in the folder: `results/`, one file for each trial.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 from ...simulation import Result
-from ..progress import Overall
 from ..report import Report
-from ..study import Made, Study
+from ..study import How, Made, Study
 from ..trials import QUICK, Trial
 from .claims import CLAIMS, claims_about
 from .draw import draw
@@ -25,21 +25,11 @@ PAPER = "paper"
 
 
 def reproduce(
-    names: Iterable[str] = (),
-    *,
-    precision: str = QUICK,
-    seed: int = 0,
-    out: str | Path = "reproduction",
-    redraw: bool = False,
-    page: str | Path | None = None,
-    workers: int | None = None,
-    progress: Callable[[Overall], None] | None = None,
-    trials: Mapping[str, Trial] = TRIALS,
+    names: Iterable[str] = (), *, trials: Mapping[str, Trial] = TRIALS, **how: Unpack[How]
 ) -> Report[Results]:
     """Run what the named figures need (all unless named), draw them, check the claims, report.
 
-    With `redraw` nothing is run: saved results are drawn and checked again. With a `page` the
-    documentation's page is written there too, its figures in the folder `figures` beside it.
+    `how` are the arguments of `Study.conduct`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -47,15 +37,7 @@ def reproduce(
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['claims.json', 'figures', 'report.html', 'report.md', 'results']
     """
-    return Reproduction.of(list(names), trials).conduct(
-        precision=precision,
-        seed=seed,
-        out=out,
-        redraw=redraw,
-        page=page,
-        workers=workers,
-        progress=progress,
-    )
+    return Reproduction.of(list(names), trials).conduct(**how)
 
 
 @dataclass(frozen=True)
