@@ -1,8 +1,8 @@
 /**
  * The two calls that a front end needs: what to show next, and that the user has left.
  *
- * No dependencies; browsers and Node 20 or later. Every decision carries a request id and a step
- * number that are made before the first try, so that repeating a call counts nothing twice.
+ * No dependencies; browsers and Node 20 or later. Every decision has a request id and a step number,
+ * made before the first attempt, so that a retry counts nothing twice.
  */
 
 export interface Decision {
@@ -20,22 +20,22 @@ export interface Options {
   /** The address of the service, such as https://experiment.example.com. */
   readonly url: string;
   readonly experiment: string;
-  /** Who is visiting, if that is known. */
+  /** Who is visiting, if known. */
   readonly user?: string;
-  /** An API key. In a browser everybody can read it: better let your own server add it. */
+  /** An API key. In a browser every user can read it: let your own server add it instead. */
   readonly key?: string;
   readonly retries?: number;
-  /** Milliseconds to wait for one answer. */
+  /** Milliseconds to wait for one response. */
   readonly timeout?: number;
 }
 
-/** The service said no; `word` says why: conflict, ended, not_found, invalid, unauthorized... */
-export class Refusal extends Error {
+/** An error response; `code` is conflict, ended, not_found, invalid, unauthorized... */
+export class ServiceError extends Error {
   constructor(
     readonly status: number,
-    readonly word: string,
+    readonly code: string,
     detail: string,
-    /** Milliseconds after which the service wants to be asked again. */
+    /** Retry-After, in milliseconds. */
     readonly wait = 0,
   ) {
     super(detail);
@@ -47,12 +47,12 @@ interface Pending {
   readonly request: string;
 }
 
-const LATER = new Set([429, 502, 503, 504]);
-const GONE = 410;
+const RETRY_STATUSES = new Set([429, 502, 503, 504]);
+const ENDED = 410;
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 10_000;
 
-/** What one user sees: a visit, and another one after it if that was over. */
+/** The visits of one user: when one is over, the next decision opens another. */
 export class Feed {
   #visit = crypto.randomUUID();
   #step = 0;
@@ -61,16 +61,16 @@ export class Feed {
 
   constructor(private readonly options: Options) {}
 
-  /** The id of the visit that is going on. */
+  /** The id of the current visit. */
   get visit(): string {
     return this.#visit;
   }
 
   /**
-   * What to show next. `reward`, from 0 to 1, says how the user liked what was shown before.
+   * What to show next; `reward`, from 0 to 1, is that of what was shown before.
    *
-   * If it fails because no answer came, call it again: it gets the answer that was kept, or is
-   * done now. A visit that has timed out meanwhile is followed by a new one.
+   * If it fails without a response, call it again: it gets the decision that was made, or makes it
+   * now. A visit that has timed out meanwhile is followed by a new one.
    */
   next(reward?: number): Promise<Decision> {
     const decision = this.#last.then(() => this.#decide(reward));
@@ -78,12 +78,12 @@ export class Feed {
     return decision;
   }
 
-  /** The user has left, perhaps after a last reward; outlives the page. */
+  /** The user has left, perhaps after a last reward; the request outlives the page. */
   leave(reward?: number): Promise<void> {
     if (this.#step === 0) return Promise.resolve();
     const path = `${this.#visit}/end`;
     this.#start();
-    return this.#insist("PUT", path, { reward }, true).then(() => undefined);
+    return this.#call("PUT", path, { reward }, true).then(() => undefined);
   }
 
   async #decide(reward?: number): Promise<Decision> {
@@ -99,14 +99,14 @@ export class Feed {
     const visit = this.#visit;
     const path = `${visit}/${body.reward === undefined ? "decisions" : "step"}`;
     try {
-      const decision = (await this.#insist("POST", path, body)) as Decision;
+      const decision = (await this.#call("POST", path, body)) as Decision;
       if (visit === this.#visit) {
         this.#step = decision.step;
         this.#pending = undefined;
       }
       return decision;
     } catch (error) {
-      if (!(error instanceof Refusal) || error.status !== GONE) throw error;
+      if (!(error instanceof ServiceError) || error.status !== ENDED) throw error;
       this.#start();
       return this.#decide();
     }
@@ -118,22 +118,22 @@ export class Feed {
     this.#pending = undefined;
   }
 
-  async #insist(method: string, path: string, body: object, keepalive = false): Promise<unknown> {
+  async #call(method: string, path: string, body: object, keepalive = false): Promise<unknown> {
     const retries = this.options.retries ?? 6;
-    for (let tried = 0; ; tried++) {
+    for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(method, path, body, keepalive);
+        return await this.#send(method, path, body, keepalive);
       } catch (error) {
-        const refused = error instanceof Refusal;
-        if (tried >= retries || (refused && !LATER.has(error.status))) throw error;
-        const longest = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tried);
-        const wait = (refused ? error.wait : 0) + longest * (0.5 + Math.random() / 2);
+        const answered = error instanceof ServiceError;
+        if (attempt >= retries || (answered && !RETRY_STATUSES.has(error.status))) throw error;
+        const longest = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt);
+        const wait = (answered ? error.wait : 0) + longest * (0.5 + Math.random() / 2);
         await new Promise((done) => setTimeout(done, wait));
       }
     }
   }
 
-  async #once(method: string, path: string, body: object, keepalive: boolean): Promise<unknown> {
+  async #send(method: string, path: string, body: object, keepalive: boolean): Promise<unknown> {
     const { url, experiment, key, timeout = 10_000 } = this.options;
     const base = `${url.replace(/\/$/, "")}/v1/experiments/${encodeURIComponent(experiment)}`;
     const response = await fetch(`${base}/visits/${path}`, {
@@ -150,11 +150,11 @@ export class Feed {
     if (response.ok) return answer;
     const { error = "failed", detail = `status ${response.status}` } = answer;
     const wait = Math.min(Number(response.headers.get("retry-after")) * 1000 || 0, LONGEST_PAUSE);
-    throw new Refusal(response.status, String(error), String(detail), wait);
+    throw new ServiceError(response.status, String(error), String(detail), wait);
   }
 }
 
-/** End the visit when the page goes away; a page that comes back begins another one. */
+/** End the visit when the page is left; a page that comes back begins another one. */
 export function leaveWithPage(feed: Feed, page: EventTarget = globalThis as unknown as EventTarget) {
   page.addEventListener("pagehide", () => void feed.leave().catch(() => undefined));
 }

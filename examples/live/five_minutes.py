@@ -5,7 +5,7 @@
     sojourn serve &                                  # then behind HTTP, for any language
     python five_minutes.py http://127.0.0.1:8000     # the same code: one line is different
 
-The users here are made up: they like cooking best, and two disappointments in a row make most of
+The users here are simulated: they like cooking best, and two disappointments in a row make most of
 them leave.
 """
 

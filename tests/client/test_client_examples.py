@@ -57,7 +57,7 @@ def test_the_page(server: serving.Server, capsys: Any) -> None:
 
 
 DRIVER = """
-import { Feed, Refusal, leaveWithPage } from "./feed.js";
+import { Feed, ServiceError, leaveWithPage } from "./feed.js";
 
 const [url, cut] = process.argv.slice(2);
 const feed = new Feed({ url: cut, experiment: "front end", user: "u42", retries: 20 });
@@ -86,7 +86,7 @@ let refused = "";
 try {
   await new Feed({ url, experiment: "nobody" }).next();
 } catch (error) {
-  refused = error instanceof Refusal ? error.word : String(error);
+  refused = error instanceof ServiceError ? error.code : String(error);
 }
 console.log(JSON.stringify({
   visit, steps, same, closed, another: fresh.visit !== closed, fresh: fresh.step,

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,25 +112,25 @@ def test_every_template_of_a_panel_is_listed_once() -> None:
 def test_a_panel_is_one_template_and_one_line(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new one is on the page with its frame and its content, and its live part in the stream."""
-    text = """{% extends "panel.html" %}{% block body %}<i>fixed</i>
-    {% call live("opened", "p", class="note") %}{{ insight.visits.opened|count }} & up{% endcall %}
-    {% endblock %}"""
-    loader = ChoiceLoader([DictLoader({"panels/extra.html": text}), templates().loader])
+    """The one that docs/dashboard.md adds is framed on the page, and its live part streamed."""
+    text = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text()
+    template, line = re.findall(r"^   ```(?:html|python)\n(.*?)^   ```$", text, re.M | re.S)
+    loader = ChoiceLoader([DictLoader({"panels/timeouts.html": template}), templates().loader])
     monkeypatch.setattr(templates(), "loader", loader)
-    monkeypatch.setattr(panels, "PANELS", (*PANELS, Panel("extra", "Something else", "half")))
+    (added,) = eval(line, {"Panel": Panel})
+    monkeypatch.setattr(panels, "PANELS", (*PANELS, added))
 
     async def watch() -> None:
         kept = Snapshots()
-        page = (await kept.get(experiment, None)).rendered(View()).panels[-1]
-        assert page.startswith('<section class="half" id="panel-extra" aria-labelledby="h-extra">')
-        assert '<h2 id="h-extra">Something else</h2>' in page
-        assert "<i>fixed</i>" in page and '<p id="opened" class="note">1 & up</p>' in page
+        page = " ".join((await kept.get(experiment, None)).rendered(View()).panels[-1].split())
+        section = '<section class="half" id="panel-timeouts" aria-labelledby="h-timeouts">'
+        assert page.startswith(section) and page.endswith("</section>")
+        assert '<h2 id="h-timeouts">Timeouts</h2>' in page
+        assert '<p id="timeouts" class="note"> 0 of 1 visits timed out. </p>' in page
         messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
         _, everything = await first(messages, 2)
-        assert parts_of(everything) == {**PARTS, "opened": "p"}
-        assert '<p id="opened" hx-swap-oob="innerHTML">1 & up</p>' in everything
-        assert "fixed" not in everything
+        assert parts_of(everything) == {**PARTS, "timeouts": "p"}
+        assert "0 of 1 visits timed out" in everything and "<h2" not in everything
 
     asyncio.run(watch())
 
