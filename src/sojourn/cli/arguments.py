@@ -31,7 +31,7 @@ Q = Annotated[str | None, option("Two-state user: q00,q01,q10,q11.", "--q", meta
 Theta = Annotated[
     float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
 ]
-C6 = Annotated[float | None, option("Moving-average user: leave curve.", metavar="1000")]
+C6 = Annotated[float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")]
 Start = Annotated[
     str | None, option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5")
 ]
@@ -40,7 +40,7 @@ StaysFirst = Annotated[bool, option("Nobody leaves at the first step.", "--stays
 
 AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
 Seed = Annotated[int, option("The same seed gives the same numbers.")]
-Workers = Annotated[int | None, option("Threads; default: one a processor.")]
+Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
 FLAGS = {"true": True, "false": False}
 

@@ -46,15 +46,15 @@ def drive_command(
         option("As for simulate; default: the service's.", "--policy", "-p", metavar="NAME"),
     ] = None,
     visits: Annotated[
-        int | None, option("How many; default: 1000, or with --seconds no limit.")
+        int | None, option("How many; default: 1000, or no limit with --seconds.")
     ] = None,
-    seconds: Annotated[float | None, option("How long visits may begin.")] = None,
-    users: Annotated[int, option("Users at a time.")] = 16,
+    seconds: Annotated[float | None, option("How long to start new visits.")] = None,
+    users: Annotated[int, option("Concurrent users.")] = 16,
     processes: Annotated[int, option("Processes that share the users.")] = 1,
     key: Annotated[
         str | None, typer.Option(envvar="SOJOURN_KEY", help="An API key, if the service wants one.")
     ] = None,
-    seed: Annotated[int, option("Of the users' draws.")] = 0,
+    seed: Annotated[int, option("Seed of the users' draws.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Simulated users of a problem, B by default, against a running service: regret, latency.

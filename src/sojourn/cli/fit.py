@@ -30,12 +30,12 @@ def fit_command(
     visit: Annotated[str | None, _column("Which visit; or give --user, --time and --gap.")] = None,
     user: Annotated[str | None, _column("Whose visit; intervals are clustered by it.")] = None,
     time: Annotated[str | None, _column("ISO dates, seconds or milliseconds.")] = None,
-    step: Annotated[str | None, _column("The order of the steps of a visit.")] = None,
+    step: Annotated[str | None, _column("The order of steps within a visit.")] = None,
     arm: Annotated[str | None, _column("What was shown.")] = None,
-    reward: Annotated[str | None, _column("How it went: 0 or 1, or graded.")] = None,
+    reward: Annotated[str | None, _column("The reward: 0 or 1, or graded.")] = None,
     left: Annotated[str | None, _column("1 on the step after which the user left.")] = None,
-    censored: Annotated[str | None, _column("1 where the end was not a departure.")] = None,
-    end: Annotated[str | None, _column("When the event was over.")] = None,
+    censored: Annotated[str | None, _column("1 where the visit ended without a departure.")] = None,
+    end: Annotated[str | None, _column("When the event ended.")] = None,
     duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
     gap: Annotated[str | None, option("Idle time that ends a visit.", metavar="30min")] = None,
     horizon: Annotated[
@@ -43,10 +43,10 @@ def fit_command(
         option("When the log ends: visits still going on then are censored.", metavar="TIME|never"),
     ] = None,
     time_unit: Annotated[
-        str | None, option("Of times that are numbers.", metavar="s|ms|us|ns")
+        str | None, option("Unit of times that are numbers.", metavar="s|ms|us|ns")
     ] = None,
     ties: Annotated[
-        str, option("Rows of one moment: steps, or one step.", metavar="keep|any|all|half")
+        str, option("Rows with the same time: steps, or one step.", metavar="keep|any|all|half")
     ] = "keep",
     threshold: Annotated[float | None, option("A graded reward counts as 1 from here on.")] = None,
     unknown: Annotated[
@@ -55,7 +55,7 @@ def fit_command(
     arms: Annotated[
         Path | None, option("A .csv with columns item and arm.", metavar="FILE")
     ] = None,
-    min_pulls: Annotated[int | None, option("Arms with less are rare; default: see docs.")] = None,
+    min_pulls: Annotated[int | None, option("Arms with fewer are rare; default: see docs.")] = None,
     rare: Annotated[
         str, option("Rare arms: count together, or refuse.", metavar="other|refuse")
     ] = "other",
@@ -65,10 +65,10 @@ def fit_command(
     guess: Annotated[bool, option("Guess columns from their names.")] = True,
     ema: Annotated[bool, option("Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
-        list[float] | None, option("The case with this threshold. Repeat for more.")
+        list[float] | None, option("Also the case with this threshold. Repeat for more.")
     ] = None,
     try_gap: Annotated[
-        list[str] | None, option("The case with this gap. Repeat for more.", metavar="10min")
+        list[str] | None, option("Also the case with this gap. Repeat for more.", metavar="10min")
     ] = None,
     table: Annotated[str | None, option("With an address: the table.")] = None,
     sql: Annotated[str | None, option("With an address: a query.")] = None,

@@ -22,8 +22,8 @@ def serve_command(
             metavar="URL",
         ),
     ] = None,
-    host: Annotated[str, option("The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, option("The port to listen at; 0: any that is free.")] = 8000,
+    host: Annotated[str, option("The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("The port to listen on; 0: any free one.")] = 8000,
     workers: Annotated[int, option("Processes; several need PostgreSQL.")] = 1,
     keys: Annotated[
         Path | None,
@@ -34,23 +34,21 @@ def serve_command(
     ] = None,
     rate: Annotated[
         float | None,
-        option(
-            "Calls a second that a key (or an address, without keys) may make; default: any number."
-        ),
+        option("Requests per second for each key (or address, without keys); default: no limit."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         option(
-            "A site whose pages may call, like https://www.example.com. Repeat for more.",
+            "CORS: a site whose pages may call, like https://www.example.com. Repeat for more.",
             metavar="URL",
         ),
     ] = None,
     demo: Annotated[
-        bool, option("With a demonstration experiment and simulated users.", "--demo")
+        bool, option("Start with a demonstration experiment and simulated users.", "--demo")
     ] = False,
-    log_format: Annotated[str, option("Log lines.", metavar="json|text")] = "text",
+    log_format: Annotated[str, option("Format of the log.", metavar="json|text")] = "text",
     log_level: Annotated[
-        str, option("What is logged.", metavar="debug|info|warning|error")
+        str, option("Least severe messages to log.", metavar="debug|info|warning|error")
     ] = "info",
     interpreted: Annotated[
         bool, typer.Option("--interpreted", help="Do not compile policies.", hidden=True)

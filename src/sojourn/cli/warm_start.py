@@ -27,7 +27,7 @@ def warm_start_command(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Counts from elsewhere to begin with; given again, they replace the ones given before."""
+    """Start an experiment with prior counts; given again, they replace the earlier ones."""
     from ..live import Experiment, InUse, Journal
 
     url, experiment, file = store_and(words, "EXPERIMENT", "FILE")

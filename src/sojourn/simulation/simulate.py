@@ -83,7 +83,7 @@ def simulate(
         first_run: The number of the first run: another one gives other runs of the same seed.
         checkpoints: Numbers of visits at which totals are kept: a list; how many to spread evenly
             on a logarithmic scale; `"log:24"` or `"linear:50"`.
-        workers: Threads; one a processor by default.
+        workers: Threads; one per processor by default.
         client: A Dask client whose workers do the work instead.
         store: A file (SQLite) in which finished chunks of runs are kept, and from which another
             call takes what it needs.
