@@ -91,7 +91,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
 
     journal = await asyncio.to_thread(Journal, options.store)
     catalog = Catalog(journal, compiled=options.compiled, tell=tell)
-    app.state.catalog = app.state.live = app.gate.catalog = catalog
+    app.state.catalog = app.gate.catalog = catalog
     metrics.watch(catalog)
     _hear_signals(catalog)
     tasks: list[asyncio.Task[None]] = []
