@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import checks
 from ..engine.calls import pupil_of
-from ..policies import ALL, EpsilonMixture, LearnedIMED, Policy
+from ..policies import ALL, LearnedIMED, Policy
 from ..users import User
 from . import states
 
@@ -77,12 +77,14 @@ class Settings:
 
 
 def _introducing(policy: Policy, in_any_state: bool) -> Policy:
-    """The policy, introducing new arms as told."""
-    changed: dict[str, Any] = {}
+    """The policy, and those within it, introducing new arms as told."""
+    changed: dict[str, Any] = {
+        name: _introducing(value, in_any_state)
+        for name, value in policy.parameters.items()
+        if isinstance(value, Policy)
+    }
     if "introduce_in_any_state" in policy.parameters:
         changed["introduce_in_any_state"] = in_any_state
-    if isinstance(policy, EpsilonMixture):
-        changed["policy"] = _introducing(policy.policy, in_any_state)
     return replace(policy, **changed)
 
 

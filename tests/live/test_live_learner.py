@@ -1,0 +1,80 @@
+"""The memory of a policy is a sum of counters, from which any change can be subtracted again."""
+
+import random
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn.live import Settings
+from sojourn.live.learner import COUNTERS, Learner
+from sojourn.live.records import END, REWARD, Arm, Counts, Row
+from sojourn.live.turn import Turn, opened
+from sojourn.policies import Policy
+
+B = sj.paper.SETTINGS["B"]
+ARMS = [Arm(0, "a", 0, 3.0, 2.0), Arm(1, "gone", 1, 5.0, 1.0), Arm(2, "b")]
+
+
+def learner(settings: Settings) -> Learner:
+    made = Learner(settings, seed=1, compiled=False)
+    made.forget(ARMS)
+    return made
+
+
+def turned(row: Row, settings: Settings, told: Learner, rng: random.Random) -> Turn:
+    """Something that may happen to a visit."""
+    turn, reward = Turn(row, settings, told), rng.choice([None, 0.0, 0.5, 1.0])
+    if row.pending and rng.random() < 0.3:
+        turn.resolve(reward, REWARD)
+    elif row.step and rng.random() < 0.2:
+        turn.leave(reward, END)
+    else:
+        turn.decide(reward, None)
+    return turn
+
+
+def sums(told: Learner) -> dict[str, list[float]]:
+    arrays = {"issued": told.issued, "resolved": told.resolved}
+    if told.from_counters:
+        fields = [name for name in told.memory._fields if name in COUNTERS]
+        arrays |= {name: getattr(told.memory, name) for name in fields}
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
+    settings, rng = Settings(policy=cls.for_problem(B), user=B.user), random.Random(5)
+    one, kept, lost = learner(settings), list[Counts](), 0
+    row = start = opened("e", "v", state=1.0)
+    for _ in range(300):
+        turn = turned(row, settings, one, rng)
+        counts = turn.change().counts
+        if rng.random() < 0.3:
+            followed = any(what == "moves" for what, *_ in counts)
+            assert one.retract(counts) == (one.from_counters or not followed)
+            lost += 1
+        else:
+            kept.append(counts)
+            row = turn.row if turn.row.status == "open" else start
+    assert lost > 50
+    other = learner(settings)
+    for counts in kept:
+        other.absorb(counts)
+    assert sums(one) == sums(other)
+    assert one.waiting == other.waiting
+
+
+def test_an_arm_waits_from_its_first_issue_to_its_first_result() -> None:
+    told = learner(Settings(policy=sj.UCB()))
+    told.absorb({("issued", 0, 0, 0): 1.0})
+    assert told.waiting == set()  # it has results from elsewhere
+    told.absorb({("issued", 2, 0, 0): 1.0})
+    assert told.waiting == {1}
+    told.absorb({("pulls", 2, 0, 0): 1.0})
+    assert told.waiting == set()
+    assert told.retract({("pulls", 2, 0, 0): 1.0})
+    assert told.waiting == {1}
+    assert told.retract({("issued", 2, 0, 0): 1.0})
+    assert told.waiting == set()
+    np.testing.assert_array_equal(told.memory.clock, [8.0])  # retired arms included
