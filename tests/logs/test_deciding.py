@@ -171,10 +171,10 @@ def test_very_many_visits_are_cut(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"the first {made.visits:,} of 1,000,000,000 visits" in " ".join(str(made).split())
 
 
-def test_an_improper_reward_is_mended_first() -> None:
+def test_an_improper_reward_is_fixed_first() -> None:
     made = decide(Fit.from_counts(**IMPROPER), 100, draws=4)
     assert made.policy is None and made.name is None and made.outcomes == ()
-    assert str(made).startswith("decision: Run none of these policies before the reward is mended")
+    assert str(made).startswith("decision: Run none of these policies before the reward is fixed")
 
 
 @pytest.mark.parametrize(

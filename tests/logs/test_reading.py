@@ -299,7 +299,7 @@ MISTAKES = [
         ALL_NULL,
         {},
         r"the frame has 2 bad rows of 4 \(2 with no reward\), and 1 visit has no known reward at "
-        "all: mend them, or give bad='skip'",
+        "all: fix them, or give bad='skip'",
     ),
     (ALL_NULL.assign(reward=None), {}, "no known reward: all 4 rows of 'reward' are empty"),
     ({**LOG, "reward": [3, 4, 5, 2]}, {}, "no row of 'reward' is 0 or 1; if it is graded, give"),

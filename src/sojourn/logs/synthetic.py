@@ -1,4 +1,4 @@
-"""Logs of visits that never happened, with the chance of every choice: to check estimates by.
+"""Synthetic logs with true propensities, to check estimators against.
 
 The visits are those of the simulator: with users who are all alike, the log of (seed, run) is
 step by step what `simulate` plays in that run.
@@ -39,8 +39,8 @@ def synthetic_log(
     after this step), censored (the log stops here, but the user did not leave), propensity (the
     chance that this arm had when it was chosen) and state (what the policy saw).
 
-    After `horizon` steps the log stops looking at a visit: nobody knows whether the user left
-    then, and to the policy the visit is over. The visits are those of `users` users in turn (of as
+    After `horizon` steps a visit is censored: the log does not say whether the user left then, and
+    to the policy the visit is over. The visits are those of `users` users in turn (of as
     many as there are visits, unless said otherwise). Users differ by `spread`: the logit of all
     means is shifted by a normal deviate of that size, one for each user.
 

@@ -16,14 +16,14 @@ from .outcomes import Played
 
 DRAWS, RUNS = 32, 8
 MOST_STEPS = 1_000_000
-"""A run is cut to visits of about so many steps in all: regret grows with the logarithm of their
-number, so later visits change little."""
+"""A run is cut after about this many steps: regret grows with their logarithm, so later visits
+change little."""
 
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
 """By case, the policy that has to be told the case."""
 
-MEND = (
-    "Run none of these policies before the reward is mended: {improper}. See what counts as a "
+FIX_FIRST = (
+    "Run none of these policies before the reward is fixed: {improper}. Check what counts as a "
     "reward and as leaving, and fit again."
 )
 
@@ -63,7 +63,7 @@ def decide(
     cases = Counter(theory.case(problem) for problem in problems)
     tried = [] if fit.case == "improper" else _candidates(fit.case, cases)
     results = Played(tried, min(asked, _most_visits(problems)))
-    policy, reason = None, MEND.format(improper=IMPROPER.partition(":")[0])
+    policy, reason = None, FIX_FIRST.format(improper=IMPROPER.partition(":")[0])
     if tried:
         _play(results, problems, runs, seed, progress)
         policy, why = _choose(results)

@@ -21,13 +21,13 @@ BEST = 6
 def draw_problems(
     fit: Fit, draws: int, *, seed: int = 0, model: str = "two-state", arms: int | None = None
 ) -> tuple[Problem, ...]:
-    """So many problems, drawn around the fitted one.
+    """Problems drawn around the fitted one.
 
     Log odds of the leave probabilities and of the best mean are normal with the fit's covariance,
     clustered by user; those of the other means, and of the points of a moving average's leave
     curve, are normal with the width of their own intervals. A probability of which all or none of
     the steps count is drawn from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken
-    for known. With `arms`, there are so many, spread from best to worst as those of the log are.
+    as known. With `arms`, that many arms are spread from best to worst as those of the log are.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
@@ -47,6 +47,7 @@ def draw_problems(
         curves = _curves(fit, draws, rng)
     found = []
     for i in range(draws):
+        # One step in every cell that the log has: then q = k / n is the drawn probability.
         drawn = replace(
             fit, n=(fit.n > 0).astype(float), k=q[i], arms=_arms(fit, means[i], arms), ema=curves[i]
         )
@@ -98,7 +99,7 @@ def _curves(fit: Fit, draws: int, rng: np.random.Generator) -> list[EmaFit]:
 
 
 def _arms(fit: Fit, means: Array, number: int | None) -> tuple[ArmFit, ...]:
-    """The arms with these means, or so many of the same spread."""
+    """The arms with these means, or a given number of arms with the same spread."""
     if number is None:
         return tuple(
             replace(arm, mean=Interval.exact(m))

@@ -13,8 +13,8 @@ from .ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, EmaFit, cap, choos
 from .totals import Totals
 
 SAMPLE = 1_000_000
-"""The moving average is fitted to about so many steps, of users picked by hash, if there are more:
-it needs running sums, the dearest thing here, and is then known to a few parts in a thousand."""
+"""Larger logs are sampled to about this many steps, of users picked by hash: running sums are the
+most expensive query here, and this many give the average to a few parts in a thousand."""
 
 
 def moving_average(table: Any, totals: Totals) -> EmaFit | None:

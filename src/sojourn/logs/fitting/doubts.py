@@ -22,7 +22,7 @@ REPEAT = 0.05
 """Correlation of consecutive rewards of one arm from which it is worth a word."""
 
 DISPERSION = 1.5
-"""The same for the variance of users' successes over that of equal coins."""
+"""Overdispersion worth a word: the variance of users' successes over that of users alike."""
 
 SPIKE = 1.5
 SPIKE_SHARE = 0.02
@@ -122,13 +122,13 @@ def _few_users(totals: Totals) -> Iterator[Doubt]:
     if totals.users < FEW_USERS:
         yield Doubt(
             "few users",
-            f"there are {totals.users} users only",
+            f"there are only {totals.users} users",
             "intervals rest on how users differ, and so few do not show it",
         )
 
 
 def gains(totals: Totals, first: bool = True) -> dict[str, float]:
-    """How well leaving is predicted for users held out, in nats per 1,000 steps over a constant.
+    """Log-likelihood of held-out users over a constant chance to leave, in nats per 1,000 steps.
 
     By "rewards" (the cells) and by "step" (classes of the step number); of all steps, or without
     the `first` of each visit.
@@ -159,7 +159,7 @@ def _step_number(totals: Totals) -> Iterator[Doubt]:
         yield Doubt(
             "step number",
             f"the step number predicts leaving better than rewards do ({gain['step']:.3g} against "
-            f"{gain['rewards']:.3g} nats per 1,000 steps of users held out; {', '.join(q)})",
+            f"{gain['rewards']:.3g} nats per 1,000 steps of held-out users; {', '.join(q)})",
             "people leave by habit or by kind more than by how the visit goes; the gain of "
             "state-aware exploration is at most what rewards explain",
         )
@@ -216,7 +216,7 @@ def _repeats(totals: Totals) -> Iterator[Doubt]:
 
 
 def dispersion(totals: Totals) -> float:
-    """Variance of users' successes over that of coins with the arms' means."""
+    """Variance of users' successes over what it would be if every pull had its arm's mean."""
     s, e, v, one = (USER_SUMS.index(x) for x in ("successes", "expected", "spread", "one"))
     p = totals.products
     squares = p[s, s] - 2.0 * p[s, e] + p[e, e]
@@ -228,7 +228,7 @@ def _users_differ(totals: Totals) -> Iterator[Doubt]:
     if ratio > DISPERSION:
         yield Doubt(
             "users differ",
-            f"users' successes vary {ratio:,.3g} times as much as equal coins would",
+            f"users' successes vary {ratio:,.3g} times as much as if users were alike",
             "intervals here allow for it (they are clustered by user), simulations of the fitted "
             "problem do not: expect a real policy to learn more slowly",
         )

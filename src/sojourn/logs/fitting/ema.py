@@ -126,7 +126,7 @@ class EmaChoice(NamedTuple):
 
 
 def choose(found: tuple[Averages, ...]) -> EmaChoice:
-    """The moving average that predicts users held out best."""
+    """The moving average that predicts held-out users best."""
     tried = {(a.theta, start): _gain(a, start) for a in found for start in STARTS}
     return EmaChoice(*max(tried, key=lambda pair: tried[pair]), tried)
 

@@ -249,7 +249,7 @@ def _refusal(
     return (
         f"{name} has {_plural(sum(bad.values()), 'bad row', 'bad rows')} of {counts['rows']:,} "
         f"({listed}){f', and {blank}' if blank else ''}: "
-        f"mend them, or give bad='skip' to leave them out of the counts{hint}"
+        f"fix them, or give bad='skip' to leave them out of the counts{hint}"
     )
 
 

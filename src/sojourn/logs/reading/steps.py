@@ -16,7 +16,7 @@ BUCKETS = 4096
 
 
 def steps(events: Events, options: Options, parts: int = 1) -> list[Any]:
-    """One row a step: expressions over so many parts of the users.
+    """One row per step: an expression for each of some parts of the users.
 
     * user, visit, arm: whose step it was, in which visit, and what was shown;
     * bucket: a hash of the user;

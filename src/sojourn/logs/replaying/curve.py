@@ -62,7 +62,7 @@ class Curve:
 
 
 def fit_curve(place: Floats, left: Flags, knots: int | None = KNOTS) -> Curve:
-    """Least squares for rows at these places: a knot at every place, or at most so many.
+    """Least squares for rows at these places: a knot at every place, or at most `knots`.
 
     >>> fit_curve(np.array([0, 0, 1, 1, 1, 1]), np.array([1, 0, 1, 0, 0, 0])).leave.round(12)
     array([0.5 , 0.25])

@@ -150,7 +150,7 @@ def replay(
     part of the log), which stays as it is. Without one it learns from the log as it goes, visit by
     visit: what is estimated then is the mean value of the policies it was on the way.
 
-    With `horizon`, all is about the first so many steps of a visit, which keeps weights small.
+    With `horizon`, all is about the first `horizon` steps of a visit, which keeps weights small.
     `methods` are some of weighted, normalised, model and robust; all that apply unless said.
 
     >>> import sojourn as sj

@@ -20,7 +20,7 @@ from .model import Model
 from .trajectories import Floats, Ints
 
 EVEN, MANY = 128, 48
-"""Even cells of the grid, and about so many more states where the policy jumps."""
+"""Even cells of the grid, and about how many more states where the policy jumps."""
 JUMP, CLOSE = 0.02, 1e-9
 """A probability that changes by more between neighbours is a jump; how close states come to it."""
 LONGEST = 1e9

@@ -84,7 +84,9 @@ def _lead(fit: Fit, advice: "Advice") -> list[str]:
         lines.append(advice.reason)
     if advice.visits < advice.asked:
         lines.append(f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits.")
-    lines.append(f"Assumption 1 (worse rewards, more leave) {overall(fit.assumption_1)}.")
+    lines.append(
+        f"Assumption 1 (more people leave after worse rewards) {overall(fit.assumption_1)}."
+    )
     return lines
 
 

@@ -23,10 +23,16 @@ SHOWN = 6
 
 CASES = {
     "normal": f"a mistake costs more after a 0: explore after successes ({KLULCB().label})",
-    "opposite": "a mistake costs more after a success: explore after a 0 "
-    f"({KLULCB().opposite().label})",
-    "undecided": "the data do not tell which state is dearer: ignore it, or let a policy learn it",
-    "improper": "always the best arm is not optimal here: mend the reward before any policy",
+    "opposite": (
+        f"a mistake costs more after a success: explore after a 0 ({KLULCB().opposite().label})"
+    ),
+    "undecided": (
+        "the data do not show in which state a mistake costs more: run a policy that ignores the "
+        "state or learns"
+    ),
+    "improper": (
+        "always showing the best arm is not optimal here: fix the reward before running any policy"
+    ),
 }
 
 
@@ -109,13 +115,13 @@ def _arms(arms: "tuple[ArmFit, ...]", totals: Totals) -> Table:
 
 def _moving_average(ema: EmaFit, totals: Totals) -> list[str]:
     rewards = gains(totals, first=False)["rewards"]
-    return [
-        f"moving average that fits best: theta {ema.theta:g}, start {ema.start:g}; leaving "
-        f"from {ema.curve.q[0]:.3g} in bad states to",
-        f"{ema.curve.q[-1]:.3g} in good ones. Predicts held-out users by {ema.gain:+.3g} nats "
-        f"per 1,000 steps, the table by {rewards:+.3g}",
-        "(steps after the first, over a constant chance to leave)",
+    lines = [
+        f"best moving average: theta {ema.theta:g}, start {ema.start:g}; the chance to leave falls "
+        f"from {ema.curve.q[0]:.3g} in the worst state to {ema.curve.q[-1]:.3g} in the best",
+        "log-likelihood of held-out users over a constant chance to leave, nats per 1,000 steps "
+        f"after the first: {ema.gain:+.3g} by the moving average, {rewards:+.3g} by the table",
     ]
+    return [paragraph(line) for line in lines]
 
 
 def _verdict(fit: "Fit") -> list[str]:
