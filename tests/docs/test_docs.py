@@ -15,7 +15,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import problem_files as files
-from sojourn.cli.main import main as cli
+from sojourn.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -43,7 +43,7 @@ def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for line, _, output in (text.partition("\n") for text in shown):
         arguments = shlex.split(line, comments=True)
         small = SMALL if arguments[0] == "simulate" and not output.strip() else []
-        assert cli.main(arguments + small) == 0, line
+        assert main(arguments + small) == 0, line
         printed = [text.rstrip() for text in capsys.readouterr().out.splitlines()]
         assert not output.strip() or printed == output.rstrip().splitlines()
 

@@ -155,9 +155,9 @@ class Result:
 
         Case, hyphens and spaces do not matter as long as one policy only is meant.
         """
-        labels = self.labels
-        if isinstance(policy, int) and 0 <= policy < len(labels):
+        if isinstance(policy, int) and 0 <= policy < len(self.policies):
             return policy
+        labels = self.labels
         if isinstance(policy, str):
             plain = plain_name(policy)
             for wanted, names in (

@@ -139,25 +139,27 @@ def policy_data(policy: Policy, label: str) -> dict[str, Any]:
 
 def result_data(result: "Result") -> dict[str, Any]:
     """The result in plain types, for JSON."""
+    names = result.labels
     found: dict[str, Any] = plain(
         {
             "version": result.version,
             "problem": repr(result.problem),
             "seed": result.seed,
             "precision": None if result.precision is None else str(result.precision),
-            "policies": [_policy_results(result, p) for p in range(len(result.policies))],
+            "policies": [_policy_results(result, p, name) for p, name in enumerate(names)],
             "differences": [
-                _difference(result, p, q) for p, q in combinations(range(len(result.policies)), 2)
+                {"policy": names[p], "versus": names[q], **_difference(result, p, q)}
+                for p, q in combinations(range(len(names)), 2)
             ],
         }
     )
     return found
 
 
-def _policy_results(result: "Result", p: int) -> Mapping[str, Any]:
+def _policy_results(result: "Result", p: int, label: str) -> Mapping[str, Any]:
     regret, raw, steps = result.regret, result.raw_regret, result.steps
     return {
-        **policy_data(result.policies[p], result.labels[p]),
+        **policy_data(result.policies[p], label),
         "runs": result.runs[p],
         "reached": result.reached[p],
         "streams": result.streams[p],
@@ -179,8 +181,6 @@ def _policy_results(result: "Result", p: int) -> Mapping[str, Any]:
 def _difference(result: "Result", p: int, q: int) -> Mapping[str, Any]:
     estimate = result.difference(p, q)
     return {
-        "policy": result.labels[p],
-        "versus": result.labels[q],
         "runs": result.pair(p, q).runs,
         "regret": estimate.mean[-1],
         "regret_std_error": estimate.std_error[-1],
