@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from jinja2 import ChoiceLoader, DictLoader
 
-from sojourn.live import Experiment, NotFound, Unavailable
+import sojourn as sj
+from sojourn.live import Experiment, NotFound, Settings, Unavailable
+from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
 from sojourn.service.dashboard.panels import PANELS, Panel
-from sojourn.service.dashboard.render import templates
+from sojourn.service.dashboard.render import policy_label, templates
 from sojourn.service.dashboard.snapshots import Snapshots
 from sojourn.service.dashboard.view import SPANS, View
 
@@ -133,6 +135,20 @@ def test_a_panel_is_one_template_and_one_line(
         assert "0 of 1 visits timed out" in everything and "<h2" not in everything
 
     asyncio.run(watch())
+
+
+@pytest.mark.parametrize(
+    ("policy", "label"),
+    [
+        (sj.KLULCB().opposite(), "KL-ULCB, opposite"),
+        (sj.LearnedIMED(floor=-1), "Learned IMED, floor=-1"),
+        (sj.EpsilonMixture(sj.UCB(c=4), 0.1), sj.EpsilonMixture(sj.UCB(c=4), 0.1).label),
+    ],
+)
+def test_policies_are_called_by_their_label(policy: Policy, label: str) -> None:
+    for anywhere in (False, True):
+        settings = Settings(policy=policy, introduce_in_any_state=anywhere)
+        assert policy_label(settings) == label
 
 
 def test_a_stream_ends_when_the_service_stops(experiment: Experiment) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from math import isfinite
@@ -13,6 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...live.settings import Settings
 from ...stats.intervals import Interval
 from ...version import __version__
 from ..insight.states import short, user_in_words
@@ -100,6 +102,16 @@ def scale_of(intervals: Iterable[Interval | None]) -> float:
     return min(1.05 * max(tops, default=0.0), 1.0) or 1.0
 
 
+def policy_label(settings: Settings) -> str:
+    """The label of the policy; how it introduces arms is a setting of the experiment.
+
+    >>> policy_label(Settings())
+    'Learned IMED'
+    """
+    usual = replace(settings, introduce_in_any_state=True)  # the default of policies
+    return usual.policy.label
+
+
 def clock(at: float) -> str:
     """A time of day in UTC; the page's script converts it to local time.
 
@@ -156,11 +168,12 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {f.__name__: f for f in (number, count, half_width, ends, clock, iso, lasting)}
-    env.filters |= {"p": short, "user": user_in_words, "quoted": partial(quote, safe="")}
-    env.filters |= {"json": lambda value: json.dumps(value, separators=(",", ":"))}
+    shown = (number, count, short, half_width, ends, clock, iso, lasting)
+    env.filters |= {f.__name__: f for f in (*shown, policy_label, user_in_words)}
+    env.filters["quoted"] = partial(quote, safe="")
+    env.filters["json"] = partial(json.dumps, separators=(",", ":"))
     env.globals |= {f.__name__: f for f in (bar, split, scale_of, chart_data, digest)}
-    env.globals |= {"version": __version__}
+    env.globals["version"] = __version__
     return env
 
 

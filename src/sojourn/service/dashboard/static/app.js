@@ -1,4 +1,4 @@
-// What the page does by itself: theme, charts, local times, live status. The rest is HTML.
+// Theme, charts, local times, connection status. Everything else is HTML from the server.
 "use strict";
 
 const $ = (selector) => document.querySelector(selector);
@@ -24,7 +24,7 @@ function nextTheme() {
   try {
     localStorage.setItem("sojourn-theme", name);
   } catch {
-    // It is good for this page only, then.
+    // Storage is not allowed: the choice lasts for this page.
   }
   showTheme();
 }
@@ -37,7 +37,7 @@ function localTimes() {
   }
 }
 
-// The element #stream holds the connection: without it there is none.
+// The element #stream holds the connection: removing it disconnects.
 let stream = null;
 let trouble = "";
 
@@ -74,7 +74,7 @@ function pause() {
   else status("Connecting", "waiting");
 }
 
-// A browser allows few connections to one server: a page that nobody sees gives its own up.
+// Browsers limit the connections to one host: a page in the background gives its own up.
 function seen() {
   if (!paused()) connect(!document.hidden);
 }
@@ -93,7 +93,7 @@ function points(name) {
     }
     [start, curve[i][0], curve[i][1], curve[i][2], visits[i]].forEach((x, k) => data[k].push(x));
   });
-  // What is younger than the span fills the width, from a dozen points on.
+  // An experiment younger than the span fills the width, from a dozen points on.
   const last = at.length ? at[at.length - 1] : Date.now() / 1000;
   const first = Math.min(at.length ? at[0] : last, last - 12 * width);
   return { data, from: Math.max(Number(holder.dataset.from), first), to: last + width / 2 };
@@ -165,7 +165,7 @@ function drawCharts() {
     chart.destroy();
     charts.delete(element);
   }
-  if (typeof uPlot !== "function") return; // the table says it all
+  if (typeof uPlot !== "function") return; // the table has the numbers
   for (const element of document.querySelectorAll(".chart")) {
     const shown = points(element.dataset.of);
     if (!shown || !element.clientWidth) continue;
@@ -204,7 +204,7 @@ document.addEventListener("htmx:sseOpen", (event) => {
     status(trouble, "lost");
   });
 });
-document.addEventListener("htmx:sseError", () => status("Connection lost, trying again", "lost"));
+document.addEventListener("htmx:sseError", () => status("Connection lost, reconnecting", "lost"));
 document.addEventListener("htmx:afterSettle", localTimes);
 document.addEventListener("visibilitychange", seen);
 document.addEventListener("click", (event) => {

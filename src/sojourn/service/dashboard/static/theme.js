@@ -1,4 +1,4 @@
-// Before anything is drawn: scripts work, the reader may have chosen a theme, and has a language.
+// Runs before anything is drawn: marks that scripts run, applies the theme, repairs the language.
 (() => {
   const root = document.documentElement;
   root.classList.add("js");
@@ -6,12 +6,12 @@
     const theme = localStorage.getItem("sojourn-theme");
     if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   } catch {
-    // Storage is not allowed here: the system's theme will do.
+    // Storage is not allowed: use the system's theme.
   }
   try {
     new Intl.NumberFormat(navigator.language);
   } catch {
-    // Under the locale "C" browsers say "en-US@posix", which stops uPlot and with it the charts.
+    // Under the locale "C" browsers report "en-US@posix", which makes uPlot throw.
     Object.defineProperty(navigator, "language", { value: "en-US" });
   }
 })();
