@@ -139,7 +139,7 @@ def test_intervals_cover_the_true_gain() -> None:
         assert abs(hits - 0.95 * logs) < 4.5 * np.sqrt(logs * 0.95 * 0.05), (name, hits)
 
 
-def test_what_is_said(advice: Advice, fit: Fit) -> None:
+def test_advice_says_what_to_run_and_what_to_expect(advice: Advice, fit: Fit) -> None:
     assert advice.name == "Learned IMED"
     assert advice.policy == sj.LearnedIMED()
     assert sum(advice.cases.values()) == advice.draws == 8
@@ -157,7 +157,7 @@ def test_what_is_said(advice: Advice, fit: Fit) -> None:
     assert decide(fit, VISITS, draws=8, runs=4).to_dict() == advice.to_dict()
 
 
-def test_the_own_number_of_visits_and_arms(fit: Fit) -> None:
+def test_visits_and_arms_may_differ_from_those_of_the_log(fit: Fit) -> None:
     shares: list[float] = []
     made = decide(fit, 30, arms=5, draws=4, runs=2, progress=shares.append)
     assert (made.visits, made.arms) == (30, 5)
@@ -190,7 +190,7 @@ def test_an_improper_reward_is_fixed_first() -> None:
         ({"visits": 9, "model": "ema"}, "model = 'ema' is not allowed: no moving average"),
     ],
 )
-def test_mistakes(options: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         decide(Fit.from_counts(**TOTALS), **options)
     with pytest.raises(ValueError, match="it must be a Fit"):

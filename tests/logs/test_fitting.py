@@ -127,7 +127,7 @@ def test_errors_are_those_of_a_bootstrap_over_users() -> None:
     assert (np.array(mine[:4]) > 1.05 * naive).all()  # clustering matters here
 
 
-def test_ratio_covariance_from_products() -> None:
+def test_ratio_covariance_is_that_of_the_residuals() -> None:
     rng = np.random.default_rng(0)
     n = rng.integers(1, 9, (40, 2)).astype(float)
     k = np.floor(n * rng.random((40, 2)))
@@ -138,7 +138,7 @@ def test_ratio_covariance_from_products() -> None:
     np.testing.assert_allclose(covariance, residuals.T @ residuals * 40 / 39)
 
 
-def test_isotonic_against_all_partitions() -> None:
+def test_isotonic_is_the_best_of_all_partitions() -> None:
     """The best nonincreasing step function, by trying every way to pool neighbours."""
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -226,7 +226,7 @@ def test_visit_lengths_that_spike_are_found() -> None:
     assert "after 10 steps" in spike.seen
 
 
-def test_odds_ratio_against_one_table() -> None:
+def test_odds_ratio_of_one_table_is_its_own() -> None:
     n, k = np.array([[100.0, 300.0], [50.0, 70.0]]), np.array([[30.0, 60.0], [0.0, 0.0]])
     assert odds_ratio(n, k) == pytest.approx((30 / 70) / (60 / 240))
 
@@ -264,7 +264,7 @@ def test_more_data_would_decide() -> None:
         ([[1, 1], [1, 1]], [[1, 0], [0, 0]], [0.5], "at least two arms"),
     ],
 )
-def test_bad_counts(
+def test_bad_counts_are_refused(
     n: list[list[int]], k: list[list[int]], means: list[float], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -46,7 +46,7 @@ def with_columns(log: Log, **columns: Any) -> Log:
 
 
 @pytest.mark.usefixtures("any_size")
-def test_three_visits_by_hand() -> None:
+def test_three_visits_give_what_is_computed_by_hand() -> None:
     found = replay(HAND, HAND_TARGET, methods=["weighted", "normalised"])
     assert found.reward["weighted"].mean == pytest.approx((1.5 + 0.25 + 1.5) / 3)
     assert found.length["weighted"].mean == pytest.approx(((1 + 1.5) + (1 + 0.5) + 1) / 3)
@@ -112,7 +112,7 @@ def plain_weighted(log: Log, policy: Policy, memory: Any, learns: bool) -> tuple
 
 
 @pytest.mark.parametrize("learns", [False, True])
-def test_twin_of_the_weights(learns: bool) -> None:
+def test_weights_are_those_of_a_step_by_step_twin(learns: bool) -> None:
     """With a memory from elsewhere, and learning from the log as it goes."""
     policy = sj.EpsilonMixture(epsilon=0.5)
     log = synthetic_log(TWO_STATE, sj.Uniform(), visits=800, seed=1)
@@ -150,7 +150,7 @@ def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tu
 
 @pytest.mark.parametrize("horizon", [None, 1, 3])
 @pytest.mark.parametrize("cut", [None, 5])
-def test_twin_of_the_model(horizon: int | None, cut: int | None) -> None:
+def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int | None) -> None:
     log = synthetic_log(TWO_STATE, sj.Uniform(), visits=500, seed=2, horizon=cut)
     if cut:  # every third visit even after its first step
         early = log["visit"] % 3 == 0
@@ -259,7 +259,7 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
     assert np.mean([e.std_error for e in alone]) < 0.9 * means.std()
 
 
-def test_what_a_learning_policy_is_worth_on_the_way() -> None:
+def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
     """Trained on a log of 4,000 visits it is the best rule, which the model values exactly."""
     log = synthetic_log(TWO_STATE, sj.Uniform(), visits=6_000, seed=8)
     late = log["visit"] >= 4_000
@@ -277,7 +277,7 @@ def test_what_a_learning_policy_is_worth_on_the_way() -> None:
 # --- what it takes -----------------------------------------------------------------------------
 
 
-def test_any_order_and_any_frame(tmp_path: Path) -> None:
+def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
     log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
     plain = replay(log, TARGET, horizon=4)
     mixed = np.random.default_rng(1).permutation(log["arm"].size)
@@ -294,7 +294,7 @@ def test_any_order_and_any_frame(tmp_path: Path) -> None:
     assert replay(words, TARGET, horizon=4, arms=["news", "dance"]) == plain
 
 
-def test_what_is_shown() -> None:
+def test_the_text_has_every_method_and_says_what_is_cut_short() -> None:
     log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6, horizon=8)
     found = replay(log, TARGET)
     assert found.cut == log["censored"].sum() > 0
@@ -356,7 +356,9 @@ def without(log: Log, name: str) -> Log:
         (LOG, TARGET, {"arms": [1, 2]}, "arm = 0 is not allowed: arms has only [1, 2]"),
     ],
 )  # fmt: skip
-def test_refusals(log: Any, policy: Any, options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_replayed_is_refused(
+    log: Any, policy: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError) as refusal:
         replay(log, policy, **options)
     assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)

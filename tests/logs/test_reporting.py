@@ -99,7 +99,9 @@ def test_the_page_of_an_improper_log_says_so_and_has_no_gains() -> None:
     assert "Warning: improper" in page
 
 
-def test_where_no_page_can_be(fit: Fit, advice: Advice, tmp_path: Path) -> None:
+def test_a_page_is_refused_where_none_can_be_written(
+    fit: Fit, advice: Advice, tmp_path: Path
+) -> None:
     for path in (tmp_path / "page.txt", tmp_path / "none" / "page.html"):
         with pytest.raises(ValueError, match="it must be a file in a folder that exists"):
             write_report(fit, advice, path)
@@ -113,7 +115,9 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_command(events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_decides_and_writes_the_page(
+    events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "page.html"
     assert main(["fit", str(events), "--visits", "20", "--report", str(page)]) == 0
     shown = capsys.readouterr().out
@@ -132,7 +136,7 @@ def test_the_command(events: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         (["--report", "page.pdf"], "report page.pdf is not allowed"),
     ],
 )
-def test_mistakes_of_the_command(
+def test_bad_options_are_refused_before_any_work(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fit", "nowhere.csv", *options]) == 2

@@ -1,4 +1,4 @@
-"""Logs to replay: what policies say of their own chances, and synthetic logs that record them."""
+"""Synthetic logs, and the probabilities of policies that they record."""
 
 from math import sqrt
 from typing import Any
@@ -68,7 +68,7 @@ def test_the_mixture_adds_a_little_of_every_arm() -> None:
         (lambda: sj.EpsilonMixture(RULE).check_arms(2), "chances is not allowed: "),
     ],
 )
-def test_bad_parameters(make: Any, message: str) -> None:
+def test_bad_policy_parameters_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as refusal:
         make()
     assert str(refusal.value).startswith(message)
@@ -144,7 +144,7 @@ def test_users_differ_by_the_spread() -> None:
         ({"visits": 5, "policy": sj.FixedArm(7)}, "arm = 7 is not allowed: "),
     ],
 )
-def test_refusals(options: dict[str, Any], message: str) -> None:
+def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as refusal:
         synthetic_log(EMA, **{"policy": MIXED, **options})
     assert str(refusal.value).startswith(message)

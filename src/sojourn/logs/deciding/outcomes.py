@@ -43,7 +43,6 @@ class CandidateOutcome:
 
     @property
     def name(self) -> str:
-        """The policy's label."""
         return self.policy.label
 
 
@@ -81,7 +80,6 @@ class Played:
         ]
 
     def outcome(self, policy: Policy) -> CandidateOutcome:
-        """What to expect of a policy."""
         p, base = self.policies.index(policy), self.policies.index(BASELINE)
         regret, lost, best = (np.array(x) for x in (self.regret, self.lost, self.best))
         reward = np.array(self.value)[:, None] - regret / self.visits

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..reading.source import fetched, kept
-from ..reading.steps import BUCKETS, CENSORED, LEFT
+from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
 from .ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
 from .totals import Totals
 
@@ -24,7 +24,7 @@ def moving_average(table: Any, totals: Totals) -> EmaFit | None:
     """
     share = min(1.0, SAMPLE / int(totals.steps.sum()))
     some = table.filter(table.bucket < share * BUCKETS) if share < 1.0 else table
-    with kept(_with_averages(some, THETAS)) as coded:
+    with kept(_with_averages(some)) as coded:
         averages = tuple(_averages(coded, i) for i in range(len(THETAS)))
         if averages[0].n.size == 0:
             return None
@@ -33,8 +33,8 @@ def moving_average(table: Any, totals: Totals) -> EmaFit | None:
         return fitted(choice, averages[i], _bin_squares(coded, i, choice.start), totals.users)
 
 
-def _with_averages(table: Any, thetas: tuple[float, ...]) -> Any:
-    """The steps with the moving average of the visit's rewards for each theta, e0, e1, ..., coded.
+def _with_averages(table: Any) -> Any:
+    """The steps with the coded moving average of the visit's rewards for each theta: e0, e1, ...
 
     s_h = (1 - theta)^h s_0 + A_h, and A_h does not depend on the start:
     A_h = (1 - theta)^h * sum over j <= h of theta r_j (1 - theta)^-j is one running sum. It is
@@ -45,7 +45,7 @@ def _with_averages(table: Any, thetas: tuple[float, ...]) -> Any:
     near, step = table.step <= REACH, ibis.least(table.step, REACH).cast("float64")
     unknown = table.reward.isnull().sum().over(so_far)
     made = {}
-    for i, theta in enumerate(thetas):
+    for i, theta in enumerate(THETAS):
         rate = -log1p(-theta)
         grown = ibis.ifelse(near, table.reward * theta * (step * rate).exp(), 0.0)
         average = grown.sum().over(so_far) * (step * -rate).exp()
@@ -62,7 +62,7 @@ def _usable(table: Any, i: int) -> Any:
 def _averages(coded: Any, i: int) -> Averages:
     usable = _usable(coded, i)
     keyed = usable.select(
-        held=(usable.bucket % 4 == 3).ifelse(1, 0),
+        held=held_out(usable),
         step=ibis.least(usable.step, cap(THETAS[i])),
         code=usable[f"e{i}"],
         left=(usable.end == LEFT).ifelse(1, 0),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..reading.options import Options
 from ..reading.source import fetched
-from ..reading.steps import CENSORED, LEFT
+from ..reading.steps import CENSORED, LEFT, held_out
 from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Array, Totals, Whole
 
 
@@ -35,7 +35,7 @@ def marked_early(table: Any) -> int:
 
 def _steps(table: Any) -> Whole:
     keyed = table.select(
-        held=(table.bucket % 4 == 3).ifelse(1, 0),
+        held=held_out(table),
         step=ibis.least(table.step, LONGEST),
         previous=ibis.cases(
             (table.step == 1, FIRST), (table.previous.isnull(), UNKNOWN), else_=table.previous

@@ -51,14 +51,10 @@ def doubts(n: Array, k: Array, costs: Costs, totals: Totals | None) -> tuple[Dou
     """All warnings that apply, the gravest first."""
     found = [*_improper(costs), *_recorded_at_departure(n, k), *_few(n, k)]
     if totals is not None:
-        found += _few_users(totals)
-        found += [
-            *_step_number(totals),
-            *_spikes(totals),
-            *_repeats(totals),
-            *_users_differ(totals),
-        ]
-        found += _unknown_at_the_end(totals)
+        for check in (
+            _few_users, _step_number, _spikes, _repeats, _users_differ, _unknown_at_the_end,
+        ):  # fmt: skip
+            found += check(totals)
     return tuple(found)
 
 

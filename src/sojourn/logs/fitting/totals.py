@@ -52,7 +52,6 @@ class Arms:
 
     @property
     def means(self) -> Array:
-        """Successes over pulls."""
         return self.successes / self.pulls
 
     @property
@@ -99,7 +98,6 @@ class Totals:
 
     @property
     def visits(self) -> int:
-        """All visits."""
         return int(self.lengths.sum())
 
     @property

@@ -5,7 +5,7 @@ make the row before it look like a departure. A row without a place is left out.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import ibis
@@ -38,20 +38,20 @@ class Events:
     rows: int
     bad: dict[str, int]
     unit: float
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
 
 
 def clean(source: Opened, options: Options) -> Events:
     """The events of a log; ValueError if there are bad rows and they are not to be skipped."""
     raw = source.table
-    notes: list[str] = []
-    unit = _unit(raw, options, notes)
+    unit, notes = _unit(raw, options)
     typed = raw.select(**_typed(raw, source.embedded, options, unit))
     if options.arms is not None:
         typed = _mapped(typed, options.arms)
+    negative = typed.time < 0.0 if options.time is not None else ibis.literal(False)
     marked = typed.mutate(
         no_place=_any_null(typed, options),
-        negative=_when(typed, "time", lambda t: t < 0.0),
+        negative=ibis.coalesce(negative, ibis.literal(False)),
     )
     counts = _count(marked)
     if counts["rows"] == 0:
@@ -62,11 +62,10 @@ def clean(source: Opened, options: Options) -> Events:
     blank = _blank_visits(marked) if bad else ""
     if bad and options.bad == "refuse":
         raise ValueError(_refusal(source.name, options, counts, bad, blank))
-    notes += [blank] if blank else []
     kept = marked.filter(~marked.no_place & ~marked.negative)
     outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
     table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
-    return Events(table, counts["rows"], bad, unit, tuple(notes))
+    return Events(table, counts["rows"], bad, unit, tuple(n for n in (*notes, blank) if n))
 
 
 def horizon(events: Events, options: Options) -> float | None:
@@ -169,17 +168,18 @@ def _end(raw: Any, options: Options, start: Any, unit: float) -> Any:
     return start
 
 
-def _unit(raw: Any, options: Options, notes: list[str]) -> float:
-    """Seconds in one unit of a numeric time column."""
+def _unit(raw: Any, options: Options) -> tuple[float, list[str]]:
+    """Seconds in one unit of a numeric time column, and a note if that was guessed."""
     if options.time_unit is not None:
-        return UNITS[options.time_unit]
+        return UNITS[options.time_unit], []
     if options.time is None or not raw[options.time].type().is_numeric():
-        return 1.0
+        return 1.0, []
     largest = _scalar(raw[options.time].max())
     if largest is None or largest < MILLISECONDS_FROM:
-        return 1.0
-    notes.append(f"{options.time} taken for milliseconds (its largest value is {largest:g})")
-    return UNITS["ms"]
+        return 1.0, []
+    return UNITS["ms"], [
+        f"{options.time} taken for milliseconds (its largest value is {largest:g})"
+    ]
 
 
 def _any_null(typed: Any, options: Options) -> Any:
@@ -193,12 +193,6 @@ def _any_null(typed: Any, options: Options) -> Any:
     for name in needed:
         found = found | typed[name].isnull()
     return found
-
-
-def _when(typed: Any, name: str, test: Any) -> Any:
-    if name not in typed.columns:
-        return ibis.literal(False)
-    return ibis.coalesce(test(typed[name]), ibis.literal(False))
 
 
 def _count(marked: Any) -> dict[str, int]:

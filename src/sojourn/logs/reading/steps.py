@@ -66,6 +66,11 @@ def _steps(table: Any, options: Options, until: float | None) -> Any:
     )
 
 
+def held_out(table: Any) -> Any:
+    """1 for the steps of a quarter of the users, picked by hash: predictions are tested on them."""
+    return (table.bucket % 4 == 3).ifelse(1, 0)
+
+
 def _merge(table: Any, options: Options) -> Any:
     """Rows of one moment are one screen, and one step: its reward by rule, its arm the first."""
     keys = [c for c in ("user", "visit", "time") if c in table.columns]

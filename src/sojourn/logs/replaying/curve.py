@@ -57,7 +57,6 @@ class Curve:
     """Of the normal equations: how the rows it was fitted to move the values at the knots."""
 
     def at(self, place: Floats) -> Floats:
-        """The chance to leave."""
         return np.clip(hats(place, self.knots).of(self.leave), 0.0, 1.0)
 
 

@@ -1,7 +1,7 @@
 """A log as trajectories: steps in order, with states, propensities and ends of visits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -64,18 +64,10 @@ class Trajectories:
         """The same log with at most this many steps of each visit."""
         kept = self.step < horizon
         sizes = np.minimum(self.length, horizon)
-        return Trajectories(
-            self.arms,
-            self.theta,
-            self.arm[kept],
-            self.reward[kept],
-            self.left[kept],
-            self.censored[kept],
-            None if self.propensity is None else self.propensity[kept],
-            self.state[kept],
-            np.cumsum(sizes) - sizes,
-            self.user,
-        )
+        rows = ("arm", "reward", "left", "censored", "propensity", "state")
+        columns = {name: getattr(self, name) for name in rows}
+        cut: dict[str, Any] = {n: None if c is None else c[kept] for n, c in columns.items()}
+        return replace(self, **cut, first=np.cumsum(sizes) - sizes)
 
 
 def trajectories(
@@ -116,16 +108,16 @@ def trajectories(
     reward = _flags("reward", table["reward"]).astype(float)
     user = _codes("user", table["user"][first]) if "user" in table else np.arange(first.size)
     return Trajectories(
-        labels,
-        theta,
-        arm,
-        reward,
-        left,
-        (np.diff(visit, append=-1) != 0) & ~left,
-        _propensities(table.get("propensity")),
-        _states(table.get("state"), reward, first, theta, start),
-        first,
-        user,
+        arms=labels,
+        theta=theta,
+        arm=arm,
+        reward=reward,
+        left=left,
+        censored=(np.diff(visit, append=-1) != 0) & ~left,
+        propensity=_propensities(table.get("propensity")),
+        state=_states(table.get("state"), reward, first, theta, start),
+        first=first,
+        user=user,
     )
 
 
@@ -240,6 +232,6 @@ def _states(
         state[rows] = (1.0 - theta) * state[rows - 1] + theta * reward[rows - 1]
     if column is not None and np.abs(state - column).max() > 1e-6:
         raise ValueError(
-            f"theta = {theta:g} is not allowed: the state column of the log moves otherwise"
+            f"theta = {theta:g} is not allowed: the state column of the log does not move so"
         )
     return state
