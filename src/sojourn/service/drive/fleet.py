@@ -67,9 +67,8 @@ def shares(traffic: Traffic, processes: int) -> list[Traffic]:
 
 def _work(traffic: Traffic, pipe: "Connection[Any, Any]") -> None:
     """One worker process: sends progress, and in the end its report or its error."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the parent gets Ctrl-C and stops us
+    # Ctrl-C reaches all processes: the parent handles it and terminates the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def until_terminated() -> LoadReport:
         task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""Simulated users against a running service: traffic for a first look, and the load test."""
+"""Simulated users against a running service: first traffic, and the load test."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from .crowd import Crowd
 from .report import LoadReport
 from .wire import Wire
 
-HOPELESS = 3
+GIVE_UP = 3
 """Failed visits in a row, per user, after which driving is given up."""
 
 PULSE = 0.5
@@ -162,7 +162,7 @@ class Driver:
             except LiveError as error:
                 report.failed[type(error).__name__] += 1
                 self._failed_in_a_row += 1
-                if self._failed_in_a_row > HOPELESS * self.traffic.users:
+                if self._failed_in_a_row > GIVE_UP * self.traffic.users:
                     raise Unavailable(
                         f"{self._failed_in_a_row} visits in a row failed: {error}"
                     ) from None

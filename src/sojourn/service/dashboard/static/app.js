@@ -39,7 +39,6 @@ function localTimes() {
 
 // The element #stream holds the connection: removing it disconnects.
 let stream = null;
-let trouble = "";
 
 function status(words, kind) {
   const said = $("#status");
@@ -179,7 +178,6 @@ function drawCharts() {
 function updated() {
   localTimes();
   drawCharts();
-  trouble = "";
   status("Live", "live");
 }
 
@@ -199,10 +197,7 @@ async function copy(button) {
 document.addEventListener("htmx:sseMessage", updated);
 document.addEventListener("htmx:sseOpen", (event) => {
   status("Live", "live");
-  event.detail.source.addEventListener("trouble", (message) => {
-    trouble = message.data;
-    status(trouble, "lost");
-  });
+  event.detail.source.addEventListener("trouble", (message) => status(message.data, "lost"));
 });
 document.addEventListener("htmx:sseError", () => status("Connection lost, reconnecting", "lost"));
 document.addEventListener("htmx:afterSettle", localTimes);
