@@ -1,6 +1,5 @@
 """`--json`: every command that has it prints JSON and nothing else."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         visit.reward(1)
         visit.end()
     Path("counts.json").write_text(json.dumps({"a": {"pulls": 10, "successes": 4}}))
-    with Path("events.csv").open("w", newline="") as file:
-        rows = [("visit", "step", "arm", "reward")]
-        rows += [(v, s, "ab"[v % 2], int(s < v % 4)) for v in range(40) for s in range(1 + v % 4)]  # type: ignore[misc]
-        csv.writer(file).writerows(rows)
+    lengths = [(visit, step) for visit in range(60) for step in range(1 + visit % 7)]
+    steps = [f"{v},{s},{'ab'[v % 2]},{(v + s * s) % 3 % 2}" for v, s in lengths]
+    Path("events.csv").write_text("\n".join(["visit,step,arm,reward", *steps]))
     return tmp_path
 
 
