@@ -1,4 +1,4 @@
-"""What the calls of a visit take and return, in the process and over HTTP alike."""
+"""What the calls of an experiment take and return, in the process and over HTTP alike."""
 
 from typing import Any, NamedTuple
 
@@ -26,3 +26,12 @@ class Decision(NamedTuple):
 def reward_of(value: Any) -> float:
     """A reward as a number from 0 to 1; True and False will do."""
     return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
+
+
+def policy_data(policy: Any) -> dict[str, Any]:
+    """A policy as plain data: its name, and its parameters, policies among them."""
+    parameters = {
+        name: policy_data(value) if hasattr(value, "parameters") else value
+        for name, value in policy.parameters.items()
+    }
+    return {"name": policy.name, "parameters": parameters}

@@ -8,9 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import NotFound
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, Key, fold
-from .stores.base import Store
+from .stores.base import Store, loaded
 
 PART = 50_000
 """Rows held in memory at a time."""
@@ -25,7 +24,7 @@ def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
     ...     verify(experiment.journal.store, "news")
     {}
     """
-    settings, _ = _loaded(store, experiment)
+    settings, _ = loaded(store, experiment)
     counted, events = store.history(experiment)
     folded = fold(events, json.loads(settings)["bins"])
     wrong = {}
@@ -94,7 +93,7 @@ def export(store: Store, experiment: str, path: str | Path) -> int:
     path = Path(path)
     if path.suffix not in WRITERS:
         raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
-    _, arms = _loaded(store, experiment)
+    _, arms = loaded(store, experiment)
     rows = lines(store.history(experiment)[1], arms)
     done = 0
     with ExitStack() as stack:
@@ -103,13 +102,6 @@ def export(store: Store, experiment: str, path: str | Path) -> int:
             write(part)
             done += len(part)
     return done
-
-
-def _loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
-    found = store.load(experiment)
-    if found is None:
-        raise NotFound(f"there is no experiment {experiment!r} in the store")
-    return found
 
 
 Write = Callable[[list[Line]], None]

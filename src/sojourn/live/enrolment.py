@@ -1,6 +1,7 @@
 """Creating an experiment in a store, or changing it."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ def check_arms(arms: Any) -> list[str]:
     if isinstance(arms, str) or not isinstance(arms, Sequence):
         raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
     names = [check_name("arms", arm) for arm in arms]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 1000 else []
-    if twice or len(set(names)) < len(names):
-        raise ValueError(f"arms has the name {(twice or ['?'])[0]!r} twice")
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(f"arms has the name {min(twice)!r} twice")
     return names
 
 

@@ -14,13 +14,13 @@ from ..users import User
 from .answers import Decision
 from .enrolment import check_arms, enrol
 from .errors import NotFound
-from .journal import Journal, arun, run
+from .journal import Journal, Steps, arun, run
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
-from .replica import Steps
 from .settings import IDLE_TIMEOUT, Settings
+from .stores.base import loaded
 from .visit import Choice, Opening, Visit, maybe
 
 
@@ -98,10 +98,7 @@ class Experiment:
         own = not isinstance(store, Journal)
         journal = store if isinstance(store, Journal) else Journal(store)
         try:
-            found = journal.store.load(name)
-            if found is None:
-                raise NotFound(f"there is no experiment {name!r} in the store")
-            settings = Settings.from_json(found[0])
+            settings = Settings.from_json(loaded(journal.store, name)[0])
             kept = {
                 f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in options
             }
@@ -160,8 +157,7 @@ class Experiment:
         opening: Opening | None = None,
     ) -> Decision:
         """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        decision: Decision = run(self._deciding(id, reward, request, step, opening))
-        return decision
+        return run(self._deciding(id, reward, request, step, opening))
 
     async def adecide(
         self,
@@ -173,8 +169,7 @@ class Experiment:
         opening: Opening | None = None,
     ) -> Decision:
         """`decide` for asyncio."""
-        decision: Decision = await arun(self._deciding(id, reward, request, step, opening))
-        return decision
+        return await arun(self._deciding(id, reward, request, step, opening))
 
     def _deciding(
         self,
@@ -183,7 +178,7 @@ class Experiment:
         request: str | None,
         step: int | None,
         opening: Opening | None,
-    ) -> Steps:
+    ) -> Steps[Decision]:
         if request is not None:
             check_name("request", request)
         if step is not None:

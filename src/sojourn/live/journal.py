@@ -1,10 +1,11 @@
 """A store with its two threads: the writer, and upkeep (timeouts, other processes' counters)."""
 
+import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Protocol, Self
+from collections.abc import Generator
+from typing import Any, Protocol, Self, TypeVar
 
 from .errors import LiveError
 from .records import News
@@ -14,6 +15,10 @@ from .writer import Writer
 QUEUE, BATCH = 4096, 512
 PULSE, SWEEP = 0.2, 1.0
 """Seconds between two refreshes of the counters of other processes, and between two sweeps."""
+
+T = TypeVar("T")
+Steps = Generator[Any, Any, T]
+"""An operation that returns a T, and yields what blocks: tickets to wait for, functions to call."""
 
 log = logging.getLogger("sojourn.live")
 
@@ -55,20 +60,6 @@ class Journal:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._upkeep = upkeep
-
-    @property
-    def on_commit(self) -> Callable[[int, float], None] | None:
-        """Called in the writer's thread after each commit: how many changes, how many seconds."""
-        return self.writer.on_commit
-
-    @on_commit.setter
-    def on_commit(self, function: Callable[[int, float], None] | None) -> None:
-        self.writer.on_commit = function
-
-    @property
-    def waiting(self) -> int:
-        """Calls that wait for their commit."""
-        return self.writer.waiting
 
     def check(self) -> None:
         """Raise `Unavailable` if the store cannot be read."""
@@ -131,8 +122,8 @@ class Journal:
         self.close()
 
 
-def run(steps: Any) -> Any:
-    """Drive a generator that yields what blocks: tickets to wait for, functions to call."""
+def run(steps: Steps[T]) -> T:
+    """Do an operation."""
     try:
         answer = next(steps)
         while True:
@@ -143,13 +134,12 @@ def run(steps: Any) -> Any:
             else:
                 answer = steps.send(result)
     except StopIteration as done:
-        return done.value
+        value: T = done.value
+        return value
 
 
-async def arun(steps: Any) -> Any:
+async def arun(steps: Steps[T]) -> T:
     """`run` for asyncio: functions are called in threads."""
-    import asyncio
-
     try:
         answer = next(steps)
         while True:
@@ -163,4 +153,5 @@ async def arun(steps: Any) -> Any:
             else:
                 answer = steps.send(result)
     except StopIteration as done:
-        return done.value
+        value: T = done.value
+        return value

@@ -11,9 +11,9 @@ from typing import Any
 
 from .answers import LEARNED, SAME, TOO_LATE, Decision
 from .errors import Busy, Conflict, Ended, NotFound
-from .journal import Journal
+from .journal import Journal, Steps
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
-from .replica import TRIES, Known, Make, Replica, Steps, crowded
+from .replica import TRIES, Known, Make, Replica, crowded
 from .settings import Settings
 from .turn import Turn, opened
 from .visit import Choice, Opening, VisitInfo
@@ -37,10 +37,10 @@ class Operations(Replica):
         super().__init__(name, settings, journal, make)
         self.noted: deque[Choice] = deque(maxlen=NOTED)
 
-    def opening(self, visit: str, opening: Opening) -> Steps:
+    def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
 
-        def look(visit: str) -> Steps:
+        def look(visit: str) -> Steps[Known]:
             if self.stale():
                 yield self.reload
             return self._known(visit) or Known(opened(self.name, visit), None)
@@ -62,7 +62,7 @@ class Operations(Replica):
     def _opened(self, row: Row, opening: Opening) -> Turn:
         start = opening.state
         if start is None:
-            start = self.user.begin(self.learner.begin())
+            start = self.settings.user.begin(self.learner.begin())
         turn = self._turn(row._replace(user=opening.user, before=start, state=start))
         turn.open()
         return turn
@@ -70,17 +70,17 @@ class Operations(Replica):
     def info(self, row: Row) -> VisitInfo:
         """A visit as callers see it."""
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
-        state = self.user.experience(row.state)
+        state = self.settings.user.experience(row.state)
         return VisitInfo(row.id, row.user, row.status, row.step, state, arm)
 
-    def looking_up(self, visit: str) -> Steps:
+    def looking_up(self, visit: str) -> Steps[VisitInfo]:
         """See `Visit.info`."""
         return self.info((yield from self.fetching(visit)))
 
     def decision(self, row: Row) -> Decision:
         """The last decision of a visit."""
         assert row.arm is not None
-        state = self.user.experience(row.before)
+        state = self.settings.user.experience(row.before)
         return Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
 
     def deciding(
@@ -90,11 +90,11 @@ class Operations(Replica):
         request: str | None,
         step: int | None,
         opening: Opening | None,
-    ) -> Steps:
+    ) -> Steps[Any]:
         """See `Experiment.decide`."""
         due = reward
 
-        def look(visit: str) -> Steps:
+        def look(visit: str) -> Steps[Known]:
             try:
                 return (yield from self.looking(visit))
             except NotFound:
@@ -132,12 +132,12 @@ class Operations(Replica):
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None
         if answer is PAST:
+            assert step is not None
             return (yield from self._decided(visit, step, request))
         return answer
 
-    def _decided(self, visit: str, step: int | None, request: str | None) -> Steps:
+    def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""
-        assert step is not None
         yield self.journal.writer.barrier()
         event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
         if event is None or request is None or event.request != request:
@@ -158,7 +158,7 @@ class Operations(Replica):
                    view.optimism, view.pulls, view.successes, view.t, view.new, best)
         )  # fmt: skip
 
-    def rewarding(self, visit: str, reward: float, step: int | None) -> Steps:
+    def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         """See `Visit.reward`."""
 
         def act(row: Row) -> tuple[Any, Turn | None]:
@@ -180,7 +180,9 @@ class Operations(Replica):
             if answer is not None:
                 return answer
 
-    def _after_resolution(self, visit: str, step: int, version: int, reward: float) -> Steps:
+    def _after_resolution(
+        self, visit: str, step: int, version: int, reward: float
+    ) -> Steps[str | None]:
         """A reward for a resolved step; None if the visit has changed meanwhile."""
         store = self.journal.store
         yield self.journal.writer.barrier()
@@ -202,9 +204,10 @@ class Operations(Replica):
             turn.late(step, reward)
             return TOO_LATE, turn
 
-        return (yield from self._attempt(visit, act))
+        answer: str | None = yield from self._attempt(visit, act)
+        return answer
 
-    def ending(self, visit: str, reward: float | None) -> Steps:
+    def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         """See `Visit.end`."""
         due = reward
 
@@ -221,7 +224,7 @@ class Operations(Replica):
             assert reward is not None
             yield from self.rewarding(visit, reward, None)
             due = None
-        return answer
+        return bool(answer)
 
     def sweep(self) -> int:
         """Resolve steps and end visits that are overdue; how many visits were changed."""

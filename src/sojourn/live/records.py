@@ -178,15 +178,11 @@ def told(events: Iterable[Event]) -> Iterator[tuple[Event, Step | None]]:
         previous = resolved.get(event.visit) if event.kind in (DECIDE, LEAVE) else None
         yield event, previous
         if event.kind == RESOLVE:
-            resolved[event.visit] = step_of(event)
+            assert None not in (event.state, event.arm, event.reward, event.after)
+            step = Step(event.step, event.state, event.arm, event.reward, event.after)  # type: ignore[arg-type]
+            resolved[event.visit] = step
         elif event.kind == LEAVE:
             resolved.pop(event.visit, None)
-
-
-def step_of(event: Event) -> Step:
-    """The step that an event of kind `resolve` has resolved."""
-    assert None not in (event.state, event.arm, event.reward, event.after)
-    return Step(event.step, event.state, event.arm, event.reward, event.after)  # type: ignore[arg-type]
 
 
 def fold(events: Iterable[Event], bins: int) -> Counts:

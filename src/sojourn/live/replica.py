@@ -8,16 +8,16 @@ is. When the store fails, memory is loaded again (`reload`).
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..users import User
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
-from .journal import Journal
+from .journal import Journal, Steps
 from .learner import Learner
 from .records import Arm, Change, Counts, News, Row
 from .settings import Settings
+from .stores.base import loaded
 from .turn import Turn
 from .writer import Ticket
 
@@ -25,8 +25,6 @@ CACHE = 100_000
 """Visits kept in memory; others are read from the store when they are needed."""
 
 TRIES = 50
-
-Steps = Generator[Any, Any, Any]
 
 
 class Known(NamedTuple):
@@ -52,6 +50,7 @@ class Tried(NamedTuple):
 Act = Callable[[Row], tuple[Any, Turn | None]]
 """Looks at a visit; the answer, and the turn if there is something to change."""
 
+Look = Callable[[str], Steps[Known]]
 Make = Callable[[Settings], Learner]
 
 
@@ -72,10 +71,6 @@ class Replica:
         self._rejected: deque[tuple[int, Change]] = deque()
         self._dirty = False
 
-    @property
-    def user(self) -> User:
-        return self.settings.user
-
     def stale(self) -> bool:
         """Whether memory may hold what the store does not."""
         return self._dirty or self.generation != self.journal.writer.generation
@@ -83,12 +78,14 @@ class Replica:
     def reload(self) -> None:
         """Load memory from the store again, once all that is queued is written."""
         store = self.journal.store
-        made = self._learner_for(self._load()[0])  # which may compile: not while others wait
+        made = self._learner_for(
+            loaded(store, self.name)[0]
+        )  # which may compile: not while others wait
         with self.lock:
             self.journal.writer.barrier().wait()
             self._dirty = True  # until all of it is done
             generation = self.journal.writer.generation
-            text, self.arms = self._load()
+            text, self.arms = loaded(store, self.name)
             own, others = store.counts(self.name)
             earlier = self.learner.memory if self.loads else None
             if text != self._text:
@@ -111,12 +108,6 @@ class Replica:
             self._rejected.clear()
             self._dirty = False
             self.generation, self.loads = generation, self.loads + 1
-
-    def _load(self) -> tuple[str, list[Arm]]:
-        found = self.journal.store.load(self.name)
-        if found is None:
-            raise NotFound(f"there is no experiment {self.name!r}")
-        return found
 
     def _learner_for(self, text: str) -> tuple[Settings, Learner] | None:
         """A learner for settings that are not those in use."""
@@ -177,7 +168,7 @@ class Replica:
         if position is not None and position >= len(self.arms):
             self.reload()
 
-    def looking(self, visit: str) -> Steps:
+    def looking(self, visit: str) -> Steps[Known]:
         """The visit from memory, else from the store."""
         if self.stale():
             yield self.reload
@@ -186,11 +177,12 @@ class Replica:
             return Known((yield partial(self._fetch, visit)), None)
         return known
 
-    def fetching(self, visit: str) -> Steps:
+    def fetching(self, visit: str) -> Steps[Row]:
         """The visit as the store has it."""
-        return (yield partial(self._fetch, visit))
+        row: Row = yield partial(self._fetch, visit)
+        return row
 
-    def _attempt(self, visit: str, act: Act, look: Callable[[str], Steps] | None = None) -> Steps:
+    def _attempt(self, visit: str, act: Act, look: Look | None = None) -> Steps[Any]:
         """Let `act` turn the visit and wait for the commit; retry after a conflict."""
         for _ in range(TRIES):
             known = yield from (look or self.looking)(visit)
@@ -204,7 +196,7 @@ class Replica:
                 return tried.answer
         raise crowded(visit)
 
-    def _is_current(self, known: Known) -> Steps:
+    def _is_current(self, known: Known) -> Steps[bool]:
         """Whether a visit that was only read is committed, and no other process has changed it."""
         if known.ticket is None:
             return True

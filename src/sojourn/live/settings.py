@@ -11,6 +11,7 @@ from ..engine.calls import pupil_of
 from ..policies import ALL, LearnedIMED, Policy
 from ..users import User
 from . import states
+from .answers import policy_data
 
 IDLE_TIMEOUT = 1800.0
 
@@ -62,7 +63,7 @@ class Settings:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         return json.dumps(
             plain
-            | {"policy": _policy(self.policy), "user": states.describe(self.user)}
+            | {"policy": policy_data(self.policy), "user": states.describe(self.user)}
             | {"bins": self.bins}
         )
 
@@ -86,14 +87,6 @@ def _introducing(policy: Policy, in_any_state: bool) -> Policy:
     if "introduce_in_any_state" in policy.parameters:
         changed["introduce_in_any_state"] = in_any_state
     return replace(policy, **changed)
-
-
-def _policy(policy: Policy) -> dict[str, Any]:
-    parameters = {
-        name: _policy(value) if isinstance(value, Policy) else value
-        for name, value in policy.parameters.items()
-    }
-    return {"name": policy.name, "parameters": parameters}
 
 
 def _made(data: dict[str, Any]) -> Policy:

@@ -26,7 +26,7 @@ from .records import (
     Step,
     following,
     tally,
-)
+)  # fmt: skip
 from .settings import Settings
 
 VERSIONS = random.Random()

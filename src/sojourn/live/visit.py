@@ -104,39 +104,32 @@ class Visit:
         without it: then it is kept in the log, but not learned. Another value than the one known
         raises `Conflict`.
         """
-        answer: str = run(self._operations.rewarding(self.id, reward_of(value), step))
-        return answer
+        return run(self._operations.rewarding(self.id, reward_of(value), step))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
         """`reward` for asyncio."""
-        answer: str = await arun(self._operations.rewarding(self.id, reward_of(value), step))
-        return answer
+        return await arun(self._operations.rewarding(self.id, reward_of(value), step))
 
     def end(self, reward: float | None = None) -> bool:
         """The user has left, perhaps after a last reward. False if the visit had ended."""
-        ended: bool = run(self._operations.ending(self.id, maybe(reward)))
-        return ended
+        return run(self._operations.ending(self.id, maybe(reward)))
 
     async def aend(self, reward: float | None = None) -> bool:
         """`end` for asyncio."""
-        ended: bool = await arun(self._operations.ending(self.id, maybe(reward)))
-        return ended
+        return await arun(self._operations.ending(self.id, maybe(reward)))
 
     def info(self) -> VisitInfo:
         """The visit as the store has it."""
-        info: VisitInfo = run(self._operations.looking_up(self.id))
-        return info
+        return run(self._operations.looking_up(self.id))
 
     async def ainfo(self) -> VisitInfo:
         """`info` for asyncio."""
-        info: VisitInfo = await arun(self._operations.looking_up(self.id))
-        return info
+        return await arun(self._operations.looking_up(self.id))
 
     @property
     def row(self) -> Row:
         """The visit's row in the store."""
-        row: Row = run(self._operations.fetching(self.id))
-        return row
+        return run(self._operations.fetching(self.id))
 
     @property
     def _operations(self) -> "Operations":

@@ -69,6 +69,7 @@ class Writer:
         self._closing = False
         self.generation = 0
         self.on_commit: Callable[[int, float], None] | None = None
+        """Called in the writer's thread after each commit: how many changes, how many seconds."""
         self._thread = threading.Thread(target=self._run, name="sojourn-writer", daemon=True)
         self._thread.start()
 

@@ -15,17 +15,8 @@ class Asked:
     """A request, its key once that is known, and the status of its answer."""
 
     __slots__ = (
-        "caller",
-        "headers",
-        "hot",
-        "id",
-        "key",
-        "method",
-        "path",
-        "scope",
-        "status",
-        "words",
-    )
+        "caller", "headers", "hot", "id", "key", "method", "path", "scope", "status", "words",
+    )  # fmt: skip
 
     def __init__(self, scope: Any, made_id: str) -> None:
         self.scope, self.method, self.path = scope, scope["method"], scope["path"]

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,47 +29,43 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+CONFLICTS = (
+    "Optimistic-lock conflicts: changes rejected because another process updated the visit first; "
+    "each was retried."
+)
 
 
 class Metrics:
     """The metrics of this process; no label grows with the number of arms or visits."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        registry = self.registry = CollectorRegistry()
 
-        def options(*labels: str) -> dict[str, Any]:
-            return {"labelnames": labels, "registry": self.registry}
+        def counter(name: str, help: str, *labels: str) -> Counter:
+            return Counter(name, help, labels, registry=registry)
 
-        self.requests = Counter(
-            "sojourn_requests", "HTTP requests answered.", **options("method", "route", "status")
+        def histogram(name: str, help: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(name, help, labels, registry=registry, buckets=buckets)
+
+        self.requests = counter(
+            "sojourn_requests", "HTTP requests answered.", "method", "route", "status"
         )
-        self.seconds = Histogram(
-            "sojourn_request_seconds", "Latency of requests.", buckets=SECONDS, **options("route")
+        self.seconds = histogram(
+            "sojourn_request_seconds", "Latency of requests.", SECONDS, "route"
         )
-        self.commits = Histogram(
-            "sojourn_commit_seconds", "Latency of commits.", buckets=SECONDS, **options()
-        )
-        self.sizes = Histogram(
-            "sojourn_commit_changes", "Changes per commit.", buckets=SIZES, **options()
-        )
+        self.commits = histogram("sojourn_commit_seconds", "Latency of commits.", SECONDS)
+        self.sizes = histogram("sojourn_commit_changes", "Changes per commit.", SIZES)
         self.queue = Gauge(
-            "sojourn_queue", "Calls that wait for their commit.", multiprocess_mode="livesum",
-            **options(),
+            "sojourn_queue", "Calls that wait for their commit.", registry=registry,
+            multiprocess_mode="livesum",
         )  # fmt: skip
-        self.conflicts = Counter(
-            "sojourn_conflicts",
-            "Optimistic-lock conflicts: changes rejected because another process updated the visit "
-            "first; each was retried.",
-            **options(),
+        self.conflicts = counter("sojourn_conflicts", CONFLICTS)
+        self.reward_answers = counter(
+            "sojourn_reward_answers", "Rewards sent by themselves.", "experiment", "outcome"
         )
-        self.reward_answers = Counter(
-            "sojourn_reward_answers",
-            "Rewards sent by themselves, by outcome.",
-            **options("experiment", "outcome"),
-        )
-        self.limited = Counter("sojourn_rate_limited", "Requests refused with 429.", **options())
-        self.unauthorized = Counter(
-            "sojourn_unauthorized", "Requests refused with 401 or 403.", **options("status")
+        self.limited = counter("sojourn_rate_limited", "Requests refused with 429.")
+        self.unauthorized = counter(
+            "sojourn_unauthorized", "Requests refused with 401 or 403.", "status"
         )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._conflicts_seen = 0
@@ -96,11 +92,11 @@ class Metrics:
             self.commits.observe(seconds)
             self.look(catalog)
 
-        catalog.journal.on_commit = committed
+        catalog.journal.writer.on_commit = committed
 
     def look(self, catalog: Catalog) -> None:
         """Copy the queue's length and the number of conflicts."""
-        self.queue.set(catalog.journal.waiting)
+        self.queue.set(catalog.journal.writer.waiting)
         conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts

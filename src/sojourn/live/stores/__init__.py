@@ -39,15 +39,13 @@ def store_class(url: str) -> type[Store]:
     True
     """
     scheme, found, _ = str(url).partition("://")
-    if found and scheme in BUILT_IN:
-        return _loaded(EntryPoint(scheme, BUILT_IN[scheme], GROUP))
-    for entry in entry_points(group=GROUP, name=scheme) if found else ():
-        return _loaded(entry)
-    raise not_allowed(url)
-
-
-def _loaded(entry: EntryPoint) -> type[Store]:
-    cls: type[Store] = entry.load()
+    if scheme in BUILT_IN:
+        entries = [EntryPoint(scheme, BUILT_IN[scheme], GROUP)]
+    else:
+        entries = [*entry_points(group=GROUP, name=scheme)]
+    if not (found and entries):
+        raise not_allowed(url)
+    cls: type[Store] = entries[0].load()
     return cls
 
 

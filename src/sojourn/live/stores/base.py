@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, Self
 
+from ..errors import NotFound
 from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
 
 
@@ -82,6 +83,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+
+
+def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
+    """`Store.load` of an experiment that must be there."""
+    found = store.load(experiment)
+    if found is None:
+        raise NotFound(f"there is no experiment {experiment!r} in the store")
+    return found
 
 
 class Chain(NamedTuple):

@@ -35,15 +35,19 @@ class SqliteStore(SqlStore):
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
         """At sqlite:///file."""
-        return cls(_path(url), reading=reading)
+        _, _, rest = url.partition("://")
+        if len(rest) < 2 or not rest.startswith("/"):
+            raise not_allowed(url)
+        return cls(rest[1:], reading=reading)
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
         """A consistent copy of a file that another process may be writing to."""
-        cls.open(url, reading=True).close()
-        with closing(sqlite3.connect(_path(url))) as live, closing(sqlite3.connect(target)) as made:
-            live.execute("PRAGMA query_only = ON")
-            live.backup(made)
+        with (
+            closing(cls.open(url, reading=True)) as store,
+            closing(sqlite3.connect(target)) as made,
+        ):
+            store._reader.backup(made)
             (answer,) = made.execute("PRAGMA quick_check").fetchone()
         if answer != "ok":
             raise ValueError(f"the copy in {target} is damaged ({answer})")
@@ -166,13 +170,6 @@ class SqliteStore(SqlStore):
             raise Unavailable(f"{self.path} cannot be used ({error})") from error
         except sqlite3.DatabaseError as error:
             raise Unavailable(f"{self.path} is not a store, or it is damaged ({error})") from error
-
-
-def _path(url: str) -> Path:
-    _, _, rest = url.partition("://")
-    if rest.startswith("/") and len(rest) > 1:
-        return Path(rest[1:])
-    raise not_allowed(url)
 
 
 def _alone(path: Path) -> IO[str]:
