@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from ..live.answers import Decision, reward_of
+from ..live.answers import Decision, policy_data, reward_of
 from ..live.errors import Conflict
 from ..live.names import check_name
 from .caller import RETRIES, TIMEOUT, Caller, Transport
@@ -223,11 +223,7 @@ def described_policy(policy: Any) -> dict[str, Any]:
         return dict(policy)
     if not isinstance(getattr(policy, "name", None), str):
         raise ValueError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
-    parameters = {
-        name: described_policy(value) if hasattr(value, "parameters") else value
-        for name, value in policy.parameters.items()
-    }
-    return {"name": policy.name, "parameters": parameters}
+    return policy_data(policy)
 
 
 def described_user(user: Any) -> dict[str, Any]:
