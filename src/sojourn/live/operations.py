@@ -123,7 +123,7 @@ class Operations(Replica):
             return answer, turn
 
         if opening is not None and reward is None and self._known(visit) is None:
-            # Most likely it is new: open it without a look at the store, which takes a while.
+            # Most likely it is new: open it without reading the store first.
             tried = self._try(Known(opened(self.name, visit), None), act)
             if tried.ticket is not None and (yield tried.ticket):
                 return tried.answer
