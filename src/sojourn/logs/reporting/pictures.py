@@ -70,7 +70,7 @@ class Picture:
 
 
 def pictures(fit: Fit, advice: "Advice") -> tuple[Picture, ...]:
-    """All pictures that this fit and this decision have something for.
+    """All pictures that this fit and this advice have something for.
 
     >>> from sojourn.logs import decide
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
@@ -226,7 +226,7 @@ def _cells(interval: Interval, form: str) -> tuple[str, str]:
 
 
 def _first(rows: Rows) -> Rows:
-    """So many, and how many more there are."""
+    """The first of them, and how many more there are."""
     rest = len(rows) - MOST_ROWS
     return rows if rest <= 0 else [*rows[:MOST_ROWS], (f"{rest} more",)]
 
