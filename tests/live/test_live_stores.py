@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import postgres
 import pytest
+from asgi import client
 
 import sojourn as sj
 from sojourn.live import (
@@ -83,7 +84,9 @@ def test_a_package_adds_a_store_by_its_scheme(installed: None) -> None:
     assert store_class("wish://anything") is Wished
     with Experiment("news", ["a"], sj.UCB(), store="wish://x", compiled=False) as experiment:
         assert isinstance(experiment.journal.store, Wished)
-    assert Options(store="wish://x").shared is False
+    with client(store="wish://x") as http:  # what `sojourn serve --store wish://x` serves
+        assert http.put("/v1/experiments/news", json={"arms": ["a"]}).status_code == 201
+        assert isinstance(http.app.state.catalog.journal.store, Wished)
     for url in ("wash://x", "wish"):
         with pytest.raises(ValueError, match="is not allowed: it must be memory://, sqlite:///"):
             open_store(url)
