@@ -80,7 +80,7 @@ def test_exact_claims_do_not_depend_on_precision(whole: tuple[Path, Report[Resul
     assert verdicts["leave-curves"] is CONFIRMED and verdicts["conjecture"] is CONFIRMED
     assert verdicts["conjecture-theta"] is NOT_CONFIRMED
     for claim in CLAIMS:
-        if not claim.experiments and claim.name != "conjecture-theta":
+        if not claim.trials and claim.name != "conjecture-theta":
             assert verdicts[claim.name] is CONFIRMED, claim
     assert [c.claim.name for c in hinges(whole[1].checked)["conjecture"]] == ["conjecture-theta"]
 
