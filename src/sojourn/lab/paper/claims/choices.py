@@ -16,33 +16,29 @@ Q_CHOICES = {
     ),
 }
 
-_TIES = [
+_OUTPERFORMS = [
     Claim(
-        f"{setting}-{one.lower()}-ties",
+        f"{setting}-{one.lower()}-{suffix}",
         f"{section}, open choice",
-        f"{one} outperforms {other} also if ties go to the first arm.",
-        (Less(f"{setting}-ties", one, other),),
-        "Elsewhere ties are broken at random. The first arm is the best one here.",
-        choice=FIRST_ARM,
+        f"{one} outperforms {other} also {words}.",
+        (Less(f"{setting}-{trial}", one, other),),
+        note,
+        choice=choice,
         of=f"{setting}-{one.lower()}",
+    )
+    for suffix, trial, choice, words, note in (
+        (
+            "ties", "ties", FIRST_ARM, "if ties go to the first arm",
+            "Elsewhere ties are broken at random. The first arm is the best one here.",
+        ),
+        (
+            "c4", "theorems", THEOREMS_C, "with c = 4",
+            "The theorems take c = 4, the simulations c = 0.",
+        ),
     )
     for setting, section in MAIN.items()
     for one, other in RIVALS
-]
-
-_C4 = [
-    Claim(
-        f"{setting}-{one.lower()}-c4",
-        f"{section}, open choice",
-        f"{one} outperforms {other} also with c = 4.",
-        (Less(f"{setting}-theorems", one, other),),
-        "The theorems take c = 4, the simulations c = 0.",
-        choice=THEOREMS_C,
-        of=f"{setting}-{one.lower()}",
-    )
-    for setting, section in MAIN.items()
-    for one, other in RIVALS
-]
+]  # fmt: skip
 
 _TOWARDS_C4 = [
     Claim(
@@ -76,4 +72,4 @@ _Q = [
     for name, (label, choice, words) in Q_CHOICES.items()
 ]
 
-CLAIMS: tuple[Claim[Results], ...] = (*_TIES, *_C4, *_TOWARDS_C4, *_Q)
+CLAIMS: tuple[Claim[Results], ...] = (*_OUTPERFORMS, *_TOWARDS_C4, *_Q)

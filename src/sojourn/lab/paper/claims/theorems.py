@@ -68,43 +68,22 @@ def _both_c(
 _EXACT_BOUNDS = [
     Claim(
         name,
-        section,
-        text,
+        f"Section 3.2, after Theorem {number}",
+        f"The {text}.",
         tuple(BoundRatio(setting, one, other) for setting in SETTINGS),
         "Exact.",
         figure="b",
     )
-    for name, section, text, one, other in (
+    for name, number, one, other, text in (
+        ("bound-ulcb", 1, "ULCB", "UCB", "bound of ULCB is below that of UCB"),
         (
-            "bound-ulcb",
-            "Section 3.2, after Theorem 1",
-            "The bound of ULCB is below that of UCB.",
-            "ULCB",
-            "UCB",
+            "bound-pinsker", 2, "KL-ULCB", "ULCB",
+            "bound of KL-ULCB is below that of ULCB (Pinsker's inequality)",
         ),
-        (
-            "bound-pinsker",
-            "Section 3.2, after Theorem 2",
-            "The bound of KL-ULCB is below that of ULCB (Pinsker's inequality).",
-            "KL-ULCB",
-            "ULCB",
-        ),
-        (
-            "bound-kl-ulcb",
-            "Section 3.2, after Theorem 2",
-            "The bound of KL-ULCB is below that of KL-UCB.",
-            "KL-ULCB",
-            "KL-UCB",
-        ),
-        (
-            "sharp-bounds",
-            "Section 3.2, after Theorem 3",
-            "The upper bound of KL-ULCB is the lower bound.",
-            "KL-ULCB",
-            LOWER,
-        ),
+        ("bound-kl-ulcb", 2, "KL-ULCB", "KL-UCB", "bound of KL-ULCB is below that of KL-UCB"),
+        ("sharp-bounds", 3, "KL-ULCB", LOWER, "upper bound of KL-ULCB is the lower bound"),
     )
-]
+]  # fmt: skip
 
 MAIN_PART: tuple[Claim[Results], ...] = (
     Claim(
