@@ -1,4 +1,4 @@
-"""Claims, what would bear them out, and what measurements say about them.
+"""Claims, the measures that test them, and the verdicts.
 
 A measurement says on which side of a threshold a number was claimed to be. It confirms the claim
 if the whole 95 % interval is there, contradicts it if the whole interval is on the other side, and
@@ -80,7 +80,7 @@ class Measure(ABC, Generic[Findings]):
 
 @dataclass(frozen=True)
 class Claim(Generic[Findings]):
-    """A sentence, where it is stated, and what would bear it out: all the measures.
+    """A sentence, where it is stated, and the measures that must all confirm it.
 
     `note` says what the claim is taken to mean. A claim that makes an open `choice` otherwise
     names in `of` the claim that it is a variant of; if the verdicts differ, that one hinges on it.
@@ -99,7 +99,7 @@ class Claim(Generic[Findings]):
 
     @property
     def trials(self) -> tuple[str, ...]:
-        """All that it needs, once each."""
+        """The names of all trials that its measures need."""
         return tuple(dict.fromkeys(name for m in self.measures for name in m.trials))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STORE, PICTURES, CLAIMS_FILE = "chunks.db", "figures", "claims.json"
 SUFFIXES = (".svg", ".png")
 DRAW_SECONDS = 0.4
-"""For one figure, about."""
+"""For one figure, approximately."""
 
 
 class Made(NamedTuple):

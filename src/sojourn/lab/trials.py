@@ -33,7 +33,7 @@ class Environment(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem) -> "Environment":
-        """The usual one."""
+        """A problem of the model, simulated by `simulate`."""
         return cls(problem, partial(simulate, problem))
 
 
@@ -41,14 +41,14 @@ class Environment(NamedTuple):
 class Trial:
     """A roster of policies on one problem.
 
-    `quick` is its number of runs for a first look. Otherwise it has as many `runs`, or each policy
-    as many as the half-width `precision` takes. No runs: it is left out.
+    `quick` is the number of runs for a first look. At full precision there are `runs`, or for each
+    policy as many as the 95 % half-width `precision` takes. With 0 runs the trial is left out.
     """
 
     name: str
-    """Unlike that of any other trial of the study."""
+    """Unique in the study."""
     problem: str
-    """What the problem is called."""
+    """The name of the problem."""
     make: Callable[[], Environment]
     policies: Roster
     quick: int
@@ -57,16 +57,16 @@ class Trial:
     visits: int = VISITS
     checkpoints: str | tuple[int, ...] = CHECKPOINTS
     group: str = ""
-    """Of problems; and what the roster is called, where that matters."""
     roster: str = ""
+    """The group of problems and the name of the roster, in studies that have several."""
     nanoseconds: float = 15.0
-    """Of one step, about; and seconds of one processor for all runs but quick ones, if that is
-    known: for the time left only."""
     seconds: float = 0.0
+    """Expected CPU time of a step, and of the whole trial at full precision where that was
+    measured; only used to estimate the time left."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the policies, in order."""
+        """The labels of the policies, in order."""
         return tuple(self.policies)
 
     def amount(self, quick: bool) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Trial:
         return self.amount(quick) == {"runs": 0}
 
     def effort(self, quick: bool) -> float:
-        """Seconds of one processor, about."""
+        """Expected CPU seconds."""
         if self.seconds and not quick:
             return self.seconds
         runs = self.quick if quick else self.runs

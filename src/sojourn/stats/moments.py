@@ -64,7 +64,7 @@ class Estimate(NamedTuple):
 
     @property
     def half_width(self) -> Array:
-        """Of the 95 % confidence interval."""
+        """Half-width of the 95 % confidence interval."""
         return Z95 * self.std_error
 
     @property

@@ -8,8 +8,8 @@ from .outcomes import Outcomes
 from .rosters import FAMILIES, Family
 
 NEAR, HARM = 1.10, 1.05
-"""Regret of learned optimism: at most so many times that of the better fixed case, and of the same
-explorer without a gate."""
+"""The largest ratio of the regret of learned optimism to that of the better fixed case, and to that
+of the same explorer without a gate."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Mark(NamedTuple):
     size: float
     words: str
     alpha: float = 1.0
-    """Of the intervals."""
+    """Opacity of the intervals."""
 
 
 GROUPS: Mapping[str, Mark] = {

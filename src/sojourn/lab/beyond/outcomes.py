@@ -29,7 +29,7 @@ class TrialOutcome:
     runs: int
     mean: Array
     covariance: Array
-    """Of the means."""
+    """Of the means, over policies."""
     facts: Mapping[str, float]
     """Of the problem: its `cost_ratio`, number of arms, mean length of visits."""
 
@@ -125,12 +125,12 @@ class TrialOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Those of all trials."""
+    """The outcomes of all trials of the study."""
 
     every: Sequence[TrialOutcome]
 
     def of(self, group: str, *labels: str) -> list[TrialOutcome]:
-        """Those of a group that have all these policies, one for each problem: of most runs."""
+        """Outcomes of a group with all these policies; for each problem the one of most runs."""
         there = [
             o for o in self.every if o.trial.group == group and all(label in o for label in labels)
         ]
@@ -138,5 +138,5 @@ class Outcomes:
         return [last_of_most[name] for name in dict.fromkeys(o.trial.problem for o in there)]
 
     def with_roster(self, *rosters: str) -> list[TrialOutcome]:
-        """Those of these rosters."""
+        """Outcomes of trials with one of these rosters."""
         return [o for o in self.every if o.trial.roster in rosters]

@@ -84,13 +84,13 @@ class Tastes:
 
     @cached_property
     def average(self) -> Problem:
-        """A problem whose arms have the average means; results go by it."""
+        """The problem with the average means: what results are reported for."""
         means = np.average(self.table, axis=0, weights=self.user.start.chances)
         return Problem(means.tolist(), self.user)
 
     @property
     def environment(self) -> Environment:
-        """What trials are run on."""
+        """For trials: simulated kind by kind, reported as the average problem."""
         return Environment(self.average, partial(simulate_tastes, self))
 
 

@@ -7,7 +7,7 @@ from .problems import PROBLEMS
 from .rosters import ROSTERS
 
 NANOSECONDS, SAMPLING, TASTES = 15.0, 300.0, 200.0
-"""Of a step, about: of index policies, of Thompson sampling, and with tastes, without leases."""
+"""Of a step, approximately: index policies, Thompson sampling, users with tastes (no leases)."""
 
 
 def trial(group: str, problem: str, roster: str, visits: int, runs: int, quick: int = 0) -> Trial:
@@ -37,7 +37,7 @@ RUNS: Mapping[str, tuple[int, int]] = {
     "ema-100": (256, 8),
     "ema-low": (1024, 32),
 }
-"""Of the paper's settings, full and quick: visits there last from 3 to 110 steps."""
+"""Runs on the paper's settings, full and quick: their visits last from 3 to 110 steps."""
 
 
 def _paper() -> list[Trial]:

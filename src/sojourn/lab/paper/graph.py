@@ -1,4 +1,4 @@
-"""The transition graph of a two-state user: three states, and the ways between them."""
+"""The transition graph of a two-state user: three states and the transitions between them."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +18,10 @@ class Node(NamedTuple):
     name: str
 
 
-class Way(NamedTuple):
+class Edge(NamedTuple):
     """An arrow from one state to another: how it bends, where its text goes, and the text.
 
-    A way from a state to itself is a loop above it; the sign of its bend says which way round.
+    An edge from a state to itself is a loop above it; the sign of its bend is its direction.
     """
 
     origin: int
@@ -33,15 +33,15 @@ class Way(NamedTuple):
 
 
 STATES = (Node(0.25, 0.58, "0"), Node(0.75, 0.58, "1"), Node(0.5, 0.1, "g"))
-WAYS = (
-    Way(0, 1, -0.25, 0.5, 0.76, "μ (1 - q01)"),
-    Way(1, 0, -0.25, 0.5, 0.4, "(1 - μ)(1 - q10)"),
-    Way(0, 2, 0.2, 0.15, 0.24, "(1 - μ) q00 + μ q01"),
-    Way(1, 2, -0.2, 0.85, 0.24, "(1 - μ) q10 + μ q11"),
+EDGES = (
+    Edge(0, 1, -0.25, 0.5, 0.76, "μ (1 - q01)"),
+    Edge(1, 0, -0.25, 0.5, 0.4, "(1 - μ)(1 - q10)"),
+    Edge(0, 2, 0.2, 0.15, 0.24, "(1 - μ) q00 + μ q01"),
+    Edge(1, 2, -0.2, 0.85, 0.24, "(1 - μ) q10 + μ q11"),
 )
 LOOPS = (
-    Way(0, 0, -1.0, 0.2, 0.93, "(1 - μ)(1 - q00)"),
-    Way(1, 1, 1.0, 0.8, 0.93, "μ (1 - q11)"),
+    Edge(0, 0, -1.0, 0.2, 0.93, "(1 - μ)(1 - q00)"),
+    Edge(1, 1, 1.0, 0.8, 0.93, "μ (1 - q11)"),
 )
 RADIUS = 13.0
 """Of a state, in points."""
@@ -51,7 +51,7 @@ ARROW = "-|>"
 
 
 def draw_graph(problem: Problem, title: str) -> "Picture":
-    """States as circles, ways as arrows with formula and, below it, the number for the best arm."""
+    """States as circles, transitions as arrows with formula and, below it, the number for the best arm."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Picture
 
@@ -61,25 +61,25 @@ def draw_graph(problem: Problem, title: str) -> "Picture":
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         axes.axis("off")
-        _draw_ways(axes, problem)
+        _draw_edges(axes, problem)
         _draw_states(axes)
         add_title(picture, title)
     return picture
 
 
-def _draw_ways(axes: Any, problem: Problem) -> None:
-    for way in WAYS:
-        one, other = STATES[way.origin], STATES[way.target]
-        _arrow(axes, (one.x, one.y), (other.x, other.y), way.bend, RADIUS)
+def _draw_edges(axes: Any, problem: Problem) -> None:
+    for edge in EDGES:
+        one, other = STATES[edge.origin], STATES[edge.target]
+        _arrow(axes, (one.x, one.y), (other.x, other.y), edge.bend, RADIUS)
     side, up, bend = LOOP
-    for way in LOOPS:
-        node = STATES[way.origin]
-        ends = (node.x - way.bend * side, node.y + up), (node.x + way.bend * side, node.y + up)
-        _arrow(axes, *ends, -way.bend * bend, 0)
+    for edge in LOOPS:
+        node = STATES[edge.origin]
+        ends = (node.x - edge.bend * side, node.y + up), (node.x + edge.bend * side, node.y + up)
+        _arrow(axes, *ends, -edge.bend * bend, 0)
     matrix = problem.transition_matrix(problem.best_arm)
-    for way in (*WAYS, *LOOPS):
-        number = f"{way.text}\n= {matrix[way.origin, way.target]:.4g}"
-        axes.text(way.x, way.y, number, ha="center", va="center")
+    for edge in (*EDGES, *LOOPS):
+        number = f"{edge.text}\n= {matrix[edge.origin, edge.target]:.4g}"
+        axes.text(edge.x, edge.y, number, ha="center", va="center")
 
 
 def _draw_states(axes: Any) -> None:

@@ -87,7 +87,7 @@ def _runs(report: Report[Results]) -> Table:
     rows = []
     for name, trial in report.findings.items():
         result = trial.result
-        asked = "so many runs" if result.precision is None else f"± {result.precision}"
+        asked = "a fixed number" if result.precision is None else f"± {result.precision}"
         each = zip(trial.labels, result.runs, result.reached, strict=True)
         runs = (f"{label} {n:,}" + ("" if got else " (short of it)") for label, n, got in each)
         rows.append([name, TRIALS[name].problem, asked, "; ".join(runs)])

@@ -31,7 +31,6 @@ class LabelledResult:
 
     @property
     def problem(self) -> Problem:
-        """Of the result."""
         return self.result.problem
 
     def point(self, visits: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The problems of the paper's figures, by the name they go by here."""
+"""The problems of the paper's figures, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache

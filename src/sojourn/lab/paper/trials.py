@@ -67,7 +67,7 @@ SWEEP_C0: Roster = {f"c0 = {c0:g}": ULCB(c0=c0, c1=1) for c0 in (-1.0, -0.5, 0.0
 BINS: Roster = {f"n = {n}": DiscULCB(n=n) for n in (2, 4, 16, 64)}
 
 INDEX_NS, MOVING_NS, Q_NS = 1.7, 10.2, 40.8
-"""Nanoseconds of a step, about: index policies with two-state users and with moving averages, and
+"""Approximate nanoseconds of a step: index policies with two-state users, with moving averages, and
 Q-learning."""
 
 

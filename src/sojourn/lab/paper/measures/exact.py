@@ -114,9 +114,9 @@ class Lemma2(Measure[Results]):
 
 @dataclass(frozen=True)
 class BoundRatio(Measure[Results]):
-    """The slope of one of the paper's bounds is at most so many times that of another.
+    """The slope of one of the paper's bounds is at most `at_most` times that of another.
 
-    Both go by their names in `theory.bounds`; `n` is the number of bins.
+    `one` and `other` are names of `theory.bounds`; `n` is the number of bins.
 
     >>> print(*BoundRatio("A", "ULCB", "UCB").measure({}))
     A: slope of the bound, ULCB over UCB: 0.1 (exact) (claimed: ≤ 1)
@@ -138,7 +138,7 @@ class BoundRatio(Measure[Results]):
 
 @dataclass(frozen=True)
 class LongestVisits(Measure[Results]):
-    """No rule that goes by the state keeps users longer than the best arm does."""
+    """No rule that chooses by the state keeps users longer than the best arm does."""
 
     problem: str
 
