@@ -51,7 +51,7 @@ ARROW = "-|>"
 
 
 def draw_graph(problem: Problem, title: str) -> "Picture":
-    """States as circles, transitions as arrows with formula and, below it, the number for the best arm."""
+    """States as circles, transitions as arrows with formula and the number for the best arm."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Picture
 
