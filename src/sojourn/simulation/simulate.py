@@ -95,7 +95,7 @@ def simulate(
     >>> print(sj.simulate(sj.paper.SETTINGS["A"], [sj.FixedArm()], visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
     policy     runs  regret    ±  from rewards      ±  steps a visit
-    Fixed arm     2     0.0  0.0          -234  1,069         133.90
+    Fixed arm     2     0.0  0.0          -233  1,069         133.90
     """
     visits = checks.whole("visits", visits, 1)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)
