@@ -65,3 +65,21 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     if value in allowed:
         return str(value)
     raise ValueError(f"{name} = {value!r} is not allowed: it must be one of {', '.join(allowed)}")
+
+
+def keys(
+    prefix: str, given: Iterable[str], *, required: Iterable[str], known: Iterable[str], whose: str
+) -> None:
+    """ValueError for the first key that is not known, or that is missing.
+
+    >>> keys("user.", ["model"], required=["model", "theta"], known=["model", "theta"], whose="it")
+    Traceback (most recent call last):
+    ValueError: user.theta is missing: it has model, theta
+    """
+    given, known = list(given), list(known)
+    for key in given:
+        if key not in known:
+            raise ValueError(f"{prefix}{key} is not known: {whose} has {', '.join(known)}")
+    for key in required:
+        if key not in given:
+            raise ValueError(f"{prefix}{key} is missing: {whose} has {', '.join(known)}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import checks
 from .users import User
-from .values import LONGEST, Moments, NeverEnds, Values, solve
+from .values import LONGEST, MeanVariance, NeverEnds, Values, solve
 
 STATED_ACCURACY = 1e-8
 """Relative; what is worse than this is warned about."""
@@ -107,12 +107,12 @@ class Problem:
         return self.values.best_arm_is_optimal
 
     @property
-    def reward(self) -> Moments:
+    def reward(self) -> MeanVariance:
         """Mean and variance of the total reward of a visit under the best rule."""
         return self.values.reward
 
     @property
-    def length(self) -> Moments:
+    def length(self) -> MeanVariance:
         """Mean and variance of the number of steps of a visit under the best rule."""
         return self.values.length
 

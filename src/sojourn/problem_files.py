@@ -6,13 +6,14 @@ sentence that names the key, the value and what is allowed.
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from . import checks
 from .problem import Problem
-from .users import Ema, LogLeave, Start, StaysFirst, TwoState, User
+from .users import USERS, Start, StaysFirst, User
 
 SUFFIXES = (".toml", ".json")
 
@@ -38,7 +39,8 @@ def from_dict(data: Dict) -> Problem:
     Traceback (most recent call last):
     ValueError: user.c6 is missing: an ema user has model, theta, c6, start, stays_first
     """
-    _check_keys("", _table("a problem", data), required=("means", "user"), whose="a problem")
+    names = ("means", "user")
+    checks.keys("", _table("a problem", data), required=names, known=names, whose="a problem")
     user = _table("user", data["user"])
     means = data["means"]
     if not isinstance(means, Sequence) or isinstance(means, str):
@@ -49,12 +51,13 @@ def from_dict(data: Dict) -> Problem:
 def to_dict(problem: Problem) -> dict[str, Any]:
     """The dictionary that `from_dict` turns back into this problem.
 
+    >>> from sojourn import Ema, LogLeave
     >>> to_dict(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=100))))["user"]
     {'model': 'ema', 'theta': 0.5, 'c6': 100.0, 'start': 1.0, 'stays_first': False}
     """
     user = problem.user
     stays_first = type(user) is StaysFirst
-    model = user.user if isinstance(user, StaysFirst) and stays_first else user
+    model = user.unwrapped if stays_first else user
     described = {
         **_describe(model),
         "start": _describe_start(model.start),
@@ -80,38 +83,31 @@ def _read(path: Path) -> Any:
 
 OPTIONAL = ("start", "stays_first")
 
-MODELS: dict[str, tuple[tuple[str, ...], Callable[[Dict, Start], User]]] = {
-    "two-state": (
-        ("q00", "q01", "q10", "q11"),
-        lambda d, start: TwoState(d["q00"], d["q01"], d["q10"], d["q11"], start=start),
-    ),
-    "ema": (
-        ("theta", "c6"),
-        lambda d, start: Ema(d["theta"], LogLeave(d["c6"]), start=start),
-    ),
-}
-"""The user models a file can name: the keys that each needs, and how to make one."""
+
+def _models() -> list[str]:
+    """The user models that a file can name: those that say when people leave."""
+    return [model for model, cls in USERS.items() if hasattr(cls, "leave_probability")]
 
 
 def _user(data: Dict) -> User:
     if "model" not in data:
-        raise ValueError(f"user.model is missing: it must be one of {', '.join(MODELS)}")
-    model = checks.one_of("user.model", data["model"], MODELS)
-    needed, make = MODELS[model]
-    a_user = f"{'an' if model[0] in 'aeiou' else 'a'} {model} user"
-    _check_keys("user.", data, required=("model", *needed), optional=OPTIONAL, whose=a_user)
+        raise ValueError(f"user.model is missing: it must be one of {', '.join(_models())}")
+    model = checks.one_of("user.model", data["model"], _models())
+    cls = USERS[model]
+    cls.check_keys("user.", data, *OPTIONAL)
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):
         raise ValueError(
             f"user.stays_first = {stays_first!r} is not allowed: it must be true or false"
         )
-    user = make(data, _start(data.get("start", 1)))
+    settings = {key: data[key] for key in (*cls.keys, *cls.optional) if key in data}
+    user = cls.from_settings(**settings, start=_start(data.get("start")))
     return StaysFirst(user) if stays_first else user
 
 
-def _start(value: Any) -> Start:
+def _start(value: Any) -> Any:
     if not isinstance(value, list | tuple):
-        return Start.of(value)
+        return value
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
         raise ValueError(
             f"user.start = {value!r} is not allowed: "
@@ -121,19 +117,17 @@ def _start(value: Any) -> Start:
     if any(states.count(state) > 1 for state in states):
         raise ValueError(f"user.start = {value!r} is not allowed: it lists a state twice")
     for state in states:
-        checks.number("user.start", state, 0, 1)
-    return Start.of(dict(value))
+        checks.number("user.start", state, 0, inf)
+    return dict(value)
 
 
 def _describe(user: User) -> dict[str, Any]:
-    if isinstance(user, TwoState):
-        q = {"q00": user.q00, "q01": user.q01, "q10": user.q10, "q11": user.q11}
-        return {"model": "two-state", **q}
-    if isinstance(user, Ema) and isinstance(user.leave, LogLeave):
-        return {"model": "ema", "theta": user.theta, "c6": user.leave.c6}
-    raise ValueError(
-        f"user = {user!r} has no problem file: only TwoState, and Ema with LogLeave, can be saved"
-    )
+    """The model and its settings; ValueError if a file cannot name it."""
+    if USERS.get(user.model) is not type(user):
+        raise ValueError(
+            f"user = {user!r} has no problem file: its class must be in the registry of user models"
+        )
+    return {"model": user.model, **user.settings()}
 
 
 def _describe_start(start: Start) -> float | list[list[float]]:
@@ -146,20 +140,3 @@ def _table(name: str, value: Any) -> Dict:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a table of keys and values, not {value!r}")
     return value
-
-
-def _check_keys(
-    prefix: str,
-    data: Dict,
-    *,
-    required: tuple[str, ...],
-    optional: tuple[str, ...] = (),
-    whose: str,
-) -> None:
-    known = (*required, *optional)
-    for key in data:
-        if key not in known:
-            raise ValueError(f"{prefix}{key} is not known: {whose} has {', '.join(known)}")
-    for key in required:
-        if key not in data:
-            raise ValueError(f"{prefix}{key} is missing: {whose} has {', '.join(known)}")

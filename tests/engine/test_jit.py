@@ -10,10 +10,10 @@ from textwrap import dedent
 import numpy as np
 import pytest
 from numba import njit
+from sojourn.engine.jit import Compiled, fingerprint, package_digest
 
 import sojourn as sj
 from sojourn.engine import jit
-from sojourn.engine.jit import Compiled, fingerprint, package_digest
 from sojourn.engine.kernel import kernel_for
 
 SOURCES = Path(sj.__file__).parents[1]

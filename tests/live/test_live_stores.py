@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import postgres
 import pytest
 from asgi import client
+from plugins import install
 
 import sojourn as sj
 from sojourn.live import (
@@ -29,11 +29,10 @@ from sojourn.live import (
     conformance,
     open_store,
     store_class,
-    stores,
     verify,
 )
 from sojourn.live.records import fold
-from sojourn.live.stores import sql
+from sojourn.live.stores import STORES, sql
 from sojourn.live.stores.clock import Steady
 from sojourn.policies import Policy
 from sojourn.service.options import Options
@@ -72,12 +71,7 @@ class Wished(MemoryStore):
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if that package had an entry point for wish://..."""
-    entry = EntryPoint("wish", f"{__name__}:Wished", stores.GROUP)
-
-    def found(*, group: str, name: str) -> EntryPoints:
-        return EntryPoints([entry]).select(group=group, name=name)
-
-    monkeypatch.setattr(stores, "entry_points", found)
+    install(monkeypatch, STORES, "wish", f"{__name__}:Wished")
 
 
 def test_a_package_adds_a_store_by_its_scheme(installed: None) -> None:

@@ -14,11 +14,11 @@ from urllib.parse import quote, urlsplit
 import browser
 import pytest
 from serving import Server, serve
+from sojourn.service.insight.states import short
 
 from sojourn.service import keys
 from sojourn.service.dashboard.panels import PANELS
 from sojourn.service.dashboard.render import count, number
-from sojourn.service.insight.states import short
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

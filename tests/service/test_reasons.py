@@ -8,6 +8,7 @@ from typing import Any
 
 import naive
 import pytest
+from sojourn.service.insight.states import short
 
 import sojourn as sj
 from sojourn.engine.calls import pupil_of
@@ -17,7 +18,6 @@ from sojourn.policies import Policy
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
 from sojourn.service.insight import bound, reason
-from sojourn.service.insight.states import short
 
 PROBLEM = sj.paper.SETTINGS["B"]
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}

@@ -14,9 +14,9 @@ import grimp
 import numpy as np
 import pytest
 from results import assert_same
+from sojourn.engine.jit import PACKAGE
 
 import sojourn as sj
-from sojourn.engine.jit import PACKAGE
 from sojourn.engine.streams import Stream
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy

@@ -2,7 +2,7 @@
 
 from math import exp, log, sqrt
 
-from .jit import jitable
+from .loops import jitable
 from .streams import Stream, uniform
 
 HALF_UNIT = 2.0**-54

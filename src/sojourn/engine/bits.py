@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import primitive
+from .loops import primitive
 from .streams import GOLDEN, S11, mix
 
 ZERO, ONE = np.uint64(0), np.uint64(1)

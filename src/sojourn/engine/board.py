@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .jit import jitable
+from ..policies.index import extra_of
+from .loops import jitable
 from .streams import uniform
 
 SAFE = 1e-9
@@ -69,12 +70,6 @@ def next_node(i: int) -> int:
 
 
 @jitable
-def extra_of(c: float, log_t: float) -> float:
-    """c log log t, taken as 0 for t < e, where it would be negative."""
-    return c * log(max(log_t, 1.0)) if c > 0.0 else 0.0
-
-
-@jitable
 def when(a: float, c: float, evidence: float) -> float:
     """y with a y + c log(max(y, 1)) = evidence, or a little less: y is the logarithm of a time."""
     y = evidence / a
@@ -88,7 +83,9 @@ def when(a: float, c: float, evidence: float) -> float:
 
 
 @jitable
-def key_of(policy: Any, mean: float, pulls: float, log_t: float, extra: float) -> float:
+def key_of(
+    leaser: Any, policy: Any, mean: float, pulls: float, log_t: float, extra: float
+) -> float:
     """A bound on an arm's index at low optimism, from now on until it is pulled.
 
     With one positive optimism there is nothing to bound. Otherwise the index at the lowest
@@ -100,7 +97,7 @@ def key_of(policy: Any, mean: float, pulls: float, log_t: float, extra: float) -
         return 0.0
     if highest <= 0.0:
         return policy.index(mean, pulls, log_t, extra, highest)  # type: ignore[no-any-return]
-    if lowest > 0.0 or policy.asks_for_means():
+    if lowest > 0.0 or leaser.asks_for_means(policy):
         return mean
     return policy.index(mean, pulls, log_t, extra, lowest)  # type: ignore[no-any-return]
 
@@ -116,18 +113,18 @@ def top_of(policy: Any, memory: Any, board: Board, arm: int) -> float:
 
 
 @jitable
-def set_bounds(policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
+def set_bounds(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
     """Bound the indices of one arm other than the leader."""
     pulls, extra = memory.pulls[arm], extra_of(policy.c, log_t)
-    key = key_of(policy, memory.successes[arm] / pulls, pulls, log_t, extra)
+    key = key_of(leaser, policy, memory.successes[arm] / pulls, pulls, log_t, extra)
     set_leaf(board.keys, arm, key)
     set_leaf(board.tops, arm, top_of(policy, memory, board, arm))
 
 
 @jitable
-def set_leader(policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
+def set_leader(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
     """Put the leader on the board as one of many, and take another arm off it as the leader."""
-    set_bounds(policy, memory, board, int(board.notes[LEADER]), log_t)
+    set_bounds(leaser, policy, memory, board, int(board.notes[LEADER]), log_t)
     board.notes[LEADER] = arm
     set_leaf(board.keys, arm, NOBODY)
     set_leaf(board.tops, arm, NOBODY)
@@ -146,19 +143,19 @@ def set_horizon(policy: Any, memory: Any, board: Board, horizon: float) -> None:
 
 
 @jitable
-def note_pull(policy: Any, memory: Any, board: Board, arm: int) -> None:
+def note_pull(leaser: Any, policy: Any, memory: Any, board: Board, arm: int) -> None:
     """After a pull: bound the arm anew, or let it lead if it has the most pulls now."""
     leader = int(board.notes[LEADER])
     if board.notes[READY] > 0.0 and arm != leader:
         log_t = log(memory.clock[0] + 1.0)
         if memory.pulls[arm] > memory.pulls[leader]:
-            set_leader(policy, memory, board, arm, log_t)
+            set_leader(leaser, policy, memory, board, arm, log_t)
         else:
-            set_bounds(policy, memory, board, arm, log_t)
+            set_bounds(leaser, policy, memory, board, arm, log_t)
 
 
 @jitable
-def is_ready(policy: Any, memory: Any, board: Board, t: float, log_t: float) -> bool:
+def is_ready(leaser: Any, policy: Any, memory: Any, board: Board, t: float, log_t: float) -> bool:
     """Whether all arms were played, and so are bounded; sets a new horizon when it is near."""
     arms = memory.pulls.size
     # A far horizon makes loose bounds, a near one costs a look at all arms often.
@@ -169,26 +166,26 @@ def is_ready(policy: Any, memory: Any, board: Board, t: float, log_t: float) -> 
                 return False
         board.notes[READY], board.notes[HORIZON] = 1.0, t + span
         for arm in range(arms):
-            set_bounds(policy, memory, board, arm, log_t)
-        set_leader(policy, memory, board, int(np.argmax(memory.pulls)), log_t)
+            set_bounds(leaser, policy, memory, board, arm, log_t)
+        set_leader(leaser, policy, memory, board, int(np.argmax(memory.pulls)), log_t)
     elif board.notes[HORIZON] < t + 0.5 * span:
         set_horizon(policy, memory, board, t + span)
     return True
 
 
 @jitable
-def decide(policy: Any, memory: Any, board: Board, state: float, rng: Any) -> int:
+def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rng: Any) -> int:
     """`policy.choose`, evaluating only arms whose bounds allow them to win."""
     t = memory.clock[0] + 1.0
     log_t = log(t)
-    if not is_ready(policy, memory, board, t, log_t):
+    if not is_ready(leaser, policy, memory, board, t, log_t):
         return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
     optimism, extra = policy.optimism_now(memory, state), extra_of(policy.c, log_t)
     leader = int(board.notes[LEADER])
     pulls = memory.pulls[leader]
     mean = memory.successes[leader] / pulls
-    share = policy.share_of_top(optimism)
-    if share == 0.0 and policy.exceeds(mean, pulls, log_t, extra, optimism, board.keys[1]):
+    share = leaser.share_of_top(policy, optimism)
+    if share == 0.0 and leaser.exceeds(policy, mean, pulls, log_t, extra, optimism, board.keys[1]):
         return leader
     board.tied[0], top, ties = leader, policy.index(mean, pulls, log_t, extra, optimism), 1
     # Where a share of the bounds is none (KL between 0 and the highest optimism), the leader

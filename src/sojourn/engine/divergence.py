@@ -12,7 +12,7 @@ is convex, and nearly linear for small q, so that few steps suffice and q comes 
 
 from math import exp, log, log1p, sqrt
 
-from .jit import jitable
+from .loops import jitable
 
 
 @jitable

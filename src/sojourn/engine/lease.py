@@ -10,8 +10,9 @@ chosen. See docs/leases.md for the whole argument.
 from math import exp, inf, log, sqrt
 from typing import Any
 
-from .board import HORIZON, LEADER, PAUSE, SAFE, Board, extra_of, is_ready, next_node
-from .jit import jitable
+from ..policies.index import extra_of
+from .board import HORIZON, LEADER, PAUSE, SAFE, Board, is_ready, next_node
+from .loops import jitable
 
 RIVALS = 64
 """With more arms than this close to the leader there is no lease."""
@@ -20,8 +21,8 @@ SHORT = 3.0
 
 
 @jitable
-def lease(policy: Any, memory: Any, board: Board) -> tuple[int, int, float]:
-    """An arm that is sure to be chosen in every state for a while: see `Policy.lease`."""
+def lease(leaser: Any, policy: Any, memory: Any, board: Board) -> tuple[int, int, float]:
+    """An arm that is sure to be chosen in every state for a while: see `Leaser.lease`."""
     if board.notes[PAUSE] > 0.0:
         board.notes[PAUSE] -= 1.0
         return 0, 0, 0.0
@@ -30,13 +31,13 @@ def lease(policy: Any, memory: Any, board: Board) -> tuple[int, int, float]:
     if 2.0 * pulls < t:
         return 0, 0, 0.0
     log_t = log(t)
-    if is_ready(policy, memory, board, t, log_t):
+    if is_ready(leaser, policy, memory, board, t, log_t):
         mean = memory.successes[leader] / pulls
         extra = extra_of(policy.c, log_t)
-        steps = likely_steps(policy, memory, board, leader, log_t, extra)
+        steps = likely_steps(leaser, policy, memory, board, leader, log_t, extra)
         while steps >= SHORT:
             least = mean - fall(mean, pulls, steps)
-            if promised(policy, memory, board, leader, least, steps, log_t, extra):
+            if promised(leaser, policy, memory, board, leader, least, steps, log_t, extra):
                 return leader, int(steps), least + SAFE
             steps *= 0.3
     board.notes[PAUSE] = 3.0
@@ -56,18 +57,18 @@ def ahead(log_ratio: float, t: float) -> float:
 
 
 @jitable
-def reaches(policy: Any, memory: Any, arm: int, level: float) -> float:
+def reaches(leaser: Any, policy: Any, memory: Any, arm: int, level: float) -> float:
     """The log time until which an arm's index at the highest optimism is sure to be below."""
     pulls = memory.pulls[arm]
     mean = memory.successes[arm] / pulls
     if mean >= level - SAFE:
         return -inf
-    return policy.log_time(mean, pulls, level - SAFE, policy.highest()) - SAFE  # type: ignore[no-any-return]
+    return leaser.log_time(policy, mean, pulls, level - SAFE, policy.highest()) - SAFE  # type: ignore[no-any-return]
 
 
 @jitable
 def likely_steps(
-    policy: Any, memory: Any, board: Board, leader: int, log_t: float, extra: float
+    leaser: Any, policy: Any, memory: Any, board: Board, leader: int, log_t: float, extra: float
 ) -> float:
     """How long a lease to ask for: a guess, `promised` decides.
 
@@ -85,7 +86,7 @@ def likely_steps(
     while i < size:  # the closest rival first: it narrows the search for others
         i = 2 * i if board.tops[2 * i] >= board.tops[2 * i + 1] else 2 * i + 1
     steps = board.notes[HORIZON] - t
-    steps = min(steps, steps_against(policy, memory, i - size, level, s, log_t))
+    steps = min(steps, steps_against(leaser, policy, memory, i - size, level, s, log_t))
     rivals, i = 0, 1
     while i > 0:
         if board.tops[i] < level - 4.0 * s * sqrt(steps):
@@ -94,7 +95,7 @@ def likely_steps(
             i = 2 * i
         else:
             rivals += 1
-            steps = min(steps, steps_against(policy, memory, i - size, level, s, log_t))
+            steps = min(steps, steps_against(leaser, policy, memory, i - size, level, s, log_t))
             if steps < SHORT or rivals > RIVALS:
                 return 0.0
             i = next_node(i)
@@ -103,11 +104,11 @@ def likely_steps(
 
 @jitable
 def steps_against(
-    policy: Any, memory: Any, arm: int, level: float, s: float, log_t: float
+    leaser: Any, policy: Any, memory: Any, arm: int, level: float, s: float, log_t: float
 ) -> float:
     """The W that solves W = R (1 - s sqrt(W) / gap) for one rival (see `likely_steps`)."""
     t = memory.clock[0] + 1.0
-    reach = ahead(reaches(policy, memory, arm, level) - log_t, t)
+    reach = ahead(reaches(leaser, policy, memory, arm, level) - log_t, t)
     if reach < SHORT:
         return 0.0
     b = 2.0 * t * log_t * s / (level - memory.successes[arm] / memory.pulls[arm])
@@ -117,6 +118,7 @@ def steps_against(
 
 @jitable
 def promised(
+    leaser: Any,
     policy: Any,
     memory: Any,
     board: Board,
@@ -133,7 +135,7 @@ def promised(
     log_end = log(t + steps)
     if policy.lowest() < highest or highest <= 0.0:
         key, low = board.keys[1], min(policy.lowest(), 0.0)
-        if not policy.exceeds(least, pulls, log_end, extra_of(policy.c, log_end), low, key):
+        if not leaser.exceeds(policy, least, pulls, log_end, extra_of(policy.c, log_end), low, key):
             return False
     if highest <= 0.0:
         return True
@@ -147,7 +149,7 @@ def promised(
         elif i < size:
             i = 2 * i
         else:
-            if reaches(policy, memory, i - size, high) <= log_end:
+            if reaches(leaser, policy, memory, i - size, high) <= log_end:
                 return False
             i = next_node(i)
     return True

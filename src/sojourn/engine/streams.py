@@ -12,7 +12,7 @@ three kinds of streams, so that what one party draws never shifts what another o
 import numpy as np
 from numpy.typing import NDArray
 
-from .jit import primitive
+from .loops import primitive
 
 Stream = NDArray[np.uint64]
 

@@ -8,28 +8,31 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
-from ..users import Ema, LogLeave, TwoState, User
+from ..users import USERS, User
 from .visit import Visit, checked_problem
 from .visits import Visits
 
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "two_state": {"means": [0.9, 0.8], "q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0},
-    "ema": {"means": [0.9, 0.8], "theta": 0.5, "c6": 1000.0},
-    "visit": {},
-}
-"""Entry points, and the first problem of each kind in the paper; `visit` has to be told its own."""
+MEANS = (0.9, 0.8)
+"""Of the paper's first problem."""
 
 
 def register() -> None:
-    """Tell Gymnasium of `sojourn/TwoState-v0`, `sojourn/Ema-v0` and `sojourn/Visit-v0`."""
-    for maker, defaults in DEFAULTS.items():
-        place = f"{__name__}:{maker}"
-        gymnasium.register(
-            id=f"sojourn/{maker.title().replace('_', '')}-v0",
-            entry_point=place,
-            vector_entry_point=place,
-            kwargs=defaults,
-        )
+    """Tell Gymnasium of `sojourn/Visit-v0`, and of one environment for each user model by name.
+
+    `sojourn/TwoState-v0`, `sojourn/Ema-v0` and so on take the model's settings as arguments.
+    """
+    _register("Visit", "visit", {})
+    for model, cls in USERS.items():
+        if cls.example:
+            defaults = {"model": model, "means": list(MEANS), **cls.example}
+            _register(cls.__name__, "visit_of", defaults)
+
+
+def _register(name: str, maker: str, defaults: dict[str, Any]) -> None:
+    place = f"{__name__}:{maker}"
+    gymnasium.register(
+        id=f"sojourn/{name}-v0", entry_point=place, vector_entry_point=place, kwargs=defaults
+    )
 
 
 @lru_cache(maxsize=32)
@@ -54,24 +57,17 @@ def visit(
     return Visits(problem, num_envs, max_episode_steps)
 
 
-def two_state(
+def visit_of(
+    model: str,
     means: Sequence[float],
-    q00: float,
-    q01: float,
-    q10: float,
-    q11: float,
-    start: Any = 1,
-    **options: Any,
+    num_envs: int | None = None,
+    max_episode_steps: int | None = None,
+    start: Any = None,
+    **settings: Any,
 ) -> Visit | Visits:
-    """The entry point of `sojourn/TwoState-v0`: the arguments of `TwoState`, flat."""
-    return visit(_problem(means, TwoState(q00, q01, q10, q11, start=start)), **options)
-
-
-def ema(
-    means: Sequence[float], theta: float, c6: float, start: Any = 1, **options: Any
-) -> Visit | Visits:
-    """The entry point of `sojourn/Ema-v0`: the arguments of `Ema` and `LogLeave`, flat."""
-    return visit(_problem(means, Ema(theta, LogLeave(c6), start=start)), **options)
+    """The entry point of a user model's environment: its settings, flat."""
+    user = USERS[model].from_settings(**settings, start=start)
+    return visit(_problem(means, user), num_envs, max_episode_steps)
 
 
 def make(problem: Problem, **options: Any) -> gymnasium.Env[Any, Any]:

@@ -16,7 +16,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from .. import checks
-from ..engine.jit import jitable
+from ..engine.loops import jitable
 from ..engine.steps import gap, outcome
 from ..problem import Problem
 from ..users import User
@@ -37,8 +37,8 @@ def shown(
 ) -> tuple[float, float, bool, float]:
     """Show `arm` once: the state it leads to, the reward, whether the user left, and the gap."""
     mean = scene.means[arm]
-    reward, left = outcome(user, mean, state, u)
-    return user.next_state(state, reward), reward, left, gap(user, scene, state, mean)
+    reward, left, after = outcome(user, mean, state, u)
+    return after, reward, left, gap(user, scene, state, mean)
 
 
 def observation_space(user: User) -> spaces.Space[Any]:

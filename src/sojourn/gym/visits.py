@@ -12,9 +12,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from .. import checks
-from ..engine.jit import kernel, package_digest
+from ..engine.loops import loop
 from ..problem import Problem
-from ..users import User
 from .visit import (
     Scene,
     checked_problem,
@@ -30,37 +29,25 @@ BLOCK = 64
 
 Batch = NDArray[Any]
 
-_loops: dict[Any, Any] = {}
 
-
-def _loop_for(user: User) -> Any:
-    """The compiled step of many visits, for a type of user."""
-    struct = user._numba_type_
-    if struct not in _loops:
-        _loops[struct] = kernel(_build(package_digest()), user)
-    return _loops[struct]
-
-
-def _build(digest: str) -> Any:
-    def step_all(
-        user: Any, value: Any, means: Batch, begins: Batch, states: Batch, arms: Batch, draws: Batch
-    ) -> tuple[Batch, Batch, Batch, Batch, Batch]:
-        _ = digest
-        scene = Scene(means, means.max(), means.min(), value)
-        count = states.size
-        onward, seen, rewards = np.empty(count), np.empty(count), np.zeros(count)
-        left, lost = np.zeros(count, np.bool_), np.zeros(count)
-        for i in range(count):
-            if begins[i]:
-                onward[i] = user.begin(draws[i])
-            else:
-                onward[i], rewards[i], left[i], lost[i] = shown(
-                    user, scene, states[i], arms[i], draws[i]
-                )
-            seen[i] = user.experience(onward[i])
-        return onward, seen, rewards, left, lost
-
-    return step_all
+@loop
+def step_all(
+    user: Any, value: Any, means: Batch, begins: Batch, states: Batch, arms: Batch, draws: Batch
+) -> tuple[Batch, Batch, Batch, Batch, Batch]:
+    """One step of many visits."""
+    scene = Scene(means, means.max(), means.min(), value)
+    count = states.size
+    onward, seen, rewards = np.empty(count), np.empty(count), np.zeros(count)
+    left, lost = np.zeros(count, np.bool_), np.zeros(count)
+    for i in range(count):
+        if begins[i]:
+            onward[i] = user.begin(draws[i])
+        else:
+            onward[i], rewards[i], left[i], lost[i] = shown(
+                user, scene, states[i], arms[i], draws[i]
+            )
+        seen[i] = user.experience(onward[i])
+    return onward, seen, rewards, left, lost
 
 
 class Visits(VectorEnv[Any, Any, Any]):
@@ -135,10 +122,11 @@ class Visits(VectorEnv[Any, Any, Any]):
 
     def _advance(self, arms: Batch) -> tuple[Batch, Batch, Batch, Batch]:
         user, value = self.problem.user, self.problem.values.value_function
-        self._states, *rest = _loop_for(user)(
+        assert self._begins is not None
+        self._states, seen, rewards, left, lost = step_all(
             user, value, self._means, self._begins, self._states, arms, self._draw()
         )
-        return tuple(rest)
+        return seen, rewards, left, lost
 
     def _draw(self) -> Batch:
         """The next draw of every generator; a block of them is the same as one by one."""

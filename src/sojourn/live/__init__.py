@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .journal import Journal as Journal
     from .records import Bucket as Bucket
     from .settings import Settings as Settings
-    from .states import LastReward as LastReward
-    from .states import MovingAverage as MovingAverage
     from .stores import Store as Store
     from .stores import open_store as open_store
     from .stores import store_class as store_class
@@ -44,7 +42,6 @@ __getattr__, __dir__ = exports(
         ".journal": ["Journal"],
         ".records": ["Bucket"],
         ".settings": ["Settings"],
-        ".states": ["LastReward", "MovingAverage"],
         ".stores": ["Store", "open_store", "store_class"],
         ".stores.memory": ["MemoryStore"],
         ".stores.postgres": ["PostgresStore"],

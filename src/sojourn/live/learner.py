@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.calls import calls_for, pupil_of
+from ..engine.calls import calls_for
 from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key
-from ..policies import Index
 from ..policies.base import Array
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
@@ -47,8 +46,8 @@ class Learner:
         self, settings: Settings, *, seed: int, run: int = 0, compiled: bool = True
     ) -> None:
         policy = self.policy = settings.policy
-        self.pupil = pupil_of(policy)
-        self.plays_each_once = isinstance(self.pupil, Index)
+        self.pupil = policy.pupil
+        self.plays_each_once = policy.plays_each_once
         self.count_in_flight = settings.count_in_flight and self.plays_each_once
         self.calls = calls_for(policy, compiled)
         self.rng: Stream = policy_stream(seed, run)
@@ -142,8 +141,7 @@ class Learner:
     def view(self, position: int, state: float) -> View:
         """What the policy knows of an arm in a state, to explain a choice."""
         memory, column = self.memory, self.column[position]
-        pupil: Any = self.pupil
-        optimism = pupil.optimism_now(memory, state) if isinstance(pupil, Index) else None
+        optimism = self.policy.optimism_in_view(memory, state)
         if not self.from_counters:
             t = float(self.resolved.sum()) + 1.0
             return View(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
@@ -186,6 +184,9 @@ class Learner:
         if calls.chances is not None:
             chances = calls.chances(self.policy, memory, state)
         column = int(calls.choose(self.policy, memory, state, self.rng))
+        choices = len(self.positions) if columns is None else len(columns)
+        if not 0 <= column < choices:
+            raise self.policy.no_such_arm(column, choices)
         known = chances is not None and len(chances) > 0
         propensity = float(chances[column]) if known else None  # type: ignore[index]
         if columns is not None:
@@ -195,8 +196,7 @@ class Learner:
     def _with_flights(self, memory: Any, state: float) -> Any:
         """Pulls without a result narrow the bounds, means unchanged, if optimism is positive."""
         flying: Array = self.issued - self.resolved
-        policy: Any = self.pupil
-        if not flying.any() or policy.optimism_now(memory, state) <= 0.0:
+        if not flying.any() or (self.policy.optimism_in_view(memory, state) or 0.0) <= 0.0:
             return memory
         played = memory.pulls > 0.0
         share = np.where(played, 1.0 + flying / np.where(played, memory.pulls, 1.0), 1.0)

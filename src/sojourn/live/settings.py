@@ -7,9 +7,8 @@ from math import inf
 from typing import Any
 
 from .. import checks
-from ..engine.calls import pupil_of
-from ..policies import ALL, LearnedIMED, Policy
-from ..users import User
+from ..policies import POLICIES, LearnedIMED, Policy
+from ..users import LastReward, User
 from . import states
 from .answers import policy_data
 
@@ -26,7 +25,7 @@ class Settings:
     """
 
     policy: Policy = field(default_factory=LearnedIMED)
-    user: User = field(default_factory=states.LastReward)
+    user: User = field(default_factory=LastReward)
     default_reward: float = 0.0
     reward_wait: float | None = None
     idle_timeout: float = IDLE_TIMEOUT
@@ -52,7 +51,7 @@ class Settings:
     @cached_property
     def bins(self) -> int:
         """Into how many equal parts of the state counters are split: the policy's if it has any."""
-        return int(getattr(pupil_of(self.policy), "bins", self.user.levels))
+        return int(getattr(self.policy.pupil, "bins", self.user.levels))
 
     @property
     def wait(self) -> float:
@@ -90,11 +89,10 @@ def _introducing(policy: Policy, in_any_state: bool) -> Policy:
 
 
 def _made(data: dict[str, Any]) -> Policy:
-    known = {cls.__name__: cls for cls in ALL}
-    if data["name"] not in known:
+    if data["name"] not in POLICIES:
         raise ValueError(f"policy is missing: this experiment has one of its own, {data['name']}")
     parameters = {
         name: _made(value) if isinstance(value, dict) else value
         for name, value in data["parameters"].items()
     }
-    return known[data["name"]](**parameters)
+    return POLICIES[data["name"]](**parameters)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..engine.jit import jitable, kernel, package_digest
+from ..engine.loops import jitable, loop
+from ..engine.steps import outcome
 from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ..policies import Policy
 from ..problem import Problem
-from ..users import User
 
 Log = dict[str, NDArray[Any]]
 
@@ -61,9 +61,7 @@ def synthetic_log(
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
         raise ValueError(f"policy = {policy!r} is not allowed: it must know its probabilities")
     means = _means_of_users(problem, users, spread, seed, run)
-    numbers, chances = kernel_for(policy, problem.user)(
-        policy, problem.user, means, seed, run, visits, horizon
-    )
+    numbers, chances = write_log(policy, problem.user, means, seed, run, visits, horizon)
     return {
         "user": numbers[:, VISIT] % users,
         "visit": numbers[:, VISIT].copy(),
@@ -97,7 +95,7 @@ def longer(rows: NDArray[Any]) -> NDArray[Any]:
     return more
 
 
-@jitable
+@loop
 def write_log(
     policy: Any,
     user: Any,
@@ -124,11 +122,7 @@ def write_log(
             arm = policy.choose(memory, before, rng)
             pulled[arm] += 1
             u = draw(stream_key(seed, run, FIRST_ARM + np.uint64(arm)), pulled[arm])
-            mean = means[visit % people, arm]
-            reward = 1.0 if u < mean else 0.0
-            leave = user.leave_probability(state, reward)
-            left = u < (mean * leave if reward > 0.0 else mean + (1.0 - mean) * leave)
-            state = user.next_state(state, reward)
+            reward, left, state = outcome(user, means[visit % people, arm], state, u)
             step += 1
             cut = step == horizon
             over = left or cut
@@ -139,30 +133,3 @@ def write_log(
             chances[row, 0], chances[row, 1] = chance[arm], before
             row += 1
     return numbers[:row], chances[:row]
-
-
-_kernels: dict[Any, Any] = {}
-
-
-def kernel_for(policy: Policy, user: User) -> Any:
-    """`write_log`, compiled for a type of policy and of user."""
-    types = policy._numba_type_, user._numba_type_
-    if types not in _kernels:
-        _kernels[types] = kernel(_build(package_digest()), policy, user)
-    return _kernels[types]
-
-
-def _build(digest: str) -> Any:
-    def synthetic(
-        policy: Any,
-        user: Any,
-        means: NDArray[np.float64],
-        seed: int,
-        run: int,
-        visits: int,
-        horizon: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        _ = digest
-        return write_log(policy, user, means, seed, run, visits, horizon)
-
-    return synthetic

@@ -1,76 +1,26 @@
-"""Policies: what to show next. `ALL` names each of them once."""
+"""Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
-from .base import Counts, Policy
-from .gated import IMED, SafeIMED, SafeThompson, Thompson
-from .index import (
-    KLUCB,
-    KLULCB,
-    UCB,
-    ULCB,
-    ContKLULCB,
-    ContULCB,
-    DiscKLULCB,
-    DiscULCB,
-    Greedy,
-    Index,
+from ..registry import Registry
+from . import gated, index, learned, mixture, plain, qlearning
+from .base import Counts as Counts
+from .base import Policy as Policy
+from .gated import *
+from .index import *
+from .index import Index as Index
+from .learned import *
+from .mixture import *
+from .mixture import Rule as Rule
+from .plain import *
+from .qlearning import *
+
+ALL: tuple[type[Policy], ...] = tuple(
+    getattr(module, name)
+    for module in (index, gated, learned, qlearning, plain, mixture)
+    for name in module.__all__
 )
-from .learned import LearnedIMED, LearnedKLUCB, LearnedThompson, LearnedUCB
-from .mixture import EpsilonMixture, Rule
-from .plain import FixedArm, Uniform
-from .qlearning import QLearning, UCBQLearning
+"""Every policy of the package: a module lists its own in `__all__`."""
 
-__all__ = [
-    "ALL",
-    "IMED",
-    "KLUCB",
-    "KLULCB",
-    "UCB",
-    "ULCB",
-    "ContKLULCB",
-    "ContULCB",
-    "Counts",
-    "DiscKLULCB",
-    "DiscULCB",
-    "EpsilonMixture",
-    "FixedArm",
-    "Greedy",
-    "Index",
-    "LearnedIMED",
-    "LearnedKLUCB",
-    "LearnedThompson",
-    "LearnedUCB",
-    "Policy",
-    "QLearning",
-    "Rule",
-    "SafeIMED",
-    "SafeThompson",
-    "Thompson",
-    "UCBQLearning",
-    "Uniform",
-]
-
-ALL: tuple[type[Policy], ...] = (
-    UCB,
-    KLUCB,
-    ULCB,
-    KLULCB,
-    DiscULCB,
-    DiscKLULCB,
-    ContULCB,
-    ContKLULCB,
-    IMED,
-    SafeIMED,
-    Thompson,
-    SafeThompson,
-    LearnedUCB,
-    LearnedKLUCB,
-    LearnedIMED,
-    LearnedThompson,
-    QLearning,
-    UCBQLearning,
-    Uniform,
-    Greedy,
-    EpsilonMixture,
-    FixedArm,
+POLICIES: Registry[type[Policy]] = Registry(
+    "policy", "sojourn.policies", {cls.__name__: cls for cls in ALL}
 )
-"""Every policy of the package; tests, command line, benchmarks and docs go through this list."""
+"""By name; the command line, the service, benchmarks, docs and contract tests go through it."""

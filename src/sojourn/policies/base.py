@@ -1,17 +1,26 @@
-"""What every policy offers: a memory, a choice, an update."""
+"""What a policy is: a memory, a choice, an update; and what it says of itself."""
 
 from dataclasses import dataclass, fields
-from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.jit import Compiled, jitable
+from ..engine.loops import jitable
 from ..engine.streams import Stream
+from ..engine.structs import Compiled
 from ..problem import Problem
+from ..registry import plain_name as plain_name
+from .reasons import Reason, Seen
 
 Array = NDArray[np.float64]
+
+
+class BoundName(NamedTuple):
+    """The name of a bound in `sojourn.theory.bounds`, and the bins of the state it is for."""
+
+    name: str
+    n: int = 4
 
 
 class Counts(NamedTuple):
@@ -49,16 +58,26 @@ def equally(scores: Array) -> Array:
 class Policy(Compiled):
     """Base of the policies: frozen values; what they learn is in a memory passed to each call.
 
-    A policy has ``choose(memory, state, rng)``, which returns an arm, and
-    ``update(memory, state, arm, reward, left, next_state)``. States are what the policy sees of
-    the user: a number in [0, 1]. `Policy` itself keeps `Counts`.
+    A policy has ``choose(memory, state, rng)``, which returns an arm. States are what a policy sees
+    of the user: a number in [0, 1]. `Policy` itself keeps `Counts`; override `memory` and `update`
+    to keep something else. Methods are compiled from their Python text; those whose names begin
+    with an underscore, properties and class methods are not.
 
-    The other methods are there for speed: the simulator asks for a `lease`, and otherwise calls
-    `decide` and `learn` in place of `choose` and `update`. A policy need not know of them.
+    `sojourn.check_policy` tells whether a class keeps the contract.
     """
 
     title: ClassVar[str] = ""
     """What the literature calls it: the name of the class, but for hyphens, spaces and case."""
+
+    learns: ClassVar[bool] = True
+    """Whether what it sees can change what it does."""
+
+    learns_from_departures: ClassVar[bool] = False
+    """Whether it looks at who leaves when, and so has to know what happened after every step."""
+
+    python_only: ClassVar[frozenset[str]] = frozenset(
+        {"check_arms", "label_beside", "no_such_arm", "opposite", "optimism_in_view", "reason"}
+    )
 
     if TYPE_CHECKING:
 
@@ -78,63 +97,34 @@ class Policy(Compiled):
         """The chance of every arm to be what `choose` chooses now; empty: this one cannot say."""
         return np.zeros(0)
 
-    def board(self, arms: int) -> Any:
-        """Scratch space for `lease` and `decide`; what it holds never changes a decision."""
-        return np.zeros(1)
-
-    def lease(self, memory: Any, board: Any) -> tuple[int, int, float]:
-        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
-
-        The promise holds for that many steps, as long as the arm's empirical mean before each of
-        them is at least the one given. No steps: no promise.
-        """
-        return 0, 0, 0.0
-
-    def absorb(self, memory: Any, board: Any, arm: int, pulls: int, successes: int) -> None:
-        """Learn from the steps of a lease."""
-
-    def watches(self) -> bool:
-        """Whether it is to be told of every step of a lease (`watch`), which takes longer."""
-        return False
-
-    def patience(self, memory: Any) -> float:
-        """How many steps a lease may have at most."""
-        return inf
-
-    def watch(
-        self, memory: Any, state: float, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
-
-    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
-        """What `choose` would choose, perhaps sooner."""
-        return self.choose(memory, state, rng)
-
-    def learn(
-        self,
-        memory: Any,
-        board: Any,
-        state: float,
-        arm: int,
-        reward: float,
-        left: bool,
-        next_state: float,
-    ) -> None:
-        """`update`, and keep the board up to date."""
-        self.update(memory, state, arm, reward, left, next_state)
+    def arms_of(self, memory: Any) -> int:
+        """How many arms a memory is for."""
+        return memory.pulls.size  # type: ignore[no-any-return]
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
         """This policy as the paper would set it for `problem`; few policies need to know it."""
         return cls(**parameters)
 
-    def check_arms(self, arms: int) -> None:
-        """Raise ValueError if this policy cannot play this many arms."""
+    @property
+    def pupil(self) -> "Policy":
+        """The policy that learns: this one, unless it wraps another."""
+        return self
+
+    @property
+    def bound(self) -> "BoundName | None":
+        """Which of the bounds of `sojourn.theory.bounds` is on its regret, if any is."""
+        return None
 
     @property
     def name(self) -> str:
-        """The public name."""
+        """The public name: that of the class."""
         return type(self).__name__
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
     def label(self) -> str:
@@ -148,19 +138,54 @@ class Policy(Compiled):
 
     def label_beside(self, usual: "Policy | None") -> str:
         """The title, and the parameters in which this policy differs from the `usual` one."""
-        if usual is not None:
-            if hasattr(usual, "opposite") and self == usual.opposite():
-                return f"{self.title or self.name}, opposite"
-            known = usual.parameters
-        else:
-            known = {}
+        title = self.title or self.name
+        if usual is not None and hasattr(usual, "opposite") and self == usual.opposite():
+            return f"{title}, opposite"
+        known = {} if usual is None else usual.parameters
         changed = [f"{k}={_short(v)}" for k, v in self.parameters.items() if v != known.get(k)]
-        return ", ".join([self.title or self.name, *changed])
+        return ", ".join([title, *changed])
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """All parameters by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    def plays_each_once(self) -> bool:
+        """Whether it begins with every arm once, so that an arm with no result yet has to wait."""
+        return False
+
+    def reason(self, choice: Seen) -> Reason:
+        """Why it chose as it did, in words.
+
+        >>> from sojourn import KLULCB
+        >>> from sojourn.live import Choice
+        >>> choice = Choice(0.0, "v1", 1, "cooking", 1.0, 1.0, 9.0, 5.0, 20.0, False, "dance")
+        >>> str(KLULCB().reason(choice))
+        'user is engaged: trying *cooking*, upper bound .88'
+        """
+        mood = self._mood(choice)
+        if choice.new:
+            return Reason(mood, "first time", choice.arm, " is shown")
+        act, figure = self._words(choice)
+        return Reason(mood, act, choice.arm, f", {figure}" if figure else "")
+
+    def _mood(self, choice: Seen) -> str:
+        """How the user is, if the policy cares."""
+        return ""
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        """What is done, and by what figure."""
+        return "chosen:", f"by {self.label}"
+
+    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+        """Its optimism in a state, if it has any."""
+        return None
+
+    def check_arms(self, arms: int) -> None:
+        """Raise ValueError if this policy cannot play this many arms."""
+
+    def no_such_arm(self, arm: int, arms: int) -> ValueError:
+        """What is raised when `choose` returns an arm that does not exist."""
+        return ValueError(
+            f"{self.name}.choose returned arm {arm}, and there are {arms}: it must be a whole "
+            f"number from 0 to {arms - 1}"
+        )
 
 
 def _usual(cls: type[Policy]) -> Policy | None:
@@ -175,12 +200,3 @@ def _short(value: Any) -> str:
     if isinstance(value, Policy):
         return value.label
     return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-def plain_name(name: str) -> str:
-    """A name without what people spell differently.
-
-    >>> plain_name("KL-ULCB"), plain_name("Learned IMED")
-    ('klulcb', 'learnedimed')
-    """
-    return "".join(letter for letter in name.lower() if letter.isalnum())

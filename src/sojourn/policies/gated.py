@@ -5,51 +5,43 @@ KL index, which at optimism -1 is the lower confidence bound and at 0 the empiri
 """
 
 from dataclasses import dataclass
-from math import exp, inf, log
+from math import inf, log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..engine.beta import beta
-from ..engine.board import SAFE, extra_of
 from ..engine.divergence import bernoulli_kl
-from ..engine.jit import jitable
-from ..engine.lease import SHORT, fall
 from ..engine.streams import Stream
 from .base import Array, Counts
 from .index import KL, greatest_score
 from .optimism import Always, TwoLevel
+from .reasons import Seen, short
+
+__all__ = ["IMED", "SafeIMED", "Thompson", "SafeThompson"]
+"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
 class Gated(KL):
-    """What the two have in common: no board of bounds, every arm is looked at."""
+    """What the two have in common: where they explore they do not go by a bound."""
 
-    def board(self, arms: int) -> Array:
-        """For how many steps not to ask for a lease."""
-        return np.zeros(1)
+    _why: ClassVar[str] = "its own rule"
+    """In words, where it explores by something else than a bound."""
 
-    def decide(self, memory: Counts, board: Array, state: float, rng: Stream) -> int:
-        """`choose`."""
-        return self.choose(memory, state, rng)
-
-    def learn(
-        self,
-        memory: Counts,
-        board: Array,
-        state: float,
-        arm: int,
-        reward: float,
-        left: bool,
-        next_state: float,
-    ) -> None:
-        """`update`."""
-        self.update(memory, state, arm, reward, left, next_state)
+    def _figure(self, choice: Seen, mean: float, optimism: float) -> str:
+        if optimism <= 0.0:
+            return super()._figure(choice, mean, optimism)
+        why = "" if choice.arm == choice.best else f"{self._why}, "
+        pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
+        return f"{why}mean {short(mean)} of {pulls}"
 
 
 @dataclass(frozen=True)
 class ImedExplorer(Gated):
     """Plays the arm of least N kl(m, m*) + log N, where m* is the greatest empirical mean."""
+
+    _why: ClassVar[str] = "little evidence against it"
 
     def target(self, memory: Counts, optimism: float) -> float:
         """m*."""
@@ -75,64 +67,12 @@ class ImedExplorer(Gated):
             return -(pulls * bernoulli_kl(mean, target) + log(pulls))
         return self.index(mean, pulls, log_t, extra, optimism)
 
-    def lease(self, memory: Counts, board: Array) -> tuple[int, int, float]:
-        """The leader, until its log N may exceed what the others have."""
-        return imed_lease(self, memory, board)
-
-
-@jitable
-def imed_lease(policy: Any, memory: Any, board: Array) -> tuple[int, int, float]:
-    """The lease of IMED: see `Policy.lease`.
-
-    While the leader's mean is at least m, so is m*, and an arm of lower mean has at least
-    N kl(its mean, m) + log N: it is not played before the leader's pulls exceed the exponential.
-    """
-    if board[0] > 0.0:
-        board[0] -= 1.0
-        return 0, 0, 0.0
-    leader, t = int(np.argmax(memory.pulls)), memory.clock[0] + 1.0
-    pulls = memory.pulls[leader]
-    if 2.0 * pulls >= t:
-        mean = memory.successes[leader] / pulls
-        steps = 0.7 * min(room(policy, memory, leader, mean, log(t)), t)
-        while steps >= SHORT:
-            least = mean - fall(mean, pulls, steps)
-            if room(policy, memory, leader, least, log(t + steps)) >= steps:
-                return leader, int(steps), least + SAFE
-            steps *= 0.5
-    board[0] = 3.0
-    return 0, 0, 0.0
-
-
-@jitable
-def room(policy: Any, memory: Any, leader: int, least: float, log_end: float) -> float:
-    """Steps for which the leader wins while its mean is at `least`, if they end before `log_end`.
-
-    In states of low optimism its lower bound must be above the others' means, which are above
-    their lower bounds.
-    """
-    pulls, reach, rival = memory.pulls[leader], inf, 0.0
-    for arm in range(memory.pulls.size):
-        n = memory.pulls[arm]
-        if arm != leader:
-            if n == 0.0:
-                return 0.0
-            mean = memory.successes[arm] / n
-            if mean >= least - SAFE:
-                return 0.0
-            rival = max(rival, mean)
-            reach = min(reach, n * bernoulli_kl(mean, least) + log(n))
-    low, extra = min(policy.lowest(), 0.0), extra_of(policy.c, log_end)
-    if policy.lowest() < policy.highest() and not policy.exceeds(
-        least, pulls, log_end, extra, low, rival
-    ):
-        return 0.0
-    return exp(min(reach - SAFE, 60.0)) - pulls  # type: ignore[no-any-return]
-
 
 @dataclass(frozen=True)
 class ThompsonExplorer(Gated):
     """Plays the arm of greatest draw from Beta(1 + successes, 1 + failures)."""
+
+    _why: ClassVar[str] = "greatest draw"
 
     def select(self, memory: Counts, optimism: float, rng: Stream) -> int:
         """The arm of greatest draw, or of greatest KL index where optimism is not positive."""
@@ -149,10 +89,6 @@ class ThompsonExplorer(Gated):
     def probabilities(self, memory: Any, state: float) -> Array:
         """Not known in closed form."""
         return np.zeros(0)
-
-    def lease(self, memory: Counts, board: Array) -> tuple[int, int, float]:
-        """None: every choice is random."""
-        return 0, 0, 0.0
 
 
 @dataclass(frozen=True)

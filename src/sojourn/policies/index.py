@@ -17,13 +17,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import checks
-from ..engine.board import SAFE, decide, extra_of, make_board, note_pull, when
-from ..engine.divergence import bernoulli_kl, kl_lower, kl_upper
-from ..engine.jit import jitable
-from ..engine.lease import lease
+from ..engine.divergence import kl_lower, kl_upper
+from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
-from .base import Array, Counts, Policy, certain, count, equally
+from .base import Array, BoundName, Counts, Policy, certain, equally
 from .optimism import Always, Linear, Never, TopBin, TwoLevel
+from .reasons import Seen, engaged, short
+
+__all__ = [
+    "UCB",
+    "KLUCB",
+    "ULCB",
+    "KLULCB",
+    "DiscULCB",
+    "DiscKLULCB",
+    "ContULCB",
+    "ContKLULCB",
+    "Greedy",
+]
+"""The policies of this module, in the order in which they are listed."""
+
+
+@jitable
+def extra_of(c: float, log_t: float) -> float:
+    """c log log t, taken as 0 for t < e, where it would be negative."""
+    return c * log(max(log_t, 1.0)) if c > 0.0 else 0.0
 
 
 @jitable
@@ -78,7 +96,7 @@ class Index(Policy):
     random_ties: bool = field(default=True, kw_only=True)
     introduce_in_any_state: bool = field(default=True, kw_only=True)
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # an explorer and an optimism have these
 
         def index(
             self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
@@ -87,7 +105,11 @@ class Index(Policy):
         def highest(self) -> float: ...
         def lowest(self) -> float: ...
         def is_graded(self) -> bool: ...
-        def asks_for_means(self) -> bool: ...
+
+        @property
+        def _case(self) -> str | None: ...
+        @property
+        def _engaged_from(self) -> float: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,35 +165,42 @@ class Index(Policy):
         """The arm to play when there is no newcomer."""
         return greatest_score(self, memory, optimism, rng)
 
-    def board(self, arms: int) -> Any:
-        """Bounds on indices."""
-        return make_board(arms)
+    @property
+    def bound(self) -> BoundName | None:
+        title, n = self.title or self.name, int(getattr(self, "n", 4))
+        return None if self._case is None else BoundName(f"{title}{self._case}", n)
 
-    def lease(self, memory: Any, board: Any) -> tuple[int, int, float]:
-        """The leader, if nothing can overtake it for a while."""
-        return lease(self, memory, board)
+    @property
+    def plays_each_once(self) -> bool:
+        return True
 
-    def absorb(self, memory: Any, board: Any, arm: int, pulls: int, successes: int) -> None:
-        """Count; the leader is on no board."""
-        count(memory, arm, pulls, successes)
+    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+        return float(self.optimism_now(memory, state))
 
-    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
-        """What `choose` would choose, looking at few arms."""
-        return decide(self, memory, board, state, rng)
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state, self._engaged_from) if self.lowest() < self.highest() else ""
 
-    def learn(
-        self,
-        memory: Any,
-        board: Any,
-        state: float,
-        arm: int,
-        reward: float,
-        left: bool,
-        next_state: float,
-    ) -> None:
-        """Count, and bound the arm's indices anew."""
-        self.update(memory, state, arm, reward, left, next_state)
-        note_pull(self, memory, board, arm)
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        optimism = choice.optimism or 0.0
+        act = _act(choice, optimism)
+        if choice.pulls <= 0.0:
+            return act, "its first result is awaited"
+        return act, self._figure(choice, choice.successes / choice.pulls, optimism)
+
+    def _figure(self, choice: Seen, mean: float, optimism: float) -> str:
+        if optimism == 0.0:
+            return f"mean {short(mean)}"
+        log_t = log(choice.t)
+        bound = self.index(mean, choice.pulls, log_t, extra_of(self.c, log_t), optimism)
+        side = "upper" if optimism > 0.0 else "lower"
+        partly = f" at optimism {short(abs(optimism))}" if abs(optimism) != 1.0 else ""
+        return f"{side} bound {short(bound)}{partly}"
+
+
+def _act(choice: Seen, optimism: float) -> str:
+    if optimism <= 0.0:
+        return "playing safe with"
+    return "staying with" if choice.arm == choice.best else "trying"
 
 
 @dataclass(frozen=True)
@@ -184,30 +213,6 @@ class Hoeffding(Index):
         """m + x sqrt((log t + c log log t) / (2 N))."""
         return mean + optimism * sqrt((log_t + extra) / (2.0 * pulls))
 
-    def log_time(self, mean: float, pulls: float, level: float, optimism: float) -> float:
-        """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
-
-        x^2 (log t + c log log t) = 2 N (level - m)^2.
-        """
-        return when(1.0, self.c, 2.0 * pulls * ((level - mean) / optimism) ** 2)
-
-    def asks_for_means(self) -> bool:
-        """No: the index is linear in the optimism."""
-        return False
-
-    def exceeds(
-        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
-    ) -> bool:
-        """Whether the index is sure to be above `level`."""
-        return self.index(mean, pulls, log_t, extra, optimism) > level + SAFE
-
-    def share_of_top(self, optimism: float) -> float:
-        """Which mixture of an arm's bounds at low and at high optimism bounds its index here."""
-        highest, low = self.highest(), min(self.lowest(), 0.0)
-        if highest <= 0.0:
-            return 0.0
-        return 1.0 if optimism == highest else (optimism - low) / (highest - low)
-
 
 @dataclass(frozen=True)
 class KL(Index):
@@ -219,37 +224,6 @@ class KL(Index):
         """The p above (x > 0) or below with N kl(m, p) = |x| log t + c log log t."""
         budget = (abs(optimism) * log_t + extra) / pulls
         return kl_upper(mean, budget) if optimism > 0.0 else kl_lower(mean, budget)
-
-    def log_time(self, mean: float, pulls: float, level: float, optimism: float) -> float:
-        """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
-
-        x log t + c log log t = N kl(m, level).
-        """
-        return when(optimism, self.c, pulls * bernoulli_kl(mean, level))
-
-    def asks_for_means(self) -> bool:
-        """Where optimisms between the lowest and the highest occur."""
-        return self.is_graded()
-
-    def exceeds(
-        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
-    ) -> bool:
-        """Whether the index, at an optimism not above 0, is sure to be above `level`.
-
-        The lower bound is above p if N kl(m, p) is above its budget: no need to solve for it.
-        """
-        level = max(level, SAFE)
-        budget = -optimism * log_t + extra
-        return mean > level and pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE
-
-    def share_of_top(self, optimism: float) -> float:
-        """Which of an arm's bounds, at low (0) or high (1) optimism, bounds its index here.
-
-        Neither (-1) between 0 and the highest optimism.
-        """
-        if optimism <= 0.0:
-            return 0.0
-        return 1.0 if optimism == self.highest() else -1.0
 
 
 @dataclass(frozen=True)

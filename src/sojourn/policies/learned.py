@@ -18,16 +18,21 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import checks
-from ..engine.jit import Compiled, jitable
+from ..engine.loops import jitable
 from ..engine.steps import level_of
 from .base import Array, count
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
+from .optimism import Optimism
+from .reasons import Seen, engaged
+
+__all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
+"""The policies of this module, in the order in which they are listed."""
 
 FIRST_LOOK = 16.0
 """Steps after which the model is estimated for the first time."""
@@ -124,12 +129,14 @@ def reconsider(memory: Watched, confidence: float) -> None:
 
 
 @dataclass(frozen=True)
-class Learned(Compiled):
+class Learned(Optimism):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
     share `growth`.
     """
+
+    learns_from_departures: ClassVar[bool] = True
 
     confidence: float = 1.5
     floor: float = -1.0
@@ -162,20 +169,13 @@ class Learned(Compiled):
         return max(float(memory.stance[level_of(state, int(self.bins))]), self.floor)
 
     def highest(self) -> float:
-        """1."""
         return 1.0
 
     def lowest(self) -> float:
-        """The floor."""
         return self.floor
 
     def is_graded(self) -> bool:
-        """Yes, but for two bins."""
         return self.bins > 2.0
-
-    def watches(self) -> bool:
-        """Yes."""
-        return True
 
     def watch(
         self, memory: Watched, state: float, reward: float, left: bool, next_state: float
@@ -194,10 +194,6 @@ class Learned(Compiled):
         self.watch(memory, state, reward, left, next_state)
         self.tell(memory, arm, 1, reward)
 
-    def absorb(self, memory: Watched, board: Any, arm: int, pulls: int, successes: int) -> None:
-        """Learn from steps that were watched."""
-        self.tell(memory, arm, pulls, successes)
-
     def tell(self, memory: Watched, arm: int, pulls: int, successes: float) -> None:
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
@@ -206,9 +202,15 @@ class Learned(Compiled):
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
             memory.agenda[0] = max(later, memory.clock[0] + 1.0)
 
-    def patience(self, memory: Watched) -> float:
-        """Until the next estimate."""
-        return float(memory.agenda[0] - memory.clock[0])
+    @property
+    def _case(self) -> str | None:
+        return None
+
+    def _mood(self, choice: Seen) -> str:
+        how = engaged(choice.state)
+        if choice.optimism is not None and choice.optimism <= 0.0:
+            return f"{how}, mistakes are dear"
+        return how if self.lowest() < self.highest() else ""
 
 
 @dataclass(frozen=True)

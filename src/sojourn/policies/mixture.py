@@ -16,6 +16,10 @@ from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from .base import Array, Counts, Policy
 from .index import KLULCB
+from .reasons import Seen, engaged
+
+__all__ = ["EpsilonMixture"]
+"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,16 @@ class EpsilonMixture(Policy):
         """What `policy` remembers."""
         return self.policy.memory(arms)
 
+    def anything(self, memory: Any, rng: Stream) -> int:
+        """Any arm, with chance epsilon, else -1."""
+        if uniform(rng) < self.epsilon:
+            return int(uniform(rng) * self.policy.arms_of(memory))
+        return -1
+
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
         """Any arm with chance epsilon, else what `policy` chooses."""
-        if uniform(rng) < self.epsilon:
-            return int(uniform(rng) * memory[0].shape[-1])
-        return self.policy.choose(memory, state, rng)
+        arm = self.anything(memory, rng)
+        return arm if arm >= 0 else self.policy.choose(memory, state, rng)
 
     def probabilities(self, memory: Any, state: float) -> Array:
         """epsilon / arms, and the rest as `policy`; empty if that one cannot say."""
@@ -62,31 +71,28 @@ class EpsilonMixture(Policy):
         """`policy` learns from all steps, whoever chose."""
         self.policy.update(memory, state, arm, reward, left, next_state)
 
-    def board(self, arms: int) -> Any:
-        """The board of `policy`."""
-        return self.policy.board(arms)
+    def arms_of(self, memory: Any) -> int:
+        return self.policy.arms_of(memory)
 
-    def decide(self, memory: Any, board: Any, state: float, rng: Stream) -> int:
-        """`choose`, with the board of `policy`."""
-        if uniform(rng) < self.epsilon:
-            return int(uniform(rng) * memory[0].shape[-1])
-        return self.policy.decide(memory, board, state, rng)
+    @property
+    def pupil(self) -> Policy:
+        return self.policy.pupil
 
-    def learn(
-        self,
-        memory: Any,
-        board: Any,
-        state: float,
-        arm: int,
-        reward: float,
-        left: bool,
-        next_state: float,
-    ) -> None:
-        """As `policy`."""
-        self.policy.learn(memory, board, state, arm, reward, left, next_state)
+    @property
+    def plays_each_once(self) -> bool:
+        return self.policy.plays_each_once
+
+    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+        return self.policy.optimism_in_view(memory, state)
+
+    def _mood(self, choice: Seen) -> str:
+        return self.policy._mood(choice)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        act, figure = self.policy._words(choice)
+        return act, f"{figure}; or by chance, {self.epsilon:.0%} of the time"
 
     def check_arms(self, arms: int) -> None:
-        """As `policy`."""
         self.policy.check_arms(arms)
 
 
@@ -100,6 +106,8 @@ class Rule(Policy):
     >>> rule.probabilities(rule.memory(2), 1.0).tolist()
     [0.5, 0.5]
     """
+
+    learns: ClassVar[bool] = False
 
     chances: tuple[tuple[float, ...], ...]
 
@@ -136,8 +144,13 @@ class Rule(Policy):
         """The row of the state."""
         return np.array(self.chances[level_of(state, len(self.chances))])
 
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "by the rule:", ""
+
     def check_arms(self, arms: int) -> None:
-        """There must be a column for each."""
         if len(self.chances[0]) != arms:
             raise ValueError(
                 f"chances is not allowed: it has {len(self.chances[0])} columns for {arms} arms"

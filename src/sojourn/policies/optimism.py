@@ -4,56 +4,70 @@
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from .. import checks
-from ..engine.jit import Compiled
+from ..engine.structs import Compiled
+from .reasons import ENGAGED
 
 
 @dataclass(frozen=True)
-class Always(Compiled):
+class Optimism(Compiled):
+    """Base of the optimisms: ``optimism(state)``, and the range it is in.
+
+    `highest` and `lowest` bound it over all states; `is_graded` says whether values between the two
+    occur. `_case` ends the name of the paper's bound for it (None: there is no bound), and
+    `_engaged_from` is the state from which a visit goes well in its eyes.
+    """
+
+    if TYPE_CHECKING:
+
+        def optimism(self, state: float) -> float: ...
+        def highest(self) -> float: ...
+        def lowest(self) -> float: ...
+
+    def is_graded(self) -> bool:
+        return False
+
+    @property
+    def _case(self) -> str | None:
+        return ""
+
+    @property
+    def _engaged_from(self) -> float:
+        return ENGAGED
+
+
+@dataclass(frozen=True)
+class Always(Optimism):
     """The upper bound in every state: optimism 1."""
 
     def optimism(self, state: float) -> float:
-        """1."""
         return 1.0
 
     def highest(self) -> float:
-        """1."""
         return 1.0
 
     def lowest(self) -> float:
-        """1."""
         return 1.0
-
-    def is_graded(self) -> bool:
-        """No: the only optimism is the highest one."""
-        return False
 
 
 @dataclass(frozen=True)
-class Never(Compiled):
+class Never(Optimism):
     """The empirical mean in every state: optimism 0."""
 
     def optimism(self, state: float) -> float:
-        """0."""
         return 0.0
 
     def highest(self) -> float:
-        """0."""
         return 0.0
 
     def lowest(self) -> float:
-        """0."""
         return 0.0
-
-    def is_graded(self) -> bool:
-        """No: the only optimism is the highest one."""
-        return False
 
 
 @dataclass(frozen=True)
-class Graded(Compiled):
+class Graded(Optimism):
     """Optimism `c0` in the worst state and `c1` in the best one."""
 
     c0: float = -1.0
@@ -66,20 +80,18 @@ class Graded(Compiled):
             object.__setattr__(self, name, number)
 
     def highest(self) -> float:
-        """The greatest optimism of any state."""
         return max(self.c0, self.c1)
 
     def lowest(self) -> float:
-        """The least optimism of any state."""
         return min(self.c0, self.c1)
-
-    def is_graded(self) -> bool:
-        """Whether optimisms between the lowest and the highest occur."""
-        return False
 
     def opposite(self) -> Self:
         """The same policy for the opposite case, c0 and c1 exchanged (Theorems 5 to 7)."""
         return replace(self, c0=self.c1, c1=self.c0)
+
+    @property
+    def _case(self) -> str | None:
+        return {(-1.0, 1.0): "", (1.0, -1.0): ", opposite"}.get((self.c0, self.c1))
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,6 @@ class TwoLevel(Graded):
     """`c1` from a state of 1/2 on and `c0` below; the paper's two states are 0 and 1."""
 
     def optimism(self, state: float) -> float:
-        """c1 in state 1, c0 in state 0."""
         return self.c1 if state >= 0.5 else self.c0
 
 
@@ -102,8 +113,11 @@ class TopBin(Graded):
         object.__setattr__(self, "n", checks.whole("n", self.n, 2))
 
     def optimism(self, state: float) -> float:
-        """c1 if the state is at least (n - 1) / n, else c0."""
         return self.c1 if state >= (self.n - 1) / self.n else self.c0
+
+    @property
+    def _engaged_from(self) -> float:
+        return 1.0 - 1.0 / self.n
 
 
 @dataclass(frozen=True)
@@ -111,9 +125,7 @@ class Linear(Graded):
     """From `c0` in state 0 to `c1` in state 1 along a line: 2 s - 1 in the paper."""
 
     def optimism(self, state: float) -> float:
-        """c0 + (c1 - c0) s."""
         return self.c0 + (self.c1 - self.c0) * state
 
     def is_graded(self) -> bool:
-        """Yes."""
         return True

@@ -8,7 +8,11 @@ import numpy as np
 from .. import checks
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
-from .base import Array, Counts, Policy, certain, count
+from .base import Array, Counts, Policy, certain
+from .reasons import Seen
+
+__all__ = ["Uniform", "FixedArm"]
+"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,17 @@ class Uniform(Policy):
     Uniform()
     """
 
+    learns: ClassVar[bool] = False
+
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
-        """An arm at random."""
         return int(uniform(rng) * memory.pulls.size)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
         """The same for all."""
         return np.full(memory.pulls.size, 1.0 / memory.pulls.size)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "any arm:", "by chance"
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,8 @@ class FixedArm(Policy):
     """
 
     title: ClassVar[str] = "Fixed arm"
+
+    learns: ClassVar[bool] = False
 
     arm: int = 0
 
@@ -52,16 +62,10 @@ class FixedArm(Policy):
         """All on the one arm."""
         return certain(memory.pulls.size, int(self.arm))
 
-    def lease(self, memory: Counts, board: Any) -> tuple[int, int, float]:
-        """For ever."""
-        return int(self.arm), 1 << 62, 0.0
-
-    def absorb(self, memory: Counts, board: Any, arm: int, pulls: int, successes: int) -> None:
-        """Count."""
-        count(memory, arm, pulls, successes)
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "always", ""
 
     def check_arms(self, arms: int) -> None:
-        """The arm must be there."""
         checks.whole("arm", self.arm, 0, arms - 1)
 
     @classmethod

@@ -11,11 +11,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .. import checks
-from ..engine.jit import jitable
+from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
 from .base import Array, Policy, equally
+from .reasons import Seen, engaged
+
+__all__ = ["QLearning", "UCBQLearning"]
+"""The policies of this module, in the order in which they are listed."""
 
 
 class QTable(NamedTuple):
@@ -90,6 +94,15 @@ class QLearning(Policy):
         rate = 1.0 / memory.visits[0, s, arm]
         memory.q[0, s, arm] += rate * (reward + to_come - memory.q[0, s, arm])
 
+    def arms_of(self, memory: QTable) -> int:
+        return int(memory.q.shape[2])
+
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "playing", f"greatest value learned, or by chance {self.epsilon:.0%} of the time"
+
 
 @dataclass(frozen=True)
 class UCBQLearning(Policy):
@@ -161,3 +174,12 @@ class UCBQLearning(Policy):
         w = (self.H + 1.0) / (self.H + n)
         memory.q[h, s, arm] += w * (reward + to_come + bonus - memory.q[h, s, arm])
         memory.step[0] = 0.0 if left else memory.step[0] + 1.0
+
+    def arms_of(self, memory: QTable) -> int:
+        return int(memory.q.shape[2])
+
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "playing", "greatest value with its bonus"

@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings
+from ..users import USERS
 from . import models
 from .catalog import Catalog
 from .errors import failures
@@ -149,11 +150,11 @@ def add_routes(app: FastAPI) -> None:
 def settings_of(body: models.ExperimentIn) -> Settings:
     """The settings that a body describes; ValueError says what is wrong with it."""
     plain = body.model_dump(exclude={"arms"})
-    user = plain["user"]
-    start = user["start"]
-    user["start"] = start if isinstance(start, dict) else {str(start): 1.0}
-    if (user["theta"] is None) != (user["model"] == "last-reward"):
-        raise ValueError("user.theta is for the model moving-average, which needs it")
+    user = {name: value for name, value in plain["user"].items() if value is not None}
+    USERS[user["model"]].check_keys("user.", user, "start")
+    if "start" in user and not isinstance(user["start"], dict):
+        user["start"] = {str(user["start"]): 1.0}
+    plain["user"] = user
     try:
         return Settings.from_json(json.dumps(plain))
     except (TypeError, KeyError, AttributeError, OverflowError) as error:

@@ -5,17 +5,23 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..live.names import LONGEST_NAME, printable
-from ..policies import ALL
+from ..policies import POLICIES
+from ..registry import Registry
+from ..users import USERS
 
 MOST_ARMS, MOST_CALLS = 10_000, 1_000
 LAST_STEP = 2**31 - 1
 
 
-def _known_policy(name: str) -> str:
-    known = [policy.__name__ for policy in ALL]
-    if name not in known:
-        raise ValueError(f"it must be one of {', '.join(known)}")
-    return name
+def _known(registry: Registry[Any]) -> Any:
+    """A name in a registry, which the schema lists."""
+
+    def check(name: str) -> str:
+        if name not in list(registry):
+            raise ValueError(f"it must be one of {', '.join(registry)}")
+        return name
+
+    return AfterValidator(check), Field(json_schema_extra={"enum": list(registry)})
 
 
 def _each_once(names: list[str]) -> list[str]:
@@ -134,20 +140,22 @@ class BatchIn(Model):
 class PolicyIn(Model):
     """A policy of the package by its name, with parameters if they are not the usual ones."""
 
-    name: Annotated[
-        str,
-        AfterValidator(_known_policy),
-        Field(json_schema_extra={"enum": [policy.__name__ for policy in ALL]}),
-    ]
+    name: Annotated[str, *_known(POLICIES)]
     parameters: dict[str, Any] = {}
 
 
 class UserIn(Model):
-    """How a visit's state follows from its rewards; `start` is a state, or states with chances."""
+    """How a visit's state follows from its rewards: a user model by its name, and its settings.
 
-    model: Literal["last-reward", "moving-average"] = "last-reward"
+    `start` is a state, or states with their chances. Leave probabilities, of models that have
+    them, do not matter: who leaves is observed.
+    """
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    model: Annotated[str, *_known(USERS)] = "last-reward"
     theta: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    start: Share | dict[str, Share] = 1.0
+    start: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | dict[str, Share] | None = None
 
 
 class ExperimentIn(Model):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..stats.moments import Part
-from .work import Job, engine_digest
+from .work import Job, machine_digest
 
 GATHER = 60.0
 """Seconds that the transfer of a finished chunk may take before it is asked for again."""
@@ -120,7 +120,7 @@ class Cluster:
         future: Any = self._client.submit(
             compute_remotely,
             self._packed[job.key],
-            engine_digest(),
+            machine_digest(),
             first,
             runs,
             key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}",
@@ -151,7 +151,7 @@ def compute_remotely(packed: bytes, engine: str, first: int, runs: int) -> Part:
     The problem comes with its solution, because linear algebra differs between machines in the
     last digits.
     """
-    if engine_digest() != engine:
+    if machine_digest() != engine:
         raise ValueError(
             "the workers have other versions of sojourn or numba than this process, or another "
             "kind of processor: install the same everywhere"

@@ -5,15 +5,6 @@ from ..policies import Policy
 from ..problem import Problem
 
 
-def plain_name(name: str) -> str:
-    """A name without what people spell differently.
-
-    >>> plain_name("KL-ULCB")
-    'klulcb'
-    """
-    return name.replace("-", "").lower()
-
-
 def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     """The paper's bound on the regret of this policy, if it has one for these coefficients.
 
@@ -21,13 +12,11 @@ def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     >>> bound_for(sj.ULCB(), sj.paper.SETTINGS["A"]).theorem
     'Theorem 1'
     """
-    parameters = policy.parameters
-    signs = (parameters.get("c0", -1.0), parameters.get("c1", 1.0))
-    suffix = {(-1.0, 1.0): "", (1.0, -1.0): ", opposite"}.get(signs, ", other")
-    for bound in theory.bounds(problem, n=int(parameters.get("n", 4))):
-        if plain_name(bound.name) == plain_name(policy.name) + suffix and bound.slope is not None:
-            return bound
-    return None
+    wanted = policy.bound
+    if wanted is None:
+        return None
+    applying = (b for b in theory.bounds(problem, n=wanted.n) if b.slope is not None)
+    return next((bound for bound in applying if bound.name == wanted.name), None)
 
 
 def lower_bounds(problem: Problem) -> list[theory.Bound]:

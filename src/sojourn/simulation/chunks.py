@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.kernel import columns, kernel_for
+from ..engine.coasting import coaster_for
+from ..engine.kernel import columns, run_chunk
+from ..engine.leases import leaser_for
 from ..policies import Policy
 from ..problem import Problem
 
@@ -23,23 +25,17 @@ def chunk(
 ) -> NDArray[np.float64]:
     """Totals of the runs first, first + 1, ...: out[run, checkpoint, column].
 
-    The columns are described in `kernel`. `leases` changes the speed, never a number. Setting
-    `stop[0]` from another thread makes the call return soon, with rows of which none may be used.
+    The columns are described in `engine.kernel`. `leases` changes the speed, never a number.
+    Setting `stop[0]` from another thread makes the call return soon, with rows of which none may
+    be used.
     """
-    user = problem.user
+    user, fault = problem.user, np.zeros(2, np.int64)
     out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
-    kernel_for(policy, user)(
-        policy,
-        user,
-        problem.values.value_function,
-        np.array(problem.means),
-        problem.best_arm_is_optimal,
-        user.levels,
-        seed,
-        first,
-        grid,
-        leases,
-        stop,
-        out,
-    )
+    run_chunk(
+        policy, user, leaser_for(policy), coaster_for(user), problem.values.value_function,
+        np.array(problem.means), problem.best_arm_is_optimal, user.levels, seed, first, grid,
+        leases, stop, fault, out,
+    )  # fmt: skip
+    if fault[0]:
+        raise policy.no_such_arm(int(fault[1]), problem.arms)
     return out

@@ -10,44 +10,24 @@ import platform
 import time
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.jit import PACKAGE, compiled_sources, feed, fingerprint
+from ..engine.fingerprint import engine_digest, feed, fingerprint
 from ..engine.kernel import REGRET, columns
 from ..policies import Policy
 from ..problem import Problem
 from ..stats.moments import Moments, Part
 from .chunks import NEVER, chunk
 
-APART = {"gym", "logs"}
-ENGINE = {"simulation": {"chunks"}}
-"""Of the modules that are compiled: those that chunks are not computed with, and the only ones of
-two folders that they are computed with. Any other counts as needed: a new one is on the safe side.
-"""
-
-
-def sources() -> list[Path]:
-    """The files that a chunk is computed with, and perhaps more."""
-
-    def needed(path: Path) -> bool:
-        top, *rest = path.relative_to(PACKAGE).with_suffix("").parts
-        return rest[0] in ENGINE[top] if top in ENGINE else top not in APART
-
-    return [path for path in compiled_sources() if needed(path)]
-
 
 @cache
-def engine_digest() -> str:
-    """Changes with any source that a chunk is computed with, with Numba and with the processor."""
-    digest = hashlib.sha256(f"{numba.__version__} {platform.machine()}".encode())
-    for path in sources():
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
+def machine_digest() -> str:
+    """Changes with any source of the engine, with Numba and with the processor."""
+    return f"{engine_digest()} {numba.__version__} {platform.machine()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +48,7 @@ class Job:
     def key(self) -> str:
         """A digest of all that the numbers depend on."""
         problem = self.problem
-        digest = hashlib.sha256(engine_digest().encode())
+        digest = hashlib.sha256(machine_digest().encode())
         for value in (
             problem.means,
             problem.user,

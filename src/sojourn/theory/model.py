@@ -3,29 +3,21 @@
 import numpy as np
 
 from ..problem import Problem
-from ..users import Ema, StaysFirst, TwoState, User
+from ..users import Ema, TwoState
 
 
 class DoesNotApply(ValueError):
     """A result of the paper was asked for where its assumptions fail."""
 
 
-def inner(problem: Problem) -> User:
-    """The user model without the wrapper for the first step."""
-    user = problem.user
-    return user.user if isinstance(user, StaysFirst) else user
-
-
 def two_state(problem: Problem) -> TwoState | None:
     """The paper's basic user, if that is who is served."""
-    user = inner(problem)
-    return user if isinstance(user, TwoState) else None
+    return problem.user.unwrapped.as_two_state()
 
 
 def moving_average(problem: Problem) -> Ema | None:
     """The paper's general user, if that is who is served."""
-    user = inner(problem)
-    return user if isinstance(user, Ema) else None
+    return problem.user.unwrapped.as_ema()
 
 
 def grid(points: int = 1001) -> list[float]:
@@ -46,7 +38,7 @@ def entered_states(problem: Problem, points: int = 1001) -> list[float]:
 
 def first_step_costs(problem: Problem) -> list[tuple[float, float]]:
     """(experience, D) of the states that only a first step can be in (`StaysFirst`)."""
-    if not isinstance(problem.user, StaysFirst):
+    if problem.user.unwrapped is problem.user:
         return []
     firsts = sorted(set(problem.values.first_states), reverse=True)
     return [(problem.user.experience(s), problem.mistake_cost(s)) for s in firsts]

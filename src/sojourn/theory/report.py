@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from ..problem import Problem
-from ..values import Moments
+from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
 from .model import first_step_costs
 from .premises import Check, assumptions, sufficient_condition
@@ -23,8 +23,8 @@ class Summary:
     mistake_costs: dict[float, float]
     first_step_costs: tuple[tuple[float, float], ...]
     """(experience, D) at a first step that nobody leaves."""
-    reward: Moments
-    length: Moments
+    reward: MeanVariance
+    length: MeanVariance
     assumptions: tuple[Check, ...]
     conditions: tuple[Condition, ...]
     bounds: tuple[Bound, ...]

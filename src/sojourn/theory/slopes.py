@@ -7,6 +7,7 @@ delta and kl compare the arm's mean with the best one. They differ only in the s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .. import checks
 from ..engine.divergence import bernoulli_kl
@@ -29,6 +30,7 @@ class Bound:
     reason: str | None = None
 
 
+@lru_cache(maxsize=256)
 def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
     """Every slope the paper gives for this problem; `n` bins for the DISC policies.
 

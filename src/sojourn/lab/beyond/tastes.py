@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import checks
-from ...engine.jit import jitable, kernel, package_digest
 from ...engine.kernel import REGRET, columns, write_row
+from ...engine.loops import jitable, loop
 from ...engine.steps import World, begin, make_tally, make_world, step
 from ...engine.streams import policy_stream
 from ...policies import Policy
@@ -32,7 +32,7 @@ from ...simulation.reduce import Reduction
 from ...simulation.store import Store
 from ...simulation.work import Job
 from ...stats.moments import Part
-from ...values import Table
+from ...values import ByState
 from ..trials import Environment
 from .crowds import Layered
 
@@ -108,17 +108,14 @@ def play_tastes(
     out: Array,
 ) -> None:
     """One run, as `simulation.kernel.play` has it, with the means of each visitor's kind."""
-    world = make_world(user, means[0], False, value, seed, run)
+    world = make_world(means[0], False, value, seed, run)
     tally, memory = make_tally(2, means.shape[1]), policy.memory(means.shape[1])
     rng, visit = policy_stream(seed, run), 1
     for done in range(checkpoints.size):
         while visit <= checkpoints[done] and stop[0] == 0:
             state, left = begin(user, world, visit), False
             own = means[int(state // 2.0)]
-            theirs = World(
-                own, own[best], own[best], False,
-                value, world.keys, world.start_key, world.leave_table,
-            )  # fmt: skip
+            theirs = World(own, own[best], own[best], False, value, world.keys, world.start_key)
             while not left:
                 before = user.experience(state)
                 arm = policy.choose(memory, before, rng)
@@ -128,36 +125,14 @@ def play_tastes(
         write_row(tally, out[done])
 
 
-_kernels: dict[Any, Any] = {}
-
-
-def _kernel_for(policy: Policy, user: Layered) -> Any:
-    types = policy._numba_type_, user._numba_type_
-    if types not in _kernels:
-        _kernels[types] = kernel(_build(package_digest()), policy, user)
-    return _kernels[types]
-
-
-def _build(digest: str) -> Any:
-    def run_tastes(
-        policy: Any,
-        user: Any,
-        value: Any,
-        means: Array,
-        best: int,
-        seed: int,
-        first: int,
-        checkpoints: NDArray[np.int64],
-        stop: NDArray[np.int8],
-        out: Array,
-    ) -> None:
-        _ = digest
-        for i in range(out.shape[0]):
-            play_tastes(
-                policy, user, value, means, best, seed, first + i, checkpoints, stop, out[i]
-            )
-
-    return run_tastes
+@loop
+def run_tastes(
+    policy: Any, user: Any, value: Any, means: Array, best: int, seed: int, first: int,
+    checkpoints: NDArray[np.int64], stop: NDArray[np.int8], out: Array,
+) -> None:  # fmt: skip
+    """Fill out[run, checkpoint, column] for the runs first, first + 1, ..."""
+    for i in range(out.shape[0]):
+        play_tastes(policy, user, value, means, best, seed, first + i, checkpoints, stop, out[i])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +145,16 @@ class TastesJob(Job):
     def key(self) -> str:
         """A digest of all that the numbers depend on."""
         plain = Job(self.problem, self.policy, self.seed, self.grid)
-        return hashlib.sha256(plain.key.encode() + self.tastes.table.tobytes()).hexdigest()
+        return hashlib.sha256(
+            f"{plain.key} {run_tastes.fingerprint}".encode() + self.tastes.table.tobytes()
+        ).hexdigest()
 
     def compute(self, first: int, runs: int, stop: NDArray[np.int8] = NEVER) -> Part:
         """The chunk that begins at run `first`."""
         start, tastes = time.perf_counter(), self.tastes
         rows = np.zeros((runs, self.grid.size, columns(2, self.problem.arms)))
-        _kernel_for(self.policy, tastes.user)(
-            self.policy, tastes.user, Table(tastes.worth[tastes.best_arm]), tastes.table,
+        run_tastes(
+            self.policy, tastes.user, ByState(tastes.worth[tastes.best_arm]), tastes.table,
             tastes.best_arm, self.seed, first, self.grid, stop, rows,
         )  # fmt: skip
         regret = np.ascontiguousarray(rows[:, :, REGRET])

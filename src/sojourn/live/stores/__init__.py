@@ -4,19 +4,22 @@ The scheme of an address names the class. A package adds one by an entry point o
 `sojourn.stores`, whose name is the scheme, and whose value is module:Class.
 """
 
-from importlib.metadata import EntryPoint, entry_points
-
+from ...registry import Registry
 from .base import Store
 
-__all__ = ["Store", "open_store", "store_class"]
+__all__ = ["STORES", "Store", "open_store", "store_class"]
 
-GROUP = "sojourn.stores"
-BUILT_IN = {
-    "memory": "sojourn.live.stores.memory:MemoryStore",
-    "sqlite": "sojourn.live.stores.sqlite:SqliteStore",
-    "postgresql": "sojourn.live.stores.postgres:PostgresStore",
-    "postgres": "sojourn.live.stores.postgres:PostgresStore",
-}
+STORES: Registry[type[Store]] = Registry(
+    "store",
+    "sojourn.stores",
+    {
+        "memory": "sojourn.live.stores.memory:MemoryStore",
+        "sqlite": "sojourn.live.stores.sqlite:SqliteStore",
+        "postgresql": "sojourn.live.stores.postgres:PostgresStore",
+        "postgres": "sojourn.live.stores.postgres:PostgresStore",
+    },
+)
+"""By the scheme of the address."""
 
 
 def open_store(url: str, *, reading: bool = False) -> Store:
@@ -39,14 +42,9 @@ def store_class(url: str) -> type[Store]:
     True
     """
     scheme, found, _ = str(url).partition("://")
-    if scheme in BUILT_IN:
-        entries = [EntryPoint(scheme, BUILT_IN[scheme], GROUP)]
-    else:
-        entries = [*entry_points(group=GROUP, name=scheme)]
-    if not (found and entries):
+    if not found or scheme not in STORES:
         raise not_allowed(url)
-    cls: type[Store] = entries[0].load()
-    return cls
+    return STORES[scheme]
 
 
 def not_allowed(url: str) -> ValueError:

@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ... import checks
-from ...engine.jit import Compiled
-from ...users import CELLS, StaysFirst
+from ...users import LeaveCurve, StaysFirst
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +34,7 @@ class OwnFirstStep(StaysFirst):
 
 
 @dataclass(frozen=True)
-class TableLeave(Compiled):
+class TableLeave(LeaveCurve):
     """A leave curve through points, straight between them and level outside.
 
     >>> TableLeave(states=(0.2, 0.8), q=(0.3, 0.1)).probability(0.5)
@@ -70,12 +66,6 @@ class TableLeave(Compiled):
         share = (state - self.states[i - 1]) / (self.states[i] - self.states[i - 1])
         return self.q[i - 1] + share * (self.q[i] - self.q[i - 1])
 
-    def table(self) -> NDArray[np.float64]:
-        """The curve at even states if it falls all the way, else empty."""
-        for i in range(len(self.q) - 1):
-            if self.q[i] < self.q[i + 1]:
-                return np.zeros(0)
-        entries = np.empty(CELLS + 1)
-        for i in range(CELLS + 1):
-            entries[i] = self.probability(i / CELLS)
-        return entries
+    @property
+    def falls(self) -> bool:
+        return all(a >= b for a, b in zip(self.q, self.q[1:], strict=False))

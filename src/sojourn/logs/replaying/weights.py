@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...engine.jit import jitable, kernel, package_digest
+from ...engine.loops import loop
 from ...engine.steps import level_of
 from ...policies import Policy
 from .overlap import check_weights
@@ -91,7 +90,7 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
     before, after = np.empty(log.arm.size), np.empty(log.arm.size)
     planned = np.zeros((LEVELS, len(log.arms)))
     memory = type(memory)(*(part.copy() for part in memory))
-    kernel_for(policy)(
+    walk(
         policy, memory, learn, log.step == 0, log.left, log.arm, log.reward,
         log.state, log.next_state, log.propensity, before, after, planned,
     )  # fmt: skip
@@ -100,7 +99,7 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
     return weights
 
 
-@jitable
+@loop
 def walk(
     policy: Any,
     memory: Any,
@@ -131,38 +130,3 @@ def walk(
         after[row] = weight
         if learn:
             policy.update(memory, state[row], arm[row], reward[row], left[row], next_state[row])
-
-
-_kernels: dict[Any, Any] = {}
-
-
-def kernel_for(policy: Policy) -> Any:
-    """`walk`, compiled for a type of policy."""
-    if policy._numba_type_ not in _kernels:
-        _kernels[policy._numba_type_] = kernel(_build(package_digest()), policy)
-    return _kernels[policy._numba_type_]
-
-
-def _build(digest: str) -> Any:
-    def weigh_log(
-        policy: Any,
-        memory: Any,
-        learn: bool,
-        is_first: Flags,
-        left: Flags,
-        arm: Ints,
-        reward: Floats,
-        state: Floats,
-        next_state: Floats,
-        propensity: Floats,
-        before: Floats,
-        after: Floats,
-        planned: NDArray[np.float64],
-    ) -> None:
-        _ = digest
-        walk(
-            policy, memory, learn, is_first, left, arm, reward, state, next_state, propensity,
-            before, after, planned,
-        )  # fmt: skip
-
-    return weigh_log

@@ -15,9 +15,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...live.settings import Settings
+from ...policies.reasons import short
 from ...stats.intervals import Interval
 from ...version import __version__
-from ..insight.states import short, user_in_words
 from ..insight.summary import Point
 
 STATIC = Path(__file__).parent / "static"
@@ -169,7 +169,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     shown = (number, count, short, half_width, ends, clock, iso, lasting)
-    env.filters |= {f.__name__: f for f in (*shown, policy_label, user_in_words)}
+    env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
     env.globals |= {f.__name__: f for f in (bar, split, scale_of, chart_data, digest)}

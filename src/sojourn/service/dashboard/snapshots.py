@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...live import Bucket, Choice, Experiment, Settings
-from ..insight import Insight, Reason, insight, reason
+from ...policies.reasons import Reason
+from ..insight import Insight, insight
 from .panels import RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
@@ -89,7 +90,7 @@ class Snapshots:
             experiment.settings, experiment.all_arms, experiment.counts(),
             self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
         )  # fmt: skip
-        recent = [Decided(c, reason(c, experiment.policy)) for c in experiment.recent()[:RECENT]]
+        recent = [Decided(c, experiment.policy.reason(c)) for c in experiment.recent()[:RECENT]]
         start = SPANS[span].since(now)
         return Snapshot(experiment.name, experiment.settings, span, start, found, recent)
 

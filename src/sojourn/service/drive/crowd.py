@@ -60,7 +60,7 @@ class Crowd:
         self.begun = 0
         means, value = np.array(problem.means), problem.values.value_function
         best = problem.best_arm_is_optimal
-        self._world = make_world(problem.user, means, best, value, seed, run)
+        self._world = make_world(means, best, value, seed, run)
         self.tally = make_tally(problem.user.levels, problem.arms)
 
     @property

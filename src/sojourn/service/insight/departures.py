@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 
-from ...engine.calls import pupil_of
 from ...live.records import Counts
 from ...live.settings import Settings
 from ...policies.base import Array
@@ -120,7 +119,7 @@ class Departures:
 def departures(counts: Counts, settings: Settings, arms: ArmSums) -> Departures:
     """What the counters `moves` and `gone` say, by the estimates of the learned policies."""
     bins = settings.bins
-    confidence = getattr(pupil_of(settings.policy), "confidence", Learned.confidence)
+    confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
     moves, gone = np.zeros((bins, 2, bins)), np.zeros((bins, 2))
     for (what, b, r, after), amount in counts.items():
         if what == "moves":

@@ -17,7 +17,6 @@ from ...show.plain import plain
 from ...stats.intervals import Interval, average
 from .arms import ArmList, ArmSums, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures
-from .states import states_in_words
 
 NO_VISITS = Bucket(start=0.0, visits=0, steps=0.0, steps2=0.0, reward=0.0, reward2=0.0)
 
@@ -122,7 +121,7 @@ def insight(
     ('dance', 2.0, 'not known yet')
     """
     bins = settings.bins
-    words = states_in_words(settings.user, bins)
+    words = settings.user.states_in_words(bins)
     sums = arm_sums(arms, counts, bins)
     seen = departures(counts, settings, sums)
     used = [b for b in range(bins) if sums.pulls[:, b].any() or seen.steps[b].any()]

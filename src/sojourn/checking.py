@@ -1,0 +1,196 @@
+"""`check_policy` and `check_user`: whether a class of one's own keeps the contract.
+
+Each check gives at most one sentence. The first faults are those that make the others pointless.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+from .engine.coasting import Coaster
+from .engine.fingerprint import check_randomness
+from .engine.kernel import columns, play
+from .engine.leases import Leaser
+from .engine.streams import policy_stream
+from .policies import Policy, Uniform
+from .problem import Problem
+from .simulation.chunks import NEVER, chunk
+from .users import TwoState, User
+
+SEED, VISITS = 7, 40
+MEANS = (0.7, 0.5, 0.4)
+REWARDS = (0.0, 1.0)
+FAULTS = 3
+"""At most so many of one kind."""
+
+
+def check_policy(policy: Policy, problem: Problem | None = None) -> list[str]:
+    """The faults of a policy, a sentence each; printed, too. No faults: an empty list.
+
+    It is played on `problem`, three arms and a two-state user unless given: compiled must equal
+    interpreted, leases must change nothing, the same seed must give the same bits, probabilities
+    must be those of its choices.
+
+    >>> from sojourn import ULCB
+    >>> check_policy(ULCB())
+    ULCB keeps the contract of a policy
+    []
+    """
+    if problem is None:
+        problem = Problem(MEANS, TwoState(0.8, 0.2, 0.2, 0.1))
+    return _told(policy, "policy", _policy_faults(policy, problem))
+
+
+def check_user(user: User) -> list[str]:
+    """The faults of a user model, a sentence each; printed, too. No faults: an empty list.
+
+    >>> from sojourn import TwoState
+    >>> check_user(TwoState(q00=1, q01=0, q10=0, q11=0))
+    TwoState keeps the contract of a user
+    []
+    """
+    return _told(user, "user", _user_faults(user))
+
+
+def _told(value: Any, kind: str, faults: Iterator[str]) -> list[str]:
+    name, found = type(value).__name__, list[str]()
+    try:
+        found.extend(faults)
+    except Exception as error:
+        found.append(f"{name} fails: {type(error).__name__}: {' '.join(str(error).split())}")
+    print("\n".join(found) or f"{name} keeps the contract of a {kind}")
+    return found
+
+
+def _policy_faults(policy: Policy, problem: Problem) -> Iterator[str]:
+    name = type(policy).__name__
+    faults = list(_value_faults(policy, Policy))
+    yield from faults
+    if faults:
+        return
+    if not hasattr(policy, "choose"):
+        yield f"{name} has no method choose(self, memory, state, rng), which returns an arm"
+        return
+    arms, memory = problem.arms, policy.memory(problem.arms)
+    for state in (0.0, 0.5, 1.0):
+        arm = policy.choose(memory, state, policy_stream(SEED, 0))
+        if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
+            yield (
+                f"{name}.choose returned {arm!r} in state {state:g}, and there are {arms} arms: it "
+                f"must be a whole number from 0 to {arms - 1}"
+            )
+            return
+        chances = np.asarray(policy.probabilities(memory, state))
+        if chances.size and (chances.shape != (arms,) or abs(chances.sum() - 1.0) > 1e-9):
+            yield (
+                f"{name}.probabilities returned {chances.tolist()} in state {state:g}: it must be "
+                f"empty, or {arms} chances that add up to 1"
+            )
+        elif chances.size and chances[arm] <= 0.0:
+            yield f"{name}.probabilities gives the arm that choose returned, {arm}, no chance"
+    if policy.arms_of(memory) != arms:
+        yield f"{name}.arms_of returned {policy.arms_of(memory)} for a memory of {arms} arms"
+    yield from _run_faults(name, problem, policy)
+
+
+def _run_faults(name: str, problem: Problem, policy: Policy) -> Iterator[str]:
+    grid = np.array([VISITS], np.int64)
+    stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)
+    if not np.array_equal(stepwise, chunk(problem, policy, SEED, 0, 2, grid, leases=False)):
+        yield f"{name} does not repeat itself: the same seed gave two different runs"
+        return
+    if not np.array_equal(stepwise, chunk(problem, policy, SEED, 0, 2, grid)):
+        yield f"{name} decides otherwise where the engine leases its choices: report it"
+    if not np.array_equal(stepwise[0], _interpreted(problem, policy, grid)):
+        yield (
+            f"{name} decides otherwise when it is compiled: whole numbers arrive as floats there "
+            "(wrap an index in int()), and integer division and overflow differ"
+        )
+
+
+def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
+    user: Any = problem.user
+    out = np.zeros((grid.size, columns(user.levels, problem.arms)))
+    play(
+        policy, user, Leaser(), Coaster(), problem.values.value_function, np.array(problem.means),
+        problem.best_arm_is_optimal, user.levels, SEED, 0, grid, False, NEVER,
+        np.zeros(2, np.int64), out,
+    )  # fmt: skip
+    return out
+
+
+def _user_faults(user: User) -> Iterator[str]:
+    name = type(user).__name__
+    faults = list(_value_faults(user, User))
+    yield from faults
+    if faults:
+        return
+    missing = [m for m in ("next_state", "leave_probability") if not hasattr(user, m)]
+    if missing:
+        yield f"{name} has no method {missing[0]}(self, state, reward)"
+        return
+    whole = user.states is not None
+    states = np.arange(float(user.states or 0)) if whole else np.linspace(0.0, 1.0, 101)
+    begun = [float(user.begin(u)) for u in (0.0, 0.25, 0.5, 0.75, 0.999999)]
+    wrong = [fault for s in (*states, *begun) for fault in _state_faults(name, user, float(s))]
+    yield from list(dict.fromkeys(wrong))[:FAULTS]
+    if not wrong:
+        yield from _same_faults(name, user)
+
+
+def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
+    seen = user.experience(state)
+    if not 0.0 <= seen <= 1.0:
+        yield f"{name}.experience({state:g}) returned {seen!r}: it must be a number from 0 to 1"
+    for reward in REWARDS:
+        given = f"({state:g}, {reward:g})"
+        leave = user.leave_probability(state, reward)
+        if not 0.0 <= leave <= 1.0:
+            yield (
+                f"{name}.leave_probability{given} returned {leave!r}: it must be a number from 0 "
+                "to 1"
+            )
+        for after, chance in user._next_states(state, reward):
+            if user.states is None:
+                good, which = -1e-12 <= after <= 1.0 + 1e-12, "a number from 0 to 1"
+            else:
+                good = after == int(after) and 0 <= after < user.states
+                which = f"a state from 0 to {user.states - 1}"
+            if not good or not 0.0 <= chance <= 1.0:
+                yield f"{name}.next_state{given} returned {after!r}: it must be {which}"
+
+
+def _same_faults(name: str, user: User) -> Iterator[str]:
+    """Compiled as interpreted."""
+    problem, policy = Problem(MEANS, user), Uniform()
+    grid = np.array([VISITS], np.int64)
+    stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)
+    if not np.array_equal(stepwise[0], _interpreted(problem, policy, grid)):
+        yield f"{name} behaves otherwise when it is compiled: whole numbers arrive as floats there"
+
+
+def _value_faults(value: Any, base: type) -> Iterator[str]:
+    """What is asked of both: frozen dataclasses that can be pickled and hashed."""
+    cls = type(value)
+    if not isinstance(value, base):
+        yield f"{cls.__name__} must inherit from sojourn.{base.__name__}"
+        return
+    frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not frozen or cls.__dict__.get("__dataclass_params__") is None:
+        yield f"{cls.__name__} must be decorated with @dataclass(frozen=True)"
+    tries: dict[str, Callable[[], Any]] = {
+        "pickled": lambda: pickle.dumps(value),
+        "hashed": lambda: hash(value),
+    }
+    for what, attempt in tries.items():
+        try:
+            attempt()
+        except Exception as error:
+            yield f"{cls.__name__} cannot be {what}: {error}"
+    try:
+        check_randomness(cls)  # type: ignore[arg-type]
+    except ValueError as error:
+        yield str(error)

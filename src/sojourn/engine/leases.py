@@ -1,0 +1,346 @@
+"""Leases: choices that are sure for a while, looked up by the type of the policy.
+
+A `Leaser` promises an arm for some steps, in every state, or none. It also decides and learns
+with a board of its own, in place of `choose` and `update`, where that is faster. It never changes
+a decision: docs/leases.md has the proofs. A policy without an entry here runs as it is.
+"""
+
+from dataclasses import dataclass
+from functools import singledispatch
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+
+from ..policies.base import Policy, count
+from ..policies.gated import ImedExplorer, ThompsonExplorer
+from ..policies.index import KL, Hoeffding, extra_of
+from ..policies.learned import Learned
+from ..policies.mixture import EpsilonMixture
+from ..policies.plain import FixedArm
+from .board import SAFE, decide, make_board, note_pull, when
+from .divergence import bernoulli_kl
+from .lease import SHORT, fall, lease
+from .loops import jitable
+from .streams import Stream
+from .structs import Compiled, entry_for
+
+NO_LEASE = (0, 0, 0.0)
+FOR_EVER = 1 << 62
+
+
+@dataclass(frozen=True)
+class Leaser(Compiled):
+    """No promise: every step is asked of the policy."""
+
+    def board(self, policy: Any, arms: int) -> Any:
+        """Scratch space; what it holds never changes a decision."""
+        return np.zeros(1)
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
+
+        The promise holds for that many steps, as long as the arm's empirical mean before each of
+        them is at least the one given. No steps: no promise.
+        """
+        return NO_LEASE
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        """Learn from the steps of a lease."""
+
+    def watches(self) -> bool:
+        """Whether every step of a lease is to be told to `note`, which takes longer."""
+        return False
+
+    def patience(self, policy: Any, memory: Any) -> float:
+        """How many steps a lease may have at most."""
+        return inf
+
+    def note(
+        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        """What `policy.choose` would choose, perhaps sooner."""
+        return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        """`policy.update`, and keep the board up to date."""
+        policy.update(memory, state, arm, reward, left, next_state)
+
+
+@dataclass(frozen=True)
+class CountingLeaser(Leaser):
+    """Of policies that remember `Counts`."""
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        count(memory, arm, pulls, successes)
+
+
+@dataclass(frozen=True)
+class IndexLeaser(CountingLeaser):
+    """Bounds on the indices of all arms; subclasses know how an index moves in time."""
+
+    def board(self, policy: Any, arms: int) -> Any:
+        return make_board(arms)
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        return lease(self, policy, memory, board)
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        return decide(self, policy, memory, board, state, rng)
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        policy.update(memory, state, arm, reward, left, next_state)
+        note_pull(self, policy, memory, board, arm)
+
+
+@dataclass(frozen=True)
+class HoeffdingLeaser(IndexLeaser):
+    """The index is linear in the optimism."""
+
+    def log_time(
+        self, policy: Any, mean: float, pulls: float, level: float, optimism: float
+    ) -> float:
+        """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
+
+        x^2 (log t + c log log t) = 2 N (level - m)^2.
+        """
+        return when(1.0, policy.c, 2.0 * pulls * ((level - mean) / optimism) ** 2)
+
+    def asks_for_means(self, policy: Any) -> bool:
+        """Whether the mean is needed to bound indices between two optimisms."""
+        return False
+
+    def exceeds(
+        self, policy: Any,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        """Whether the index is sure to be above `level`."""
+        return policy.index(mean, pulls, log_t, extra, optimism) > level + SAFE  # type: ignore[no-any-return]
+
+    def share_of_top(self, policy: Any, optimism: float) -> float:
+        """Which mixture of an arm's bounds at low and at high optimism bounds its index here."""
+        highest, low = policy.highest(), min(policy.lowest(), 0.0)
+        if highest <= 0.0:
+            return 0.0
+        return 1.0 if optimism == highest else (optimism - low) / (highest - low)
+
+
+@dataclass(frozen=True)
+class KLLeaser(IndexLeaser):
+    """The budget of the divergence is linear in the optimism."""
+
+    def log_time(
+        self, policy: Any, mean: float, pulls: float, level: float, optimism: float
+    ) -> float:
+        """x log t + c log log t = N kl(m, level)."""
+        return when(optimism, policy.c, pulls * bernoulli_kl(mean, level))
+
+    def asks_for_means(self, policy: Any) -> bool:
+        return policy.is_graded()  # type: ignore[no-any-return]
+
+    def exceeds(
+        self, policy: Any,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        return lower_bound_exceeds(mean, pulls, log_t, extra, optimism, level)
+
+    def share_of_top(self, policy: Any, optimism: float) -> float:
+        """Which of an arm's bounds, at low (0) or high (1) optimism, bounds its index here.
+
+        Neither (-1) between 0 and the highest optimism.
+        """
+        if optimism <= 0.0:
+            return 0.0
+        return 1.0 if optimism == policy.highest() else -1.0
+
+
+@jitable
+def lower_bound_exceeds(
+    mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
+) -> bool:
+    """Whether the KL index, at an optimism not above 0, is sure to be above `level`.
+
+    The lower bound is above p if N kl(m, p) is above its budget: no need to solve for it.
+    """
+    level = max(level, SAFE)
+    budget = -optimism * log_t + extra
+    return mean > level and pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE
+
+
+@dataclass(frozen=True)
+class ImedLeaser(CountingLeaser):
+    """The leader, until its log N may exceed what the others have.
+
+    While the leader's mean is at least m, so is m*, and an arm of lower mean has at least
+    N kl(its mean, m) + log N: it is not played before the leader's pulls exceed the exponential.
+    """
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        if board[0] > 0.0:
+            board[0] -= 1.0
+            return NO_LEASE
+        leader, t = int(np.argmax(memory.pulls)), memory.clock[0] + 1.0
+        pulls = memory.pulls[leader]
+        if 2.0 * pulls >= t:
+            mean = memory.successes[leader] / pulls
+            steps = 0.7 * min(room(policy, memory, leader, mean, log(t)), t)
+            while steps >= SHORT:
+                least = mean - fall(mean, pulls, steps)
+                if room(policy, memory, leader, least, log(t + steps)) >= steps:
+                    return leader, int(steps), least + SAFE
+                steps *= 0.5
+        board[0] = 3.0
+        return NO_LEASE
+
+
+@jitable
+def room(policy: Any, memory: Any, leader: int, least: float, log_end: float) -> float:
+    """Steps for which the leader wins while its mean is at `least`, if they end before `log_end`.
+
+    In states of low optimism its lower bound must be above the others' means, which are above
+    their lower bounds.
+    """
+    pulls, reach, rival = memory.pulls[leader], inf, 0.0
+    for arm in range(memory.pulls.size):
+        n = memory.pulls[arm]
+        if arm != leader:
+            if n == 0.0:
+                return 0.0
+            mean = memory.successes[arm] / n
+            if mean >= least - SAFE:
+                return 0.0
+            rival = max(rival, mean)
+            reach = min(reach, n * bernoulli_kl(mean, least) + log(n))
+    low, extra = min(policy.lowest(), 0.0), extra_of(policy.c, log_end)
+    if policy.lowest() < policy.highest() and not lower_bound_exceeds(
+        least, pulls, log_end, extra, low, rival
+    ):
+        return 0.0
+    return exp(min(reach - SAFE, 60.0)) - pulls  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class FixedLeaser(CountingLeaser):
+    """The one arm, for ever."""
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        return int(policy.arm), FOR_EVER, 0.0
+
+
+@dataclass(frozen=True)
+class Watching(Leaser):
+    """Of a policy that learns from departures: the leases of its explorer, each step watched."""
+
+    inner: Leaser
+
+    def board(self, policy: Any, arms: int) -> Any:
+        return self.inner.board(policy, arms)
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        return self.inner.lease(policy, memory, board)
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        policy.tell(memory, arm, pulls, successes)
+
+    def watches(self) -> bool:
+        return True
+
+    def patience(self, policy: Any, memory: Any) -> float:
+        return float(memory.agenda[0] - memory.clock[0])
+
+    def note(
+        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
+    ) -> None:
+        policy.watch(memory, state, reward, left, next_state)
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        return self.inner.decide(policy, memory, board, state, rng)
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        self.inner.learn(policy, memory, board, state, arm, reward, left, next_state)
+
+
+@dataclass(frozen=True)
+class Mixed(Leaser):
+    """Of a mixture: no leases, but the board of the policy within."""
+
+    inner: Leaser
+
+    def board(self, policy: Any, arms: int) -> Any:
+        return self.inner.board(policy.policy, arms)
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        arm = policy.anything(memory, rng)
+        if arm >= 0:
+            return arm  # type: ignore[no-any-return]
+        return self.inner.decide(policy.policy, memory, board, state, rng)
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        self.inner.learn(policy.policy, memory, board, state, arm, reward, left, next_state)
+
+
+def leaser_for(policy: Policy) -> Leaser:
+    """The leases that are known for this type of policy; else none."""
+    return entry_for(_leaser, policy)(policy)  # type: ignore[no-any-return]
+
+
+@singledispatch
+def _leaser(policy: Any) -> Leaser:
+    return Leaser()
+
+
+@_leaser.register
+def _(policy: Hoeffding) -> Leaser:
+    return HoeffdingLeaser()
+
+
+@_leaser.register
+def _(policy: KL) -> Leaser:
+    return KLLeaser()
+
+
+@_leaser.register
+def _(policy: ImedExplorer) -> Leaser:
+    return ImedLeaser()
+
+
+@_leaser.register
+def _(policy: ThompsonExplorer) -> Leaser:
+    return Leaser()  # every choice is random
+
+
+@_leaser.register(Learned)
+def _(policy: Policy) -> Leaser:
+    explorer = next(cls for cls in type(policy).__mro__ if not issubclass(cls, Learned))
+    return Watching(_leaser.dispatch(explorer)(policy))
+
+
+@_leaser.register
+def _(policy: EpsilonMixture) -> Leaser:
+    return Mixed(leaser_for(policy.policy))
+
+
+@_leaser.register
+def _(policy: FixedArm) -> Leaser:
+    return FixedLeaser()

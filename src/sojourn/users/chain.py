@@ -1,0 +1,194 @@
+"""Users with any finite number of states."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..engine.structs import PYTHON_ONLY
+from .base import User
+from .two_state import TwoState
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(User):
+    """A user with states 0, 1, ..., n - 1, given by tables with a row for each state.
+
+    A row of `next` has the next state after reward 0 and after reward 1, each a state or a list of
+    n chances; a row of `leave` the probabilities to leave after reward 0 and after reward 1. A
+    policy sees the state as a number in [0, 1]: `seen`, evenly spaced unless given, so that the
+    last state is the best one. Visits begin in the last state unless `start` says otherwise.
+
+    >>> leave = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]
+    >>> user = Chain(next=[[0, 1], [0, 2], [1, 2]], leave=leave)  # down after a 0, up after a 1
+    >>> user.next_state(2.0, 0.0), user.leave_probability(1.0, 0.0), user.experience(1.0)
+    (1.0, 0.3, 0.5)
+    """
+
+    next: Any = field(metadata=PYTHON_ONLY)
+    leave: Any = field(metadata=PYTHON_ONLY)
+    seen: Any = field(default=None, metadata=PYTHON_ONLY)
+    start: Any = field(default=None, kw_only=True)
+
+    after: Array = field(init=False, repr=False, compare=False)
+    """By [state, reward]: the next state; -1 if it is random."""
+    chances: Array = field(init=False, repr=False, compare=False)
+    """By [state, reward, next state]; empty if no next state is random."""
+    leaving: Array = field(init=False, repr=False, compare=False)
+    shown: Array = field(init=False, repr=False, compare=False)
+
+    model: ClassVar[str] = "chain"
+    keys: ClassVar[tuple[str, ...]] = ("next", "leave")
+    optional: ClassVar[tuple[str, ...]] = ("seen",)
+    example: ClassVar[Mapping[str, Any]] = {
+        "next": [[0, 1], [0, 2], [1, 2]],
+        "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]],
+    }
+
+    def __post_init__(self) -> None:
+        leave = _rows("leave", self.leave)
+        n = len(leave)
+        leave = [
+            tuple(checks.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
+            for s, row in enumerate(leave)
+        ]
+        chances = _chances(self.next, n)
+        seen = np.linspace(0.0, 1.0, n) if n > 1 else np.ones(1)
+        if self.seen is not None:
+            if not isinstance(self.seen, Sequence) or len(self.seen) != n:
+                raise ValueError(f"seen = {self.seen!r} is not allowed: give a number per state")
+            seen = np.array([checks.number(f"seen[{s}]", x, 0, 1) for s, x in enumerate(self.seen)])
+        sure = chances.max(axis=2) == 1.0
+        made = {
+            "next": _frozen(self.next),
+            "leave": tuple(leave),
+            "seen": None if self.seen is None else tuple(seen.tolist()),
+            "after": np.where(sure, chances.argmax(axis=2), -1.0),
+            "chances": np.zeros((0, 0, 0)) if sure.all() else chances,
+            "leaving": np.array(leave),
+            "shown": seen,
+            "start": n - 1.0 if self.start is None else self.start,
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
+
+    @property
+    def states(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return len(self.leave)
+
+    @property
+    def levels(self) -> int:  # type: ignore[override]
+        return self.states
+
+    def next_state(self, state: float, reward: float) -> float:
+        """The next state, where it is sure; -1 where `draw_next` has to say it."""
+        return self.after[int(state), int(reward)]  # type: ignore[no-any-return]
+
+    def draw_next(self, state: float, reward: float, u: float) -> float:
+        s, r = int(state), int(reward)
+        if self.after[s, r] >= 0.0:
+            return self.after[s, r]  # type: ignore[no-any-return]
+        last = 0
+        for t in range(self.leaving.shape[0]):
+            if self.chances[s, r, t] > 0.0:
+                last = t
+                u -= self.chances[s, r, t]
+                if u < 0.0:
+                    break
+        return float(last)
+
+    def expected(self, function: Any, state: float, reward: float) -> float:
+        s, r = int(state), int(reward)
+        if self.after[s, r] >= 0.0:
+            return function.at(self.after[s, r])  # type: ignore[no-any-return]
+        mean = 0.0
+        for t in range(self.leaving.shape[0]):
+            mean += self.chances[s, r, t] * function.at(float(t))
+        return mean
+
+    def leave_probability(self, state: float, reward: float) -> float:
+        """leave[state][reward]."""
+        return self.leaving[int(state), int(reward)]  # type: ignore[no-any-return]
+
+    def experience(self, state: float) -> float:
+        return self.shown[int(state)]  # type: ignore[no-any-return]
+
+    def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
+        s, r = int(state), int(reward)
+        if self.after[s, r] >= 0.0:
+            return [(float(self.after[s, r]), 1.0)]
+        return [(float(t), float(p)) for t, p in enumerate(self.chances[s, r]) if p > 0.0]
+
+    def as_two_state(self) -> TwoState | None:
+        """Two states that are the last reward are the paper's, whatever they are called."""
+        if self.after.tolist() != [[0.0, 1.0]] * 2 or self.shown.tolist() != [0.0, 1.0]:
+            return None
+        return TwoState(*self.leaving.ravel().tolist(), start=self.start)
+
+    def settings(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"next": _plain(self.next), "leave": _plain(self.leave)}
+        return plain if self.seen is None else {**plain, "seen": _plain(self.seen)}
+
+    def live(self) -> User:
+        if self.chances.size:
+            raise ValueError(
+                f"user = {self!r} cannot be served: a live state must follow from the rewards, so "
+                "give next states, not chances"
+            )
+        return self
+
+    def in_words(self) -> str:
+        return f"the state is one of {self.states}, by a table"
+
+    def states_in_words(self, bins: int) -> tuple[str, ...]:
+        if bins != self.states:
+            return super().states_in_words(bins)
+        return tuple(f"state {s}" for s in range(bins))
+
+
+def _rows(name: str, table: Any) -> list[Any]:
+    """A table with two entries in each row."""
+    good = isinstance(table, Sequence) and not isinstance(table, str) and len(table) > 0
+    if good and all(isinstance(row, Sequence) and len(row) == 2 for row in table):
+        return list(table)
+    raise ValueError(
+        f"{name} = {table!r} is not allowed: it must be a table with a row per state and two "
+        "columns, for reward 0 and for reward 1"
+    )
+
+
+def _chances(table: Any, n: int) -> Array:
+    """By [state, reward, next state]."""
+    rows = _rows("next", table)
+    if len(rows) != n:
+        raise ValueError(f"next has {len(rows)} rows and leave {n}: give a row per state in both")
+    chances = np.zeros((n, 2, n))
+    for s, row in enumerate(rows):
+        for r, entry in enumerate(row):
+            where = f"next[{s}][{r}]"
+            if not isinstance(entry, Sequence):
+                chances[s, r, checks.whole(where, entry, 0, n - 1)] = 1.0
+                continue
+            found = [checks.number(f"{where}[{t}]", p, 0, 1) for t, p in enumerate(entry)]
+            if len(found) != n or abs(sum(found) - 1.0) > 1e-9:
+                raise ValueError(
+                    f"{where} = {entry!r} is not allowed: give a state, or {n} chances that add "
+                    "up to 1"
+                )
+            chances[s, r] = found
+    return chances
+
+
+def _frozen(table: Any) -> Any:
+    return tuple(_frozen(row) for row in table) if isinstance(table, Sequence) else table
+
+
+def _plain(table: Any) -> Any:
+    return [_plain(row) for row in table] if isinstance(table, tuple) else table

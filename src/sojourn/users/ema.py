@@ -1,0 +1,160 @@
+"""The paper's general user: the state is a moving average of rewards."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import log1p
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+from .. import checks
+from ..engine.structs import Compiled
+from .base import User, ranges_in_words
+
+
+@dataclass(frozen=True)
+class LeaveCurve(Compiled):
+    """The chance to leave as a function of the state reached: a base for curves."""
+
+    if TYPE_CHECKING:
+
+        def probability(self, state: float) -> float: ...
+
+    @property
+    def falls(self) -> bool:
+        """Whether it never rises from 0 to 1; the simulator is then faster."""
+        return False
+
+
+@dataclass(frozen=True)
+class LogLeave(LeaveCurve):
+    """The paper's leave curve q(s) = 1 - log(c6 s + 1) / log(c6 + 1).
+
+    >>> LogLeave(c6=1000).probability(1.0), LogLeave(c6=1000).probability(0.0)
+    (0.0, 1.0)
+    """
+
+    c6: float
+    log_span: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        c6 = checks.number("c6", self.c6, 0, float("inf"), open_ends=True)
+        object.__setattr__(self, "c6", c6)
+        object.__setattr__(self, "log_span", log1p(c6))
+
+    @property
+    def falls(self) -> bool:
+        return True
+
+    def probability(self, state: float) -> float:
+        """q(state)."""
+        return 1.0 - log1p(self.c6 * state) / self.log_span
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionLeave(LeaveCurve):
+    """A leave curve given as a function of the state, e.g. ``lambda s: 0.3 - 0.2 * s``.
+
+    The function is compiled, so it may use what Numba knows: arithmetic, `math`, NumPy.
+
+    >>> FunctionLeave(lambda s: 0.5 - 0.5 * s).probability(0.5)
+    0.25
+    """
+
+    function: Callable[[float], float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function, Dispatcher):
+            object.__setattr__(self, "function", njit(self.function))
+        for s in np.linspace(0.0, 1.0, 101):
+            checks.number(f"leave({s:g})", float(self.function(s)), 0, 1)
+
+    def __repr__(self) -> str:
+        return f"FunctionLeave({self.function.__name__})"
+
+    def probability(self, state: float) -> float:
+        """The function at `state`."""
+        return self.function(state)
+
+
+@dataclass(frozen=True, repr=False)
+class MovingAverage(User):
+    """The state is a moving average of the visit's rewards: `Ema` without leave probabilities.
+
+    >>> MovingAverage(theta=0.5).next_state(1.0, 0.0)
+    0.5
+    """
+
+    theta: float
+
+    model: ClassVar[str] = "moving-average"
+    keys: ClassVar[tuple[str, ...]] = ("theta",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        theta = checks.number("theta", self.theta, 0, 1, open_ends=True)
+        object.__setattr__(self, "theta", theta)
+
+    def next_state(self, state: float, reward: float) -> float:
+        """S' = (1 - theta) S + theta R."""
+        return (1.0 - self.theta) * state + self.theta * reward
+
+    def in_words(self) -> str:
+        theta = f"{self.theta:.2f}".removeprefix("0")
+        return f"the state is a moving average of rewards, theta {theta}"
+
+    def states_in_words(self, bins: int) -> tuple[str, ...]:
+        return ranges_in_words("average", bins)
+
+
+@dataclass(frozen=True, repr=False)
+class Ema(MovingAverage):
+    """The paper's general user: the state is a moving average of the visit's rewards.
+
+    S' = (1 - theta) S + theta R, and the user leaves with probability q(S'), the leave curve at
+    the *next* state. `leave` is a `LogLeave` or any function of the state.
+
+    >>> user = Ema(theta=0.5, leave=LogLeave(c6=1000))
+    >>> user.next_state(1.0, 0.0), round(user.leave_probability(1.0, 0.0), 6)
+    (0.5, 0.100184)
+    """
+
+    leave: Any
+    """A `LeaveCurve`; a plain function is wrapped in `FunctionLeave`."""
+
+    model: ClassVar[str] = "ema"
+    keys: ClassVar[tuple[str, ...]] = ("theta", "c6")
+    example: ClassVar[Mapping[str, Any]] = {"theta": 0.5, "c6": 1000.0}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.leave, LeaveCurve):
+            if isinstance(self.leave, Compiled) or not callable(self.leave):
+                raise ValueError(
+                    f"leave = {self.leave!r} is not allowed: "
+                    "it must be a LogLeave or a function of the state"
+                )
+            object.__setattr__(self, "leave", FunctionLeave(self.leave))
+
+    def leave_probability(self, state: float, reward: float) -> float:
+        """q(S')."""
+        return self.leave.probability((1.0 - self.theta) * state + self.theta * reward)  # type: ignore[no-any-return]
+
+    def as_ema(self) -> "Ema":
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        if not isinstance(self.leave, LogLeave):
+            raise ValueError(
+                f"user = {self!r} cannot be described: of moving averages only those with LogLeave"
+            )
+        return {"theta": self.theta, "c6": self.leave.c6}
+
+    @classmethod
+    def from_settings(cls, *, theta: Any, c6: Any, start: Any = 1.0) -> Self:  # type: ignore[override]
+        return cls(theta, LogLeave(c6), start=start)
+
+    def live(self) -> User:
+        return MovingAverage(self.theta, start=self.start)

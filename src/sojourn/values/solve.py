@@ -1,0 +1,183 @@
+"""What a visit is worth: V*, Q*, gaps, and the length and reward of a visit.
+
+A step in state s with arm a of mean mu earns mu and goes on, unless the user leaves, so with
+v0 = (1 - q(s, 0)) V(s after 0) and v1 = (1 - q(s, 1)) V(s after 1)
+
+    Q(s, a) = mu + (1 - mu) v0 + mu v1 = v0 + mu D(s),     D(s) = 1 + v1 - v0.
+
+D is the *mistake cost*: what a pull loses per unit of mean. Whatever the number of arms, the best
+choice in state s is therefore the arm of highest mean if D(s) >= 0 and of lowest mean otherwise.
+Under the paper's assumptions D > 0 (Lemmas 1 and 6); here this is not assumed but found, by
+policy iteration.
+
+With finitely many states the equations are solved exactly. On [0, 1] the functions are piecewise
+Chebyshev series that satisfy the equations at their nodes; panels are halved where the equations
+fail between the nodes, which follows the steep leave curves of the paper wherever they are.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .. import checks
+from ..users import User
+from .functions import Array, ByState
+from .panels import Panels
+from .solution import Values
+
+LONGEST = 1e12
+"""Visits expected to last longer than this many steps count as never ending."""
+
+MAX_PANELS = 48
+ACCURACY = 1e-11
+"""The relative error aimed at; what was reached is `Values.error`."""
+ROUNDING = 1e-14
+
+
+class NeverEnds(ValueError):
+    """Someone can stay for ever."""
+
+
+# With several threads the last bits of a solution depend on how busy the machine is.
+@threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
+def solve(user: User, means: tuple[float, ...]) -> Values:
+    """V* and all that follows from it; raises `NeverEnds` if some rule keeps users for ever.
+
+    >>> from sojourn import TwoState
+    >>> round(solve(TwoState(q00=1, q01=0, q10=0, q11=0), (0.9, 0.8)).value(1.0), 9)
+    99.0
+    """
+    high, low = max(means), min(means)
+    if user.states is not None:
+        every = np.eye(user.states)
+        step = _step(user, np.arange(user.states, dtype=float), lambda s: every[s.astype(int)])
+        return Values(user, high, low, *map(ByState, _optimum(step, high, low)))
+    edges = np.array([0.0, 1.0])
+    while True:
+        panels = Panels(edges)
+        step = _step(user, panels.nodes, panels.basis)
+        solution = _optimum(step, high, low, check=edges.size == 2)
+        residual = panels.worst(_residual(user, panels, solution, high, low))
+        longest = float(solution[1].max())
+        # Only the worst: elsewhere the residual is often theirs, and goes when they are mended.
+        rough = residual > max(ACCURACY / longest, ROUNDING, residual.max() / 10.0)
+        if not rough.any() or edges.size + rough.sum() > MAX_PANELS:
+            error = float(residual.max()) * longest
+            return Values(user, high, low, *map(panels.function, solution), error=error)
+        edges = np.sort(np.concatenate([edges, (edges[:-1] + edges[1:])[rough] / 2.0]))
+
+
+Basis = Callable[[Array], Array]
+
+
+"""Points to rows of weights: basis(points) @ (values at the nodes) = values at the points."""
+
+
+class _Step(NamedTuple):
+    """One step from given states: `after_r @ f` is what is to come after reward r."""
+
+    after_0: Array
+    after_1: Array
+
+
+def _step(user: User, states: Array, basis: Basis) -> _Step:
+    def after(reward: float) -> Array:
+        stay = np.array([1.0 - _leaving(user, float(s), reward) for s in states])
+        next_states = [_onward(user, float(s), reward) for s in states]
+        rows: Array = stay[:, None] * _mixed(next_states, basis)
+        return rows
+
+    return _Step(after(0.0), after(1.0))
+
+
+def _leaving(user: User, state: float, reward: float) -> float:
+    what = f"{type(user).__name__}.leave_probability({state:g}, {reward:g})"
+    return checks.number(what, user.leave_probability(state, reward), 0, 1)
+
+
+def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]]:
+    """The next states with their chances, all of them states that there are."""
+    found = user._next_states(state, reward)
+    what = f"{type(user).__name__}.next_state({state:g}, {reward:g})"
+    for onward, _ in found:
+        if user.states is not None:
+            checks.whole(what, onward, 0, user.states - 1)
+        elif not -ROUNDING <= onward <= 1.0 + ROUNDING:
+            checks.number(what, onward, 0, 1)
+    return found
+
+
+def _mixed(next_states: list[list[tuple[float, float]]], basis: Basis) -> Array:
+    """Rows of weights for next states that may be random."""
+    most = max(map(len, next_states))
+    padded = [row + [(row[0][0], 0.0)] * (most - len(row)) for row in next_states]
+    first, *others = np.transpose(padded, (1, 2, 0))
+    if not others:
+        return basis(first[0])
+    parts = [chances[:, None] * basis(states) for states, chances in (first, *others)]
+    return np.sum(parts, axis=0)  # type: ignore[no-any-return]
+
+
+def _optimum(step: _Step, high: float, low: float, check: bool = True) -> list[Array]:
+    """Value, length and their second moments at the nodes, under the best rule.
+
+    With `check`, visits must end under every rule, the one with the longest visits included.
+    """
+    eye = np.eye(len(step.after_0))
+    ones = np.ones(len(eye))
+
+    def transition(mean: Array) -> Array:
+        rows: Array = (1.0 - mean)[:, None] * step.after_0 + mean[:, None] * step.after_1
+        return rows
+
+    def improve(earn: Callable[[Array], Array], earn_more: float) -> tuple[Array, Array]:
+        """Policy iteration for a step that earns `earn(mean)`, with slope `earn_more`."""
+        mean: Array = np.full(len(eye), high)
+        while True:
+            try:
+                total: Array = np.linalg.solve(eye - transition(mean), earn(mean))
+            except np.linalg.LinAlgError:
+                total = np.full(len(eye), np.inf)
+            if not (np.abs(total) <= LONGEST).all() or total.min() < -1e-9:
+                raise NeverEnds
+            slope = earn_more + step.after_1 @ total - step.after_0 @ total
+            better = np.where(slope * (high - low) >= -1e-12 * np.abs(total).max(), high, low)
+            if (better == mean).all():
+                return mean, total
+            mean = better
+
+    if check:
+        improve(lambda mean: ones, 0.0)
+    mean, value = improve(lambda mean: mean, 1.0)
+    onward = transition(mean)
+    solver = eye - onward
+    length = np.linalg.solve(solver, ones)
+    squares = [mean * (1.0 + 2.0 * step.after_1 @ value), 1.0 + 2.0 * onward @ length]
+    value_square, length_square = np.linalg.solve(solver, np.transpose(squares)).T
+    return [value, length, value_square, length_square]
+
+
+def _residual(
+    user: User, panels: "Panels", solution: list[Array], high: float, low: float
+) -> Array:
+    """How far each function is from its equation between the nodes, relative to its size."""
+    points = panels.between
+    step, here = _step(user, points, panels.basis), panels.basis(points)
+    value, length, value_square, length_square = solution
+    v0, v1 = step.after_0 @ value, step.after_1 @ value
+    mean = np.where(1.0 + v1 - v0 >= 0.0, high, low)
+
+    def onward(f: Array) -> Array:
+        rows: Array = (1.0 - mean) * (step.after_0 @ f) + mean * (step.after_1 @ f)
+        return rows
+
+    right = [
+        mean + onward(value),
+        1.0 + onward(length),
+        mean * (1.0 + 2.0 * v1) + onward(value_square),
+        1.0 + 2.0 * onward(length) + onward(length_square),
+    ]
+    worst = [np.abs(here @ f - r) / (f.max() or 1.0) for f, r in zip(solution, right, strict=True)]
+    return np.max(worst, axis=0)  # type: ignore[no-any-return]

@@ -1,0 +1,21 @@
+"""Entries of packages that are not installed."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
+
+import pytest
+
+from sojourn.registry import Registry
+
+
+def install(
+    monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], name: str, target: str
+) -> None:
+    """As if another package had an entry point of this name, until the test ends."""
+    entry = EntryPoint(name, target, registry.group)
+    list(registry)  # so that what is known now comes back
+    monkeypatch.setattr(
+        "sojourn.registry.entry_points", lambda *, group: EntryPoints([entry]).select(group=group)
+    )
+    for known in ("_others", "_names"):
+        monkeypatch.delitem(registry.__dict__, known, raising=False)
