@@ -95,19 +95,17 @@ class Experiment:
     @classmethod
     def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
         """An experiment that the store knows, with the settings it has there."""
-        own = not isinstance(store, Journal)
-        journal = store if isinstance(store, Journal) else Journal(store)
+        if isinstance(store, Journal):
+            settings = Settings.from_json(loaded(store.store, name)[0])
+            kept = {f.name: getattr(settings, f.name) for f in fields(settings)}
+            return cls(name, store=store, **{**kept, **options})
+        journal = Journal(store)
         try:
-            settings = Settings.from_json(loaded(journal.store, name)[0])
-            kept = {
-                f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in options
-            }
-            experiment = cls(name, **kept, **options, store=journal)
+            experiment = cls.open(name, journal, **options)
         except BaseException:
-            if own:
-                journal.close()
+            journal.close()
             raise
-        experiment._own = own
+        experiment._own = True
         return experiment
 
     @property
