@@ -35,15 +35,30 @@ def test_lines_come_with_new_work_and_then_now_and_again(
     ]
 
 
-def test_runs_a_second_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now, seen = 0.0, list[Now]()
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
     take = by_runs(seen.append)
     now = 10.0
     take(Progress(done=2.0, total=8.0, runs=(1_500, 500)))
     take(Progress(done=0.0, total=0.0, runs=(0, 0)))
-    assert seen[0] == Now("simulating", 0.25, "2,000 runs, 200 a second", 30.0)
-    assert seen[1].share is None and seen[1].time_left == ""
+    assert seen == [
+        Now("simulating", 0.25, "2,000 runs, 200 a second"),
+        Now("simulating", None, "0 runs, 0 a second"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        (Now("simulating", 0.25), "0:30 left"),
+        (Now("simulating", 0.25, left=125.0), "2:05 left"),
+        (Now("simulating", 0.0), ""),
+        (Now("simulating", None), ""),
+    ],
+)
+def test_the_time_left_is_told_or_goes_by_the_pace_so_far(now: Now, shown: str) -> None:
+    assert now.time_left(elapsed=10.0) == shown
 
 
 def test_a_terminal_has_a_bar(

@@ -18,17 +18,22 @@ PAUSE = 10.0
 
 
 class Now(NamedTuple):
-    """What is at work, the share done (None if nobody knows), what to add, and seconds left."""
+    """What is at work, the share done (None if nobody knows), and what to add.
+
+    `left` is the seconds left; by default what it takes at the pace so far.
+    """
 
     work: str
     share: float | None
     detail: str = ""
     left: float | None = None
 
-    @property
-    def time_left(self) -> str:
-        """As minutes and seconds."""
-        return "" if self.left is None else f"{self.left // 60:.0f}:{self.left % 60:02.0f} left"
+    def time_left(self, elapsed: float) -> str:
+        """Minutes and seconds, after so many seconds."""
+        if self.left is None and not self.share:
+            return ""
+        left = elapsed / (self.share or 1.0) - elapsed if self.left is None else self.left
+        return f"{left // 60:.0f}:{left % 60:02.0f} left"
 
 
 Show = Callable[[Now], None]
@@ -45,14 +50,14 @@ def progress(*, lines: bool = False) -> Iterator[Show]:
 
 
 def by_runs(show: Show) -> Callable[["Runs"], None]:
-    """Takes the progress of a simulation: runs, runs a second, and the time left at this pace."""
+    """Takes the progress of a simulation: runs, and runs a second."""
     start = time.monotonic()
 
     def take(now: "Runs") -> None:
-        elapsed, runs = max(time.monotonic() - start, 1e-9), sum(now.runs)
+        runs = sum(now.runs)
+        rate = runs / max(time.monotonic() - start, 1e-9)
         share = now.done / now.total if now.total else None
-        left = elapsed / share - elapsed if share else None
-        show(Now("simulating", share, f"{runs:,} runs, {runs / elapsed:,.0f} a second", left))
+        show(Now("simulating", share, f"{runs:,} runs, {rate:,.0f} a second"))
 
     return take
 
@@ -76,6 +81,7 @@ def _bar() -> Iterator[Show]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, percent="", detail="", left="")
+        start = time.monotonic()
 
         def show(now: Now) -> None:
             bar.update(
@@ -85,7 +91,7 @@ def _bar() -> Iterator[Show]:
                 total=None if now.share is None else 1.0,
                 percent="" if now.share is None else f"{now.share:4.0%}",
                 detail=now.detail,
-                left=now.time_left,
+                left=now.time_left(time.monotonic() - start),
             )
 
         yield show
@@ -93,13 +99,14 @@ def _bar() -> Iterator[Show]:
 
 def _lines() -> Show:
     """Print a line for each new piece of work, and for a long one now and then."""
-    work, printed = "", 0.0
+    work, start = "", time.monotonic()
+    printed = start
 
     def show(now: Now) -> None:
         nonlocal work, printed
         if now.work != work or time.monotonic() - printed > PAUSE:
             work, printed = now.work, time.monotonic()
-            line = f"{now.share or 0.0:4.0%}  {work:<12}{now.detail}{now.time_left}"
-            print(line, file=sys.stderr, flush=True)
+            line = f"{now.share or 0.0:4.0%}  {work:<12}{now.detail}"
+            print(line + now.time_left(printed - start), file=sys.stderr, flush=True)
 
     return show
