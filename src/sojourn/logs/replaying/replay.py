@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
-from ...policies import FixedArm, Policy, Rule, Uniform
+from ...policies import Policy
 from ...show.plain import plain
 from ...stats.intervals import z
 from .model import fit_model
@@ -28,9 +28,6 @@ from .overlap import check_model
 from .solution import PolicyInModel, Solution
 from .trajectories import Floats, Trajectories, trajectories
 from .weights import Weights, weigh
-
-STATIONARY = (FixedArm, Rule, Uniform)
-"""Policies that learn nothing, so that any memory will do."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +162,9 @@ def replay(
     if horizon is not None:
         horizon = checks.whole("horizon", horizon, 1)
         read = read.until(horizon)
-    learns = memory is None and not isinstance(policy, STATIONARY)
-    task = Task(read, policy, _checked_memory(policy, memory, len(read.arms)), learns, horizon)
+    known = _checked_memory(policy, memory, len(read.arms))
+    learns = memory is None and policy.learns
+    task = Task(read, policy, known, learns, horizon)
     if methods is None:
         methods = OF_WEIGHTS if learns else list(METHODS)
     chosen = {checks.one_of("methods", name, METHODS): METHODS[name] for name in methods}
