@@ -87,16 +87,11 @@ def find_policy(text: str, problem: "Problem") -> "Policy":
     >>> find_policy("Learned IMED, floor=-1", problem).label
     'Learned IMED, floor=-1'
     """
-    from ..policies import ALL
-    from ..policies.base import plain_name
+    from ..policies import POLICIES
 
     name, *rest = re.split("[:,]", text, maxsplit=1)
     words = [word.strip() for word in "".join(rest).split(",")]
-    known = {plain_name(cls.__name__): cls for cls in ALL}
-    if plain_name(name) not in known:
-        names = ", ".join(cls.__name__ for cls in ALL)
-        raise ValueError(f"policy {name!r} is not known: it must be one of {names}")
-    cls = known[plain_name(name)]
+    cls = POLICIES.find("policy", name.strip())
     parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
     policy = cls.for_problem(problem, **parameters)
     if "opposite" not in words:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
-from ..policies.base import plain_name
 from ..problem import Problem
+from ..registry import plain_name
 from ..stats.moments import Estimate, Moments
 from ..version import __version__
 from . import saved, tables

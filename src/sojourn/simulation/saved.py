@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import problem_files as files
 from ..engine.kernel import columns
-from ..policies import ALL, Policy
+from ..policies import POLICIES, Policy
 from ..problem import Problem
 from ..stats.moments import Moments
 from .precision import Precision
@@ -171,7 +171,7 @@ def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
 
 
 def _policy_data(policy: Policy) -> dict[str, Any]:
-    plain = type(policy) in ALL and all(
+    plain = POLICIES.get(policy.name) is type(policy) and all(
         isinstance(v, bool | int | float | str) for v in policy.parameters.values()
     )
     return {
@@ -187,15 +187,14 @@ def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Pol
         if [repr(policy) for policy in given] != texts:
             raise ValueError(f"the result is of {', '.join(texts)}, not of the policies given")
         return tuple(given)
-    known = {cls.__name__: cls for cls in ALL}
     found = []
     for data in head["policies"]:
-        if data["parameters"] is None or data["name"] not in known:
+        if data["parameters"] is None or data["name"] not in POLICIES:
             raise ValueError(
                 f"{data['text']} is not a policy of this package: "
                 f"load it with policies=[{', '.join(texts)}]"
             )
-        found.append(known[data["name"]](**data["parameters"]))
+        found.append(POLICIES[data["name"]](**data["parameters"]))
     return tuple(found)
 
 
