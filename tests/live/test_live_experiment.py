@@ -18,14 +18,13 @@ from sojourn.live import (
     Ended,
     Experiment,
     Journal,
-    LastReward,
     MemoryStore,
-    MovingAverage,
     NotFound,
     Unavailable,
 )
 from sojourn.live.records import fold
 from sojourn.policies import Policy
+from sojourn.users import LastReward, MovingAverage
 
 B = sj.paper.SETTINGS["B"]
 EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, lambda s: 0.5 - 0.4 * s, start={0.2: 0.5, 1: 0.5}))
