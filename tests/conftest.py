@@ -10,7 +10,9 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from sojourn import Problem
+from sojourn.engine.coasting import coaster_for
 from sojourn.engine.kernel import columns, play
+from sojourn.engine.leases import leaser_for
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
 
@@ -50,8 +52,9 @@ def interpreted() -> Totals:
         grid = np.array(checkpoints, np.int64)
         out = np.zeros((grid.size, columns(user.levels, problem.arms)))
         play(
-            policy, user, problem.values.value_function, np.array(problem.means),
-            problem.best_arm_is_optimal, user.levels, seed, run, grid, True, NEVER, out,
+            policy, user, leaser_for(policy), coaster_for(user), problem.values.value_function,
+            np.array(problem.means), problem.best_arm_is_optimal, user.levels, seed, run, grid,
+            True, NEVER, np.zeros(2, np.int64), out,
         )  # fmt: skip
         return out
 

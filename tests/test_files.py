@@ -119,7 +119,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         _problem(start=[["a", 1]]),
-        "user.start = 'a' is not allowed: it must be a number from 0 to 1",
+        "user.start = 'a' is not allowed: it must be a number of at least 0",
     ),
     (_problem(start=0.5), "start = 0.5 is not allowed: it must be a whole number from 0 to 1"),
     (_problem(means=[0.9]), "means = [0.9] is not allowed: give at least two arms"),

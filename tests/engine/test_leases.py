@@ -9,11 +9,20 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.engine import board, kernel
+from sojourn.engine.coasting import (
+    Coaster,
+    CurveCoaster,
+    WordCoaster,
+    coast_steps,
+    coaster_for,
+)
 from sojourn.engine.divergence import bernoulli_kl
-from sojourn.engine.steps import coast_steps, make_tally, make_world
+from sojourn.engine.leases import leaser_for
+from sojourn.engine.steps import make_tally, make_world
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
+from sojourn.values import ByState
 
 many = settings(max_examples=150, deadline=None, derandomize=True)
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -103,12 +112,13 @@ def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) ->
     decided = []
     plain = board.decide
     monkeypatch.setattr(
-        "sojourn.policies.index.decide", lambda *given: decided.append(1) or plain(*given)
+        "sojourn.engine.leases.decide", lambda *given: decided.append(1) or plain(*given)
     )
     out = np.zeros((1, kernel.columns(2, 2)))
     kernel.play(
-        policy, problem.user, problem.values.value_function, np.array(problem.means),
-        True, 2, 0, 0, np.array([2_000]), True, NEVER, out,
+        policy, problem.user, leaser_for(policy), coaster_for(problem.user),
+        problem.values.value_function, np.array(problem.means), True, 2, 0, 0,
+        np.array([2_000]), True, NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     steps = out[0, kernel.STEPS]
     assert steps > 100_000 and len(decided) < 0.02 * steps
@@ -128,13 +138,16 @@ def test_64_steps_at_a_time_are_64_steps(
     start: int,
 ) -> None:
     user = sj.TwoState(*q, start=start)
-    value = sj.values.Table(np.zeros(2))
-    arms = np.array([mean, 0.5])
-    worlds = [make_world(user, arms, True, value, 5, 9) for _ in range(2)]
+    value, coaster = ByState(np.zeros(2)), coaster_for(user)
+    assert type(coaster) is WordCoaster
+    kit, arms = coaster.kit(user), np.array([mean, 0.5])
+    worlds = [make_world(arms, True, value, 5, 9) for _ in range(2)]
     tallies = [make_tally(2, 2) for _ in range(2)]
     states, visit = [float(start), float(start)], 1
     for steps, visits, least in legs:
-        fast = user.coast(worlds[0], tallies[0], 0, least, states[0], visit, steps, visits)
+        fast = coaster.coast(
+            user, worlds[0], tallies[0], kit, 0, least, states[0], visit, steps, visits
+        )
         slow = coast_steps(user, worlds[1], tallies[1], 0, least, states[1], visit, steps, visits)
         assert fast == slow
         states, visit = [fast[0], slow[0]], visit + fast[2]
@@ -148,12 +161,13 @@ def test_the_leave_table_decides_as_the_curve(
     theta: float, c6: float, mean: float, seed: int
 ) -> None:
     user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6))
-    value = sj.values.Table(np.zeros(2))
+    value = ByState(np.zeros(2))
+    assert type(coaster_for(user)) is CurveCoaster
     runs = []
-    for table in (user.leave_table(), np.zeros(0)):
-        world = make_world(user, np.array([mean, 0.0]), True, value, seed, 2)
+    for coaster in (coaster_for(user), Coaster()):
+        world = make_world(np.array([mean, 0.0]), True, value, seed, 2)
         tally = make_tally(4, 2)
-        end = user.coast(world._replace(leave_table=table), tally, 0, 0.0, 1.0, 1, 700, 60)
+        end = coaster.coast(user, world, tally, coaster.kit(user), 0, 0.0, 1.0, 1, 700, 60)
         runs.append((end, tally.pulls.tolist(), tally.won.tolist()))
     assert runs[0] == runs[1]
 

@@ -10,6 +10,7 @@ from twins import MEANS, RUNS, USERS, step_by_step
 
 import sojourn as sj
 from sojourn.engine.beta import beta
+from sojourn.engine.leases import leaser_for
 from sojourn.engine.streams import policy_stream
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Counts, Policy
@@ -51,16 +52,18 @@ def test_most_steps_of_imed_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = sj.SafeIMED.choose
     monkeypatch.setattr(sj.SafeIMED, "choose", lambda *given: asked.append(1) or plain(*given))
     problem, policy = SETTINGS["A"], sj.SafeIMED()
-    memory, board = policy.memory(2), policy.board(2)
+    leaser = leaser_for(policy)
+    memory, board = policy.memory(2), leaser.board(policy, 2)
     draws, steps = np.random.default_rng(0), 0
     while steps < 50_000:
-        arm, leased, least = policy.lease(memory, board)
+        arm, leased, least = leaser.lease(policy, memory, board)
         if not leased:
-            arm, leased, least = policy.decide(memory, board, 1.0, policy_stream(0, 0)), 1, 0.0
+            arm = leaser.decide(policy, memory, board, 1.0, policy_stream(0, 0))
+            leased, least = 1, 0.0
         for _ in range(leased):
             if memory.pulls[arm] and memory.successes[arm] < least * memory.pulls[arm]:
                 break
-            policy.absorb(memory, board, arm, 1, int(draws.random() < problem.means[arm]))
+            leaser.absorb(policy, memory, board, arm, 1, int(draws.random() < problem.means[arm]))
             steps += 1
     assert 10 < len(asked) < 0.02 * steps
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import grimp
 import numpy as np
 import pytest
 from results import assert_same
-from sojourn.engine.jit import PACKAGE
 
 import sojourn as sj
 from sojourn.engine.streams import Stream
@@ -22,7 +20,7 @@ from sojourn.lab.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Interrupted, Progress, Result, StoreWarning
 from sojourn.simulation.store import Store
-from sojourn.simulation.work import Job, sources
+from sojourn.simulation.work import Job, machine_digest
 
 POLICIES = [sj.UCB(), sj.Uniform()]
 
@@ -175,7 +173,7 @@ def test_chunks_of_other_code_are_not_used_and_that_is_said(
 ) -> None:
     arguments: dict[str, Any] = {"visits": 30, "runs": 8, "store": store}
     with monkeypatch.context() as patch:
-        patch.setattr("sojourn.simulation.work.engine_digest", lambda: "other code")
+        patch.setattr("sojourn.simulation.work.machine_digest", lambda: "other code")
         sj.simulate(SETTINGS["B"], [sj.UCB()], **arguments)
     with pytest.warns(StoreWarning, match=r"has chunks of UCB\(.* computed by other code"):
         sj.simulate(SETTINGS["B"], [sj.UCB()], **arguments)
@@ -218,16 +216,23 @@ def test_the_key_is_the_same_in_another_process() -> None:
     assert done.stdout.strip() == mine.key
 
 
-def test_the_key_covers_all_that_computes_a_chunk() -> None:
-    graph = grimp.build_graph("sojourn")
-    used = {"sojourn.simulation.chunks", "sojourn.stats.moments"}
-    used |= {m for module in used for m in graph.find_upstream_modules(module)}
-    covered = {path.relative_to(PACKAGE.parent).with_suffix("").parts for path in sources()}
-    for name in used - {"sojourn.simulation"}:  # its __init__ only names things
-        parts = tuple(name.split("."))
-        assert parts in covered or (*parts, "__init__") in covered, name
-    assert ("sojourn", "simulation", "plot") not in covered
-    assert ("sojourn", "cli") not in covered
+def test_the_key_covers_the_engine_and_what_makes_a_chunk_of_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def key() -> str:
+        machine_digest.cache_clear()
+        return Job(SETTINGS["B"], sj.UCB(), 0, np.array([9])).key
+
+    before = key()
+    assert before == key()
+    for part in ("chunks", "moments"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"sojourn.simulation.work.{part}", sys.modules[__name__])
+            assert key() != before, part
+    with monkeypatch.context() as patch:
+        patch.setattr("sojourn.simulation.work.engine_digest", lambda: "an edited engine")
+        assert key() != before
+    assert key() == before
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ import numpy as np
 from .. import checks
 from ..engine.kernel import REGRET, columns
 from ..problem import Problem
-from ..stats.moments import NORMAL_95, Moments
+from ..stats.intervals import Z95
+from ..stats.moments import Moments
 
 FLOOR = 256
 """No policy stops by precision before it has this many runs."""
@@ -121,7 +122,7 @@ def _runs_for(half_width: float, moments: Moments) -> float:
     variance = float(moments.squares[-1, REGRET]) / max(moments.runs - 1, 1)
     if variance == 0.0:
         return moments.runs
-    return variance * (NORMAL_95 / half_width) ** 2 if half_width > 0.0 else np.inf
+    return variance * (Z95 / half_width) ** 2 if half_width > 0.0 else np.inf
 
 
 @dataclass(frozen=True)

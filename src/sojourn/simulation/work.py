@@ -10,6 +10,7 @@ import platform
 import time
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -20,14 +21,17 @@ from ..engine.fingerprint import engine_digest, feed, fingerprint
 from ..engine.kernel import REGRET, columns
 from ..policies import Policy
 from ..problem import Problem
+from ..stats import moments
 from ..stats.moments import Moments, Part
+from . import chunks
 from .chunks import NEVER, chunk
 
 
 @cache
 def machine_digest() -> str:
-    """Changes with any source of the engine, with Numba and with the processor."""
-    return f"{engine_digest()} {numba.__version__} {platform.machine()}"
+    """Changes with any source of the engine or of a chunk, with Numba and with the processor."""
+    own = hashlib.sha256(b"".join(Path(part.__file__).read_bytes() for part in (chunks, moments)))
+    return f"{engine_digest()} {own.hexdigest()} {numba.__version__} {platform.machine()}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from .intervals import Z95
 
 Array = NDArray[np.float64]
 
-NORMAL_95 = Z95
 
 
 class Moments(NamedTuple):

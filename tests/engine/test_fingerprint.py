@@ -1,145 +1,26 @@
-"""Compiled dataclasses: what compiled code sees of them, and that it never sees an old one."""
+"""Compiled code is kept by what it is made of: an edit recompiles what it reaches, no more."""
 
 import os
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
-import numpy as np
 import pytest
-from numba import njit
-from sojourn.engine.jit import Compiled, fingerprint, package_digest
 
 import sojourn as sj
-from sojourn.engine import jit
-from sojourn.engine.kernel import kernel_for
+from sojourn.engine import fingerprint as fp
+from sojourn.engine.calls import _choose
+from sojourn.engine.fingerprint import engine_digest, fingerprint
+from sojourn.engine.streams import policy_stream
 
 SOURCES = Path(sj.__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Inner(Compiled):
-    weights: np.ndarray
-    pair: tuple[float, float]
-
-    def weigh(self, i):
-        return self.weights[i] * self.pair[1]
-
-
-@dataclass(frozen=True)
-class Outer(Compiled):
-    scale: float
-    on: bool
-    inner: Inner
-    label: str = "text is left out"
-
-    def total(self, extra):
-        if not self.on:
-            return -1.0
-        return extra + self.scale * (self.inner.weigh(0) + self.inner.weigh(1))
-
-
-@dataclass(frozen=True)
-class Child(Outer):
-    bonus: float = 0.5
-
-    def twice(self, extra):
-        return 2.0 * self.total(extra) + self.bonus
-
-
-INNER = Inner(np.array([1.0, 2.0]), (0.0, 10.0))
-
-
-@njit
-def fields_of(value):
-    return value.scale, value.on, value.inner.pair[1], value.inner.weights[1]
-
-
-@njit
-def total_of(value, extra):
-    return value.total(extra)
-
-
-@njit
-def twice_of(value, extra):
-    return value.twice(extra)
-
-
-def test_fields_and_nested_structs() -> None:
-    assert fields_of(Outer(3, True, INNER)) == (3.0, True, 10.0, 2.0)
-    assert fields_of(Child(4.5, False, INNER)) == (4.5, False, 10.0, 2.0)
-
-
-def test_methods_own_and_inherited() -> None:
-    for on in (True, False):
-        outer, child = Outer(3, on, INNER), Child(3, on, INNER, bonus=0.25)
-        assert total_of(outer, 1.0) == outer.total(1.0) == (91.0 if on else -1.0)
-        assert total_of(child, 1.0) == child.total(1.0)
-        assert twice_of(child, 1.0) == child.twice(1.0) == (182.25 if on else -1.75)
-
-
-def test_instances_of_one_class_share_compiled_code() -> None:
-    before = len(total_of.overloads)
-    for scale in (1, 2.5, np.float64(7)):
-        assert total_of(Outer(scale, True, INNER), 0.0) == 30.0 * scale
-    assert len(total_of.overloads) <= max(before, 1) + 1
-    assert Outer(1, True, INNER)._numba_type_ == Outer(2.5, False, INNER)._numba_type_
-    assert Outer(1, True, INNER)._numba_type_ != Child(1, True, INNER)._numba_type_
-
-
-def test_wrong_argument_names_are_refused() -> None:
-    with pytest.raises(TypeError, match="choose must take the arguments") as refusal:
-
-        class Wrong(Compiled):
-            def choose(self, memory, experience, rng):
-                return 0
-
-    assert "['self', 'memory', 'state', 'rng']" in str(refusal.value)
-    assert "['self', 'memory', 'experience', 'rng']" in str(refusal.value)
-
-
-def test_private_methods_may_take_anything() -> None:
-    class One(Compiled):
-        def _help(self, a):
-            return a
-
-    class Two(Compiled):
-        def _help(self, b, c):
-            return b
-
-    assert One()._help(1) == Two()._help(1, 2)
-
-
-def test_package_digest_changes_with_any_source_that_may_be_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for source in jit.PACKAGE.rglob("*.py"):
-        copy = tmp_path / source.relative_to(jit.PACKAGE)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(source.read_bytes())
-    monkeypatch.setattr(jit, "PACKAGE", tmp_path)
-    digest = package_digest.__wrapped__
-    original = digest()
-    assert original == digest() == package_digest()
-    for copy in sorted(tmp_path.rglob("*.py")):
-        text = copy.read_bytes()
-        copy.write_bytes(text + b"\n# edited")
-        plain = copy.relative_to(tmp_path).with_suffix("").parts[0] in jit.PLAIN
-        assert (digest() == original) == plain, copy
-        assert not (plain and b"jit" in text), copy
-        copy.write_bytes(text)
-    assert digest() == original
-
-
-# --- classes from outside the package ----------------------------------------------------------
 
 MODULE = """
     from dataclasses import dataclass
     import numpy as np
-    from sojourn.engine.jit import jitable
-    from sojourn.policies import Policy
+    from sojourn import Policy, jitable
 
     FIRST, SECOND, THIRD = 0, 1, 0
     TABLE = np.array([0, 0])
@@ -228,11 +109,11 @@ SCRIPT = """
     import sojourn as sj
     from outside import Mine
     from sojourn.simulation.chunks import chunk
-    from sojourn.engine.kernel import kernel_for
+    from sojourn.engine.kernel import run_chunk
 
     problem = sj.Problem([0.5, 0.4], sj.TwoState(1, 1, 1, 1))
     row = chunk(problem, Mine(), 0, 0, 1, np.array([9]))[0, 0]
-    print(int(row[-1]), sum(kernel_for(Mine(), problem.user).stats.cache_hits.values()))
+    print(int(row[-1]), sum(sum(k.stats.cache_hits.values()) for k in run_chunk._made.values()))
 """
 
 
@@ -265,8 +146,68 @@ def test_an_edited_class_is_never_served_from_the_cache(tmp_path: Path) -> None:
 
 def test_kernels_of_different_types_share_no_cache_file() -> None:
     """Numba numbers the cache files of a function: two processes would pick the same number."""
-    user = sj.TwoState(1, 1, 1, 1)
-    kernels = [kernel_for(policy, user) for policy in (sj.UCB(), sj.UCB(c=4), sj.ULCB())]
+    policies = (sj.UCB(), sj.UCB(c=4), sj.ULCB())
+    kernels = [_choose.compiled(p, p.memory(2), 1.0, policy_stream(0, 0)) for p in policies]
     assert kernels[0] is kernels[1] is not kernels[2]
     names = [k._cache._cache_file._index_name for k in kernels]
     assert names[0] == names[1] != names[2]
+
+
+# --- what an edit recompiles ---------------------------------------------------------------------
+
+
+def test_the_engine_digest_is_the_content_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "engine"
+    shutil.copytree(fp.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fp, "FOLDER", copy)
+    digest = engine_digest.__wrapped__
+    original = digest()
+    assert original == digest() == engine_digest()
+    for source in sorted(copy.rglob("*.py")):
+        text = source.read_bytes()
+        source.write_bytes(text + b"\n# edited")
+        assert digest() != original, source
+        source.write_bytes(text)
+    (copy / "new.py").write_text("")
+    assert digest() != original
+
+
+PROBE = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import sojourn as sj
+    from sojourn.engine.fingerprint import engine_digest, fingerprint
+    print(engine_digest(), *(fingerprint(cls) for cls in (*sj.ALL, sj.TwoState, sj.Ema, sj.Chain)))
+"""
+PLAIN = (
+    "logs/synthetic.py", "lab/trials.py", "cli/main.py", "service/app.py", "show/tables.py",
+    "live/records.py", "theory/slopes.py",
+)  # fmt: skip
+
+
+def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path) -> None:
+    """In copies of the package; edits of rooms that hold nothing to compile are seen by none."""
+    copy = tmp_path / "sojourn"
+    shutil.copytree(SOURCES / "sojourn", copy, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def prints() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", dedent(PROBE), str(tmp_path)],
+            capture_output=True, text=True, check=True, cwd=tmp_path,
+        )  # fmt: skip
+        return done.stdout.split()
+
+    before = prints()
+    for name in PLAIN:
+        path = copy / name
+        path.write_text(path.read_text() + "\nEDITED = 1\n")
+    index = copy / "policies/index.py"
+    index.write_text(index.read_text().replace('"""The arm to play now."""', '"""Edited words."""'))
+    assert prints() == before
+    learned = copy / "policies/learned.py"
+    learned.write_text(learned.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))
+    names = ["engine", *(cls.__name__ for cls in sj.ALL), "TwoState", "Ema", "Chain"]
+    changed = {n for n, a, b in zip(names, before, prints(), strict=True) if a != b}
+    assert changed == {"LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"}

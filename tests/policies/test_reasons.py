@@ -11,13 +11,11 @@ import pytest
 from sojourn.service.insight.states import short
 
 import sojourn as sj
-from sojourn.engine.calls import pupil_of
 from sojourn.live import Choice, Experiment, operations
 from sojourn.live.records import DECIDE, RESOLVE, Event
 from sojourn.policies import Policy
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
-from sojourn.service.insight import bound, reason
 
 PROBLEM = sj.paper.SETTINGS["B"]
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}
@@ -51,17 +49,16 @@ def test_every_policy_has_words_for_what_it_does(
     figures = 0
     for choice, (event, pulls, successes, t) in zip(choices, counted, strict=True):
         assert (choice.visit, choice.step) == (event.visit, event.step)
-        why = reason(choice, policy)
+        why = policy.reason(choice)
         assert f"*{choice.arm}*" in str(why)
         assert "  " not in str(why)
         figure = re.search(r"bound (-?\d?\.\d\d)", why.rest)
         if figure is not None:
             figures += 1
             arm = event.arm
-            value = twin(pupil_of(policy), pulls[arm], successes[arm], t, choice.optimism)
+            value = twin(policy.pupil, pulls[arm], successes[arm], t, choice.optimism)
             assert figure[1] == short(value)
-            assert bound(choice, pupil_of(policy)) == pytest.approx(value, abs=1e-9)
-    by_bounds = isinstance(pupil_of(policy), Index) and not isinstance(policy, Gated | sj.Greedy)
+    by_bounds = isinstance(policy.pupil, Index) and not isinstance(policy, Gated | sj.Greedy)
     assert figures > 10 or not by_bounds
 
 
@@ -145,4 +142,4 @@ NOT = {"state": 0.0, "optimism": -1.0}
 )  # fmt: skip
 def test_words(policy: Policy, changes: dict[str, Any], words: str) -> None:
     """Bounds of (80, 100, 1000) are in FACTS."""
-    assert str(reason(choice_of(**changes), policy)) == words
+    assert str(policy.reason(choice_of(**changes))) == words
