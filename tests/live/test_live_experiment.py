@@ -64,7 +64,7 @@ def folded(experiment: Experiment) -> bool:
 def world_of(problem: sj.Problem, seed: int, run: int) -> tuple[Any, Any]:
     value, user = problem.values.value_function, problem.user
     best = problem.best_arm_is_optimal
-    world = make_world(user, np.array(problem.means), best, value, seed, run)
+    world = make_world(np.array(problem.means), best, value, seed, run)
     return world, make_tally(user.levels, problem.arms)
 
 

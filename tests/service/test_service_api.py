@@ -199,7 +199,7 @@ REFUSED = [
     ("PUT", SHORTS, '{"arms": ["a"], "policy": {"name": "Best"}}', 422, "one of UCB, KLUCB"),
     ("PUT", SHORTS, '{"arms":["a"],"policy":{"name":"UCB","parameters":{"z":1}}}', 422, "'z'"),
     ("PUT", SHORTS, '{"arms": ["a"], "reward_wait": 9, "idle_timeout": 1}', 422, "reward_wait"),
-    ("PUT", SHORTS, '{"arms": ["a"], "user": {"theta": 0.5}}', 422, "user.theta is for"),
+    ("PUT", SHORTS, '{"arms": ["a"], "user": {"theta": 0.5}}', 422, "user.theta is not known"),
     ("PUT", f"{SHORTS}/arms/dance", '{"successes": 1}', 422, "at most its pulls, 0"),
     ("PUT", f"{SHORTS}/prior", '{"arms": {"golf": {"pulls": 1}}}', 404, "no arm 'golf'"),
     ("GET", "/v1/experiments/none", None, 404, "there is no experiment 'none'"),
