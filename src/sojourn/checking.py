@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine.coasting import Coaster
+from .engine.coasting import coaster_for
 from .engine.fingerprint import check_randomness
 from .engine.kernel import columns, play
 from .engine.leases import Leaser
@@ -115,9 +115,9 @@ def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
     user: Any = problem.user
     out = np.zeros((grid.size, columns(user.levels, problem.arms)))
     play(
-        policy, user, Leaser(), Coaster(), problem.values.value_function, np.array(problem.means),
-        problem.best_arm_is_optimal, user.levels, SEED, 0, grid, False, NEVER,
-        np.zeros(2, np.int64), out,
+        policy, user, Leaser(), coaster_for(user), problem.values.value_function,
+        np.array(problem.means), problem.best_arm_is_optimal, user.levels, SEED, 0, grid, False,
+        NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     return out
 

@@ -59,9 +59,10 @@ class Registry(Mapping[str, T], Generic[T]):
             entry = EntryPoint(name, entry, self.group)
         return entry.load() if isinstance(entry, EntryPoint) else entry  # type: ignore[no-any-return]
 
-    def __iter__(self) -> Iterator[str]:
-        """Names of what can be used; an entry of another package that fails is warned about."""
-        yield from self._own
+    @cached_property
+    def _usable(self) -> list[str]:
+        """Other packages' entries that load; one that does not is warned about once."""
+        usable = []
         for name in self._others:
             try:
                 _ = self[name]
@@ -69,13 +70,18 @@ class Registry(Mapping[str, T], Generic[T]):
                 warnings.warn(
                     f"{self.kind} {name!r} of another package cannot be used: {error}",
                     RegistryWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
             else:
-                yield name
+                usable.append(name)
+        return usable
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from self._usable
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._own) + len(self._usable)
 
     def find(self, what: str, name: Any) -> T:
         """The entry of this name; ValueError that names `what` was given and what there is."""

@@ -271,3 +271,48 @@ def two_state_gaps(mu: list[float], q: dict[tuple[int, int], float]) -> list[lis
         return mean * (1 + (1 - q[s, 1]) * V[1]) + (1 - mean) * (1 - q[s, 0]) * V[0]
 
     return [[V[s] - Q(s, mean) for mean in mu] for s in (0, 1)]
+
+
+# --- users with a table of states ----------------------------------------------------------------
+
+
+def chain_action_value(mean, next_states, leave, state, value):  # type: ignore[no-untyped-def]
+    """mean + what is to come: next states are a state or a list of chances."""
+    total = 0.0
+    for reward, chance in ((0, 1.0 - mean), (1, mean)):
+        onward = next_states[state][reward]
+        if isinstance(onward, int):
+            later = value[onward]
+        else:
+            later = sum(p * value[s] for s, p in enumerate(onward))
+        total += chance * (reward + (1.0 - leave[state][reward]) * later)
+    return total
+
+
+def chain_values(means, next_states, leave):  # type: ignore[no-untyped-def]
+    """Values, and lengths of visits under the best rule, by iterating until nothing changes."""
+    states = range(len(leave))
+    value = [0.0 for _ in states]
+    for _ in range(100_000):
+        new = [
+            max(chain_action_value(m, next_states, leave, s, value) for m in means) for s in states
+        ]
+        if new == value:
+            break
+        value = new
+    best = [
+        max(means, key=lambda m, s=s: chain_action_value(m, next_states, leave, s, value))
+        for s in states
+    ]
+    length = [0.0 for _ in states]
+    for _ in range(100_000):
+        new = [
+            1.0
+            + chain_action_value(best[s], next_states, leave, s, length)
+            - best[s]  # the same recursion with 1 for the reward
+            for s in states
+        ]
+        if new == length:
+            break
+        length = new
+    return value, length

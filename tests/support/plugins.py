@@ -13,9 +13,11 @@ def install(
 ) -> None:
     """As if another package had an entry point of this name, until the test ends."""
     entry = EntryPoint(name, target, registry.group)
-    list(registry)  # so that what is known now comes back
+    caches = ("_others", "_names", "_usable")
+    for cache in caches:
+        getattr(registry, cache)  # so that what is known now comes back
     monkeypatch.setattr(
         "sojourn.registry.entry_points", lambda *, group: EntryPoints([entry]).select(group=group)
     )
-    for known in ("_others", "_names"):
-        monkeypatch.delitem(registry.__dict__, known, raising=False)
+    for cache in caches:
+        monkeypatch.delitem(registry.__dict__, cache)

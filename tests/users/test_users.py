@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+import sojourn.users
 from sojourn.users import FunctionLeave, Start
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -163,7 +164,7 @@ def test_start_reads_back() -> None:
         sj.Ema(theta=0.3, leave=sj.LogLeave(c6=7.5), start={0.25: 0.5, 1: 0.5}),
         sj.StaysFirst(sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0)),
     ):
-        assert eval(repr(user), vars(sj)) == user
+        assert eval(repr(user), vars(sj.users)) == user
         assert pickle.loads(pickle.dumps(user)) == user
 
 

@@ -78,6 +78,14 @@ class Chain(User):
             object.__setattr__(self, name, value)
         super().__post_init__()
 
+    def __repr__(self) -> str:
+        given = {"next": self.next, "leave": self.leave}
+        if self.seen is not None:
+            given["seen"] = self.seen
+        if self.start.states != (self.states - 1.0,):
+            given["start"] = self.start
+        return f"Chain({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
     @property
     def states(self) -> int:  # type: ignore[override]
         """How many there are."""
