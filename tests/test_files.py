@@ -92,11 +92,11 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"means": [0.9, 0.8], "user": 3}, "user must be a table of keys and values, not 3"),
     (
         {"means": [0.9, 0.8], "user": Q},
-        "user.model is missing: it must be one of two-state, ema",
+        "user.model is missing: it must be one of two-state, ema, chain",
     ),
     (
         _problem(model="markov"),
-        "user.model = 'markov' is not allowed: it must be one of two-state, ema",
+        "user.model = 'markov' is not allowed: it must be one of two-state, ema, chain",
     ),
     (
         _problem(q12=1),
@@ -166,5 +166,7 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
 
 def test_a_function_cannot_be_saved() -> None:
     problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=lambda s: 0.3 - 0.2 * s))
-    with pytest.raises(ValueError, match="can be saved"):
+    with pytest.raises(
+        ValueError, match="of moving averages only those with LogLeave"
+    ):
         files.to_dict(problem)

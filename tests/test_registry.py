@@ -66,9 +66,7 @@ def test_a_user_model_of_another_package(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_without_the_package_its_name_is_not_known() -> None:
     with pytest.raises(ValueError, match="policy 'LastArm' is not known: it must be one of UCB, "):
         find_policy("LastArm", sj.paper.SETTINGS["A"])
-    with pytest.raises(
-        ValueError, match=r"user\.model = 'fickle' is not allowed: it must be"
-    ):
+    with pytest.raises(ValueError, match=r"user\.model = 'fickle' is not allowed: it must be"):
         problem_files.from_dict({"means": [0.7, 0.4], "user": {"model": "fickle", "q": 0.5}})
 
 

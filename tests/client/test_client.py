@@ -13,6 +13,7 @@ import pytest
 import serving
 
 import sojourn as sj
+from sojourn import MovingAverage
 from sojourn.client import (
     AccessDenied,
     AsyncClient,
@@ -25,7 +26,6 @@ from sojourn.client import (
 )
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
-from sojourn.live import MovingAverage
 from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]

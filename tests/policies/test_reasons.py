@@ -8,7 +8,6 @@ from typing import Any
 
 import naive
 import pytest
-from sojourn.service.insight.states import short
 
 import sojourn as sj
 from sojourn.live import Choice, Experiment, operations
@@ -16,6 +15,7 @@ from sojourn.live.records import DECIDE, RESOLVE, Event
 from sojourn.policies import Policy
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
+from sojourn.policies.reasons import short
 
 PROBLEM = sj.paper.SETTINGS["B"]
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}

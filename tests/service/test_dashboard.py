@@ -14,8 +14,8 @@ from urllib.parse import quote, urlsplit
 import browser
 import pytest
 from serving import Server, serve
-from sojourn.service.insight.states import short
 
+from sojourn.policies.reasons import short
 from sojourn.service import keys
 from sojourn.service.dashboard.panels import PANELS
 from sojourn.service.dashboard.render import count, number

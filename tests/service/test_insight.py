@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.live import Bucket, LastReward, MovingAverage, Settings
+from sojourn import LastReward, MovingAverage
+from sojourn.live import Bucket, Settings
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
 from sojourn.policies.learned import Watched, reconsider
 from sojourn.service.insight import Insight, insight

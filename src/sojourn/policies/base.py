@@ -197,6 +197,10 @@ def _usual(cls: type[Policy]) -> Policy | None:
 
 
 def _short(value: Any) -> str:
+    """As the command line takes it."""
     if isinstance(value, Policy):
         return value.label
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    brief = f"{value:g}" if isinstance(value, int | float) else str(value)
+    return brief if not isinstance(value, float) or float(brief) == value else repr(value)

@@ -30,7 +30,8 @@ from .chunks import NEVER, chunk
 @cache
 def machine_digest() -> str:
     """Changes with any source of the engine or of a chunk, with Numba and with the processor."""
-    own = hashlib.sha256(b"".join(Path(part.__file__).read_bytes() for part in (chunks, moments)))
+    sources = [Path(str(part.__file__)).read_bytes() for part in (chunks, moments)]
+    own = hashlib.sha256(b"".join(sources))
     return f"{engine_digest()} {own.hexdigest()} {numba.__version__} {platform.machine()}"
 
 

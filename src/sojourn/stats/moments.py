@@ -10,7 +10,6 @@ from .intervals import Z95
 Array = NDArray[np.float64]
 
 
-
 class Moments(NamedTuple):
     """Number of runs, mean over runs, and sum of squared deviations from it."""
 

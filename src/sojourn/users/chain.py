@@ -97,12 +97,12 @@ class Chain(User):
 
     def next_state(self, state: float, reward: float) -> float:
         """The next state, where it is sure; -1 where `draw_next` has to say it."""
-        return self.after[int(state), int(reward)]  # type: ignore[no-any-return]
+        return float(self.after[int(state), int(reward)])
 
     def draw_next(self, state: float, reward: float, u: float) -> float:
         s, r = int(state), int(reward)
         if self.after[s, r] >= 0.0:
-            return self.after[s, r]  # type: ignore[no-any-return]
+            return float(self.after[s, r])
         last = 0
         for t in range(self.leaving.shape[0]):
             if self.chances[s, r, t] > 0.0:
@@ -123,10 +123,10 @@ class Chain(User):
 
     def leave_probability(self, state: float, reward: float) -> float:
         """leave[state][reward]."""
-        return self.leaving[int(state), int(reward)]  # type: ignore[no-any-return]
+        return float(self.leaving[int(state), int(reward)])
 
     def experience(self, state: float) -> float:
-        return self.shown[int(state)]  # type: ignore[no-any-return]
+        return float(self.shown[int(state)])
 
     def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
         s, r = int(state), int(reward)

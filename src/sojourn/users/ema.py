@@ -153,8 +153,8 @@ class Ema(MovingAverage):
         return {"theta": self.theta, "c6": self.leave.c6}
 
     @classmethod
-    def from_settings(cls, *, theta: Any, c6: Any, start: Any = 1.0) -> Self:  # type: ignore[override]
-        return cls(theta, LogLeave(c6), start=start)
+    def from_settings(cls, *, theta: Any, c6: Any, start: Any = None) -> Self:  # type: ignore[override]
+        return super().from_settings(theta=theta, leave=LogLeave(c6), start=start)
 
     def live(self) -> User:
         return MovingAverage(self.theta, start=self.start)
