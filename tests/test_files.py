@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User
-from sojourn import problem_files as files
+from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, problem_files as files
 from sojourn.lab import paper
 
 TOML = """
@@ -104,10 +102,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (_problem(q00=1.5), "q00 = 1.5 is not allowed: it must be a number from 0 to 1"),
     (_problem(q00="x"), "q00 = 'x' is not allowed: it must be a number from 0 to 1"),
-    (
-        _problem(stays_first=1),
-        "user.stays_first = 1 is not allowed: it must be true or false",
-    ),
+    (_problem(stays_first=1), "user.stays_first = 1 is not allowed: it must be true or false"),
     (
         _problem(start=[0, 1]),
         "user.start = [0, 1] is not allowed: "
@@ -166,7 +161,5 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
 
 def test_a_function_cannot_be_saved() -> None:
     problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=lambda s: 0.3 - 0.2 * s))
-    with pytest.raises(
-        ValueError, match="of moving averages only those with LogLeave"
-    ):
+    with pytest.raises(ValueError, match="of moving averages only those with LogLeave"):
         files.to_dict(problem)

@@ -45,11 +45,7 @@ PEERS = (
     Peer("NumPy, in lockstep", "lockstep_numpy.py"),
     Peer("JAX, vmap", "lockstep_jax.py", ("jax>=0.4.30",)),
     Peer("river", "loop_river.py", ("river==0.26.1",)),
-    Peer(
-        "SMPyBandits",
-        "loop_smpybandits.py",
-        ("SMPyBandits==0.9.7", "scipy<1.13", "numpy<2"),
-    ),
+    Peer("SMPyBandits", "loop_smpybandits.py", ("SMPyBandits==0.9.7", "scipy<1.13", "numpy<2")),
     Peer("mabwiser", "loop_mabwiser.py", ("mabwiser==2.7.4",)),
 )
 

@@ -10,26 +10,17 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import client as client
-    from . import gym as gym
-    from . import live as live
-    from . import logs as logs
-    from . import theory as theory
-    from .checking import check_policy as check_policy
-    from .checking import check_user as check_user
+    from . import client as client, gym as gym, live as live, logs as logs, theory as theory
+    from .checking import check_policy as check_policy, check_user as check_user
     from .engine.loops import jitable as jitable
-    from .engine.streams import Stream as Stream
-    from .engine.streams import uniform as uniform
+    from .engine.streams import Stream as Stream, uniform as uniform
     from .lab import paper as paper
     from .live import Experiment as Experiment
-    from .logs import Fit as Fit
-    from .logs import fit as fit
+    from .logs import Fit as Fit, fit as fit
     from .policies import *
     from .problem import Problem as Problem
-    from .recommendation import Recommendation as Recommendation
-    from .recommendation import recommend as recommend
-    from .simulation import Result as Result
-    from .simulation import simulate as simulate
+    from .recommendation import Recommendation as Recommendation, recommend as recommend
+    from .simulation import Result as Result, simulate as simulate
     from .users import *
 
 ROOMS = ("client", "gym", "live", "logs", "service", "theory")

@@ -4,8 +4,7 @@ from math import exp, expm1, inf, log, sqrt
 
 import mpmath
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from sojourn.engine.divergence import bernoulli_kl, kl_lower, kl_upper
 

@@ -4,18 +4,11 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sojourn as sj
 from sojourn.engine import board, kernel
-from sojourn.engine.coasting import (
-    Coaster,
-    CurveCoaster,
-    WordCoaster,
-    coast_steps,
-    coaster_for,
-)
+from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coast_steps, coaster_for
 from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.leases import leaser_for
 from sojourn.engine.steps import make_tally, make_world

@@ -187,11 +187,7 @@ def test_idle_time_counts_from_the_end_of_an_event() -> None:
 
 
 def test_visits_by_order_and_marked_ends() -> None:
-    log = {
-        "arm": list("xyxyx"),
-        "reward": [1, 0, 1, 1, 0],
-        "left": [0, 1, 0, 0, 1],
-    }
+    log = {"arm": list("xyxyx"), "reward": [1, 0, 1, 1, 0], "left": [0, 1, 0, 0, 1]}
     assert counts(log) == {"f1": (0, 2), "10": (2, 2), "11": (0, 1)}
     assert counts({**log, "left": [0, 1, 0, 0, 0], "censored": [0, 0, 0, 1, 0]}) == {
         "f1": (0, 2),

@@ -98,10 +98,7 @@ def test_a_full_disk_of_the_database(server: str) -> None:
 def test_the_database_is_away_and_back(server: str) -> None:
     """Connections are cut and new ones refused; then they are allowed again."""
     url = postgres.database(server, "away")
-    with (
-        Journal(url, upkeep=False) as journal,
-        psycopg.connect(server, autocommit=True) as db,
-    ):
+    with Journal(url, upkeep=False) as journal, psycopg.connect(server, autocommit=True) as db:
         experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
         visit = experiment.visit(id="v")
         visit.decide(request="r1")

@@ -12,8 +12,7 @@ from asgi import Caller, client, in_parts
 from sojourn.live import Busy, Unavailable
 from sojourn.service import keys
 from sojourn.service.errors import Refusal
-from sojourn.service.hot import CALLS, find
-from sojourn.service.hot import VISIT as VISIT_PATH
+from sojourn.service.hot import CALLS, VISIT as VISIT_PATH, find
 from sojourn.service.limits import read_body
 
 SHORTS = "/v1/experiments/shorts"
@@ -249,11 +248,7 @@ def test_a_store_that_is_busy_or_away(
     with monkeypatch.context() as patch:
         patch.setattr(catalog.journal.writer, "reserve", fail)
         patch.setattr(catalog.journal.store, "experiments", fail)
-        for answer in (
-            http.put(VISIT, json={}),
-            http.get("/v1/experiments"),
-            http.get("/readyz"),
-        ):
+        for answer in (http.put(VISIT, json={}), http.get("/v1/experiments"), http.get("/readyz")):
             assert (answer.status_code, answer.json()["error"]) == (503, word)
             assert answer.headers["retry-after"] == "1"
             assert "host x" not in answer.text

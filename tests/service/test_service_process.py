@@ -19,8 +19,7 @@ import pytest
 from postgres import server as postgres
 from serving import PATIENCE, Server, serve
 
-from sojourn.cli.main import main
-from sojourn.cli.main import serve as command
+from sojourn.cli.main import main, serve as command
 from sojourn.live import open_store, verify
 from sojourn.service import keys
 from sojourn.service.metrics import drop_dead_gauges

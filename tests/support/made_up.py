@@ -36,9 +36,7 @@ def made_up(
     every = list(slopes.values())
     differences = [
         Moments(
-            RUNS,
-            (one - other) * np.log(points),
-            np.full(points.size, (RUNS - 1) * RUNS * pairs**2),
+            RUNS, (one - other) * np.log(points), np.full(points.size, (RUNS - 1) * RUNS * pairs**2)
         )
         for i, one in enumerate(every)
         for other in every[i + 1 :]

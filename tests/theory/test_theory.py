@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, theory
 from sojourn.lab.paper.settings import SETTINGS

@@ -9,8 +9,7 @@ import gymnasium
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sojourn as sj
 import sojourn.gym

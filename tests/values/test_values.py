@@ -4,8 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState
 from sojourn.lab.paper.settings import SETTINGS

@@ -83,10 +83,7 @@ class Visits(VectorEnv[Any, Any, Any]):
         self._begins: Batch | None = None
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin all visits."""
         refuse_options(options)

@@ -47,12 +47,7 @@ class Journal:
     """
 
     def __init__(
-        self,
-        store: str | Store,
-        *,
-        queue: int = QUEUE,
-        batch: int = BATCH,
-        upkeep: bool = True,
+        self, store: str | Store, *, queue: int = QUEUE, batch: int = BATCH, upkeep: bool = True
     ) -> None:
         self.store: Store = open_store(store) if isinstance(store, str) else store
         self.writer = Writer(self.store.append, queue=queue, batch=batch)

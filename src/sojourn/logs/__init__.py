@@ -19,22 +19,15 @@ if TYPE_CHECKING:
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
-    from .fitting.diagnosis import Costs as Costs
-    from .fitting.diagnosis import Inequality as Inequality
+    from .fitting.diagnosis import Costs as Costs, Inequality as Inequality
     from .fitting.doubts import Doubt as Doubt
     from .fitting.ema import EmaFit as EmaFit
-    from .fitting.fit import Alternative as Alternative
-    from .fitting.fit import fit as fit
-    from .fitting.fit import sensitivity as sensitivity
-    from .fitting.model import ArmFit as ArmFit
-    from .fitting.model import Fit as Fit
-    from .fitting.users import OwnFirstStep as OwnFirstStep
-    from .fitting.users import TableLeave as TableLeave
+    from .fitting.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
+    from .fitting.model import ArmFit as ArmFit, Fit as Fit
+    from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.options import Reading as Reading
     from .reading.source import columns as columns
-    from .replaying.replay import Replay as Replay
-    from .replaying.replay import learn as learn
-    from .replaying.replay import replay as replay
+    from .replaying.replay import Replay as Replay, learn as learn, replay as replay
     from .reporting.page import write_report as write_report
     from .synthetic import synthetic_log as synthetic_log
 

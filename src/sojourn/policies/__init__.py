@@ -2,8 +2,7 @@
 
 from ..registry import Registry
 from . import gated, index, learned, mixture, plain, qlearning
-from .base import Counts as Counts
-from .base import Policy as Policy
+from .base import Counts as Counts, Policy as Policy
 from .gated import *
 from .index import *
 from .index import Index as Index

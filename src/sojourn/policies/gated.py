@@ -52,13 +52,7 @@ class ImedExplorer(Gated):
         return top
 
     def score(
-        self,
-        memory: Counts,
-        arm: int,
-        log_t: float,
-        extra: float,
-        optimism: float,
-        target: float,
+        self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
         """-(N kl(m, m*) + log N) where optimism is positive, else the KL index."""
         pulls = float(memory.pulls[arm])

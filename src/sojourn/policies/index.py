@@ -126,13 +126,7 @@ class Index(Policy):
         return 0.0
 
     def score(
-        self,
-        memory: Any,
-        arm: int,
-        log_t: float,
-        extra: float,
-        optimism: float,
-        target: float,
+        self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
         """What the arm played now has more of than any other: the index."""
         pulls = memory.pulls[arm]

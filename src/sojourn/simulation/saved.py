@@ -113,10 +113,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _result(
-    head: dict[str, Any],
-    body: bytes,
-    problem: Problem | None,
-    policies: Sequence[Policy] | None,
+    head: dict[str, Any], body: bytes, problem: Problem | None, policies: Sequence[Policy] | None
 ) -> "Result":
     from .result import Result, Stream
 

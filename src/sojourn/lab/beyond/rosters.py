@@ -62,10 +62,7 @@ SAMPLING = _roster(
 )
 CAUTION = _roster(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
 CAUTION_OPPOSITE = _roster(
-    KLULCB().opposite(),
-    KLULCB(c0=0).opposite(),
-    SafeIMED().opposite(),
-    SafeIMED(c0=0).opposite(),
+    KLULCB().opposite(), KLULCB(c0=0).opposite(), SafeIMED().opposite(), SafeIMED(c0=0).opposite()
 )
 """Where not to explore, the lower confidence bound or the empirical mean: pairs of policies."""
 
@@ -101,16 +98,12 @@ _SAFE = ("Safe IMED", "Safe IMED, opposite")
 FAMILIES = (
     Family("UCB", ("ULCB", "ULCB, opposite", "DISC-ULCB", "CONT-ULCB"), "Learned UCB"),
     Family(
-        "KL-UCB",
-        ("KL-ULCB", "KL-ULCB, opposite", "DISC-KL-ULCB", "CONT-KL-ULCB"),
-        "Learned KL-UCB",
+        "KL-UCB", ("KL-ULCB", "KL-ULCB, opposite", "DISC-KL-ULCB", "CONT-KL-ULCB"), "Learned KL-UCB"
     ),
     Family("IMED", _SAFE, BOUND),
     Family("IMED", _SAFE, LEARNED),
     Family(
-        "Thompson",
-        ("Safe Thompson", "Safe Thompson, opposite"),
-        LearnedThompson(floor=-1).label,
+        "Thompson", ("Safe Thompson", "Safe Thompson, opposite"), LearnedThompson(floor=-1).label
     ),
 )
 """Every explorer once; a roster has those of the fixed cases that go with its users."""

@@ -153,10 +153,7 @@ FIGURES: dict[str, Figure] = {
     "opposite": Figure(
         "The opposite case, right and wrong signs",
         "Appendix F, not plotted in the paper",
-        Curves(
-            ("opposite",),
-            bounds=("ULCB, right signs", "KL-ULCB, right signs"),
-        ),
+        Curves(("opposite",), bounds=("ULCB, right signs", "KL-ULCB, right signs")),
         "A mistake costs more in state 1. Right signs: optimistic in state 0. Dotted: bounds of "
         "Theorems 5 and 6.",
     ),

@@ -155,12 +155,7 @@ def _by_state(
     """A curve over the states for each c6."""
     x = np.linspace(0.0, 1.0, panel.points)
     found = [
-        Line(
-            label=f"c6 = {c6:g}",
-            look=look("", number),
-            x=x,
-            y=np.array([curve(s) for s in x]),
-        )
+        Line(label=f"c6 = {c6:g}", look=look("", number), x=x, y=np.array([curve(s) for s in x]))
         for number, c6 in enumerate(panel.c6s)
         for curve in [of(c6)]
     ]

@@ -17,12 +17,7 @@ from ...policies import (
 from ..trials import Environment, Roster, Trial
 from .settings import SETTINGS
 
-INDEX: Roster = {
-    "UCB": UCB(),
-    "ULCB": ULCB(),
-    "KL-UCB": KLUCB(),
-    "KL-ULCB": KLULCB(),
-}
+INDEX: Roster = {"UCB": UCB(), "ULCB": ULCB(), "KL-UCB": KLUCB(), "KL-ULCB": KLULCB()}
 RL: Roster = {
     "Q-learning, ε-greedy": QLearning(epsilon=0.1),
     "Q-learning, UCB": partial(UCBQLearning.for_problem, c=4.0, visits=1000),

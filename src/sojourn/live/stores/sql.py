@@ -64,7 +64,7 @@ MIGRATIONS: list[tuple[str, ...]] = [
         _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
         """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
         _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
-    ),
+    )
 ]
 """The statements that lead from each version of the tables to the next."""
 

@@ -53,11 +53,7 @@ class SqliteStore(SqlStore):
             raise ValueError(f"the copy in {target} is damaged ({answer})")
 
     def __init__(
-        self,
-        path: str | Path,
-        clock: Callable[[], float] | None = None,
-        *,
-        reading: bool = False,
+        self, path: str | Path, clock: Callable[[], float] | None = None, *, reading: bool = False
     ) -> None:
         self.path, self.reading = Path(path), reading
         if reading and not self.path.is_file():

@@ -50,8 +50,7 @@ def clean(source: Opened, options: Options) -> Events:
         typed = _mapped(typed, options.arms)
     negative = typed.time < 0.0 if options.time is not None else ibis.literal(False)
     marked = typed.mutate(
-        no_place=_any_null(typed, options),
-        negative=ibis.coalesce(negative, ibis.literal(False)),
+        no_place=_any_null(typed, options), negative=ibis.coalesce(negative, ibis.literal(False))
     )
     counts = _count(marked)
     if counts["rows"] == 0:

@@ -60,10 +60,6 @@ def _sign_in(request: Request, token: str) -> Response:
     """Redirect to the experiments, with a cookie that neither scripts nor other sites can use."""
     response = RedirectResponse("/", 303)
     response.set_cookie(
-        COOKIE,
-        token,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
+        COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https"
     )
     return response
