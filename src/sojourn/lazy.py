@@ -1,30 +1,72 @@
 """Public names that are imported when they are first used.
 
-A package says where its names live; the modules are loaded on demand. So a process that serves
-never loads the simulator, and one that calls the HTTP client never loads the compiler.
+A package lists its names once, as imports for the type checker; `exports` makes of that list what
+loads them on demand. So a process that serves never loads the simulator, and one that calls the
+HTTP client never loads the compiler.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+Find = Callable[[str], Any]
 
-def exports(
-    package: str, homes: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package; `homes` has the names by module, relative to it.
 
-    >>> find, names = exports("sojourn", {".checks": ["number"]})
-    >>> find("number")("q00", 0.5, 0, 1), names()
-    (0.5, ['number'])
+def exports(package: str) -> tuple[Find, Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose `if TYPE_CHECKING:` imports its names.
+
+    Of a module that is imported whole (``from .policies import *``) the capitalised names count:
+    classes and registries.
+
+    >>> find, names = exports("sojourn.live")
+    >>> find("Busy").__name__, "Experiment" in names()
+    ('Busy', True)
     """
-    home_of = {name: home for home, names in homes.items() for name in names}
+    homes: dict[str, tuple[str, str]] = {}
+    whole: list[str] = []
+    for module, name, public in _imports(package):
+        if name == "*":
+            whole.append(module)
+        else:
+            homes[public] = module, name
 
     def find(name: str) -> Any:
-        if name == "__all__":
-            return sorted(home_of)
-        if name not in home_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(home_of[name], package), name)
+        if name in homes:
+            return _found(package, *homes[name])
+        if name[0].isupper():
+            for module in whole:
+                found = getattr(import_module(module, package), name, None)
+                if found is not None:
+                    return found
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: sorted(home_of)
+    def names() -> list[str]:
+        modules = [vars(import_module(module, package)) for module in whole]
+        return sorted({*homes, *(name for of in modules for name in of if name[0].isupper())})
+
+    return find, names
+
+
+def _imports(package: str) -> Iterator[tuple[str, str, str]]:
+    """(module, name there, name here) of what a package imports for the type checker."""
+    loader: Any = sys.modules[package].__spec__.loader  # type: ignore[union-attr]
+    for block in ast.parse(loader.get_source(package)).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                assert isinstance(line, ast.ImportFrom)
+                module = "." * line.level + (line.module or "")
+                yield from (
+                    (module, alias.name, alias.asname or alias.name) for alias in line.names
+                )
+
+
+def _found(package: str, module: str, name: str) -> Any:
+    """What the module has under this name, or the module within it of this name."""
+    parent = module.rstrip(".") and f"{module}."  # only dots: a module beside the package's own
+    if parent:
+        found = getattr(import_module(module, package), name, None)
+        if found is not None:
+            return found
+    return import_module(f"{parent or module}{name}", package)

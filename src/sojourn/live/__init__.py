@@ -26,22 +26,4 @@ if TYPE_CHECKING:
     from .stores.sqlite import SqliteStore as SqliteStore
     from .visit import Choice as Choice, Opening as Opening, Visit as Visit, VisitInfo as VisitInfo
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        ".answers": ["Decision"],
-        ".audit": ["export", "verify"],
-        ".errors": [
-            "Busy", "Conflict", "Ended", "InUse", "LiveError", "NotFound", "Unavailable",
-        ],
-        ".experiment": ["Experiment"],
-        ".journal": ["Journal"],
-        ".records": ["Bucket"],
-        ".settings": ["Settings"],
-        ".stores": ["Store", "open_store", "store_class"],
-        ".stores.memory": ["MemoryStore"],
-        ".stores.postgres": ["PostgresStore"],
-        ".stores.sqlite": ["SqliteStore"],
-        ".visit": ["Choice", "Opening", "Visit", "VisitInfo"],
-    },
-)  # fmt: skip
+__getattr__, __dir__ = exports(__name__)

@@ -31,22 +31,4 @@ if TYPE_CHECKING:
     from .reporting.page import write_report as write_report
     from .synthetic import synthetic_log as synthetic_log
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        ".deciding.advice": ["Advice"],
-        ".deciding.decide": ["decide"],
-        ".deciding.outcomes": ["CandidateOutcome"],
-        ".fitting.diagnosis": ["Costs", "Inequality"],
-        ".fitting.doubts": ["Doubt"],
-        ".fitting.ema": ["EmaFit"],
-        ".fitting.fit": ["Alternative", "fit", "sensitivity"],
-        ".fitting.model": ["ArmFit", "Fit"],
-        ".fitting.users": ["OwnFirstStep", "TableLeave"],
-        ".reading.options": ["Reading"],
-        ".reading.source": ["columns"],
-        ".replaying.replay": ["Replay", "learn", "replay"],
-        ".reporting.page": ["write_report"],
-        ".synthetic": ["synthetic_log"],
-    },
-)
+__getattr__, __dir__ = exports(__name__)
