@@ -13,7 +13,7 @@ import numpy as np
 from .engine.coasting import coaster_for
 from .engine.fingerprint import check_randomness
 from .engine.kernel import columns, play
-from .engine.leases import Leaser
+from .engine.leaser import Leaser
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
 from .problem import Problem

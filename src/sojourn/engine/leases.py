@@ -7,82 +7,23 @@ a decision: docs/leases.md has the proofs. A policy without an entry here runs a
 
 from dataclasses import dataclass
 from functools import singledispatch
-from math import exp, inf, log
 from typing import Any
 
-import numpy as np
-
-from ..policies.base import Policy, count
+from ..policies.base import Policy
 from ..policies.gated import ImedExplorer, ThompsonExplorer
-from ..policies.index import KL, Hoeffding, extra_of
+from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
 from .board import SAFE, decide, make_board, note_pull, when
 from .divergence import bernoulli_kl
-from .lease import SHORT, fall, lease
-from .loops import jitable
+from .imed import ImedLeaser, lower_bound_exceeds
+from .lease import lease
+from .leaser import CountingLeaser, Leaser
 from .streams import Stream
-from .structs import Compiled, entry_for
+from .structs import entry_for
 
-NO_LEASE = (0, 0, 0.0)
 FOR_EVER = 1 << 62
-
-
-@dataclass(frozen=True)
-class Leaser(Compiled):
-    """No promise: every step is asked of the policy."""
-
-    def board(self, policy: Any, arms: int) -> Any:
-        """Scratch space; what it holds never changes a decision."""
-        return np.zeros(1)
-
-    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
-        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
-
-        The promise holds for that many steps, as long as the arm's empirical mean before each of
-        them is at least the one given. No steps: no promise.
-        """
-        return NO_LEASE
-
-    def absorb(
-        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
-    ) -> None:
-        """Learn from the steps of a lease."""
-
-    def watches(self) -> bool:
-        """Whether every step of a lease is to be told to `note`, which takes longer."""
-        return False
-
-    def patience(self, policy: Any, memory: Any) -> float:
-        """How many steps a lease may have at most."""
-        return inf
-
-    def note(
-        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
-
-    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
-        """What `policy.choose` would choose, perhaps sooner."""
-        return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
-
-    def learn(
-        self, policy: Any, memory: Any, board: Any,
-        state: float, arm: int, reward: float, left: bool, next_state: float,
-    ) -> None:  # fmt: skip
-        """`policy.update`, and keep the board up to date."""
-        policy.update(memory, state, arm, reward, left, next_state)
-
-
-@dataclass(frozen=True)
-class CountingLeaser(Leaser):
-    """Of policies that remember `Counts`."""
-
-    def absorb(
-        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
-    ) -> None:
-        count(memory, arm, pulls, successes)
 
 
 @dataclass(frozen=True)
@@ -165,71 +106,6 @@ class KLLeaser(IndexLeaser):
         if optimism <= 0.0:
             return 0.0
         return 1.0 if optimism == policy.highest() else -1.0
-
-
-@jitable
-def lower_bound_exceeds(
-    mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float
-) -> bool:
-    """Whether the KL index, at an optimism not above 0, is sure to be above `level`.
-
-    The lower bound is above p if N kl(m, p) is above its budget: no need to solve for it.
-    """
-    level = max(level, SAFE)
-    budget = -optimism * log_t + extra
-    return mean > level and pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE
-
-
-@dataclass(frozen=True)
-class ImedLeaser(CountingLeaser):
-    """The leader, until its log N may exceed what the others have.
-
-    While the leader's mean is at least m, so is m*, and an arm of lower mean has at least
-    N kl(its mean, m) + log N: it is not played before the leader's pulls exceed the exponential.
-    """
-
-    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
-        if board[0] > 0.0:
-            board[0] -= 1.0
-            return NO_LEASE
-        leader, t = int(np.argmax(memory.pulls)), memory.clock[0] + 1.0
-        pulls = memory.pulls[leader]
-        if 2.0 * pulls >= t:
-            mean = memory.successes[leader] / pulls
-            steps = 0.7 * min(room(policy, memory, leader, mean, log(t)), t)
-            while steps >= SHORT:
-                least = mean - fall(mean, pulls, steps)
-                if room(policy, memory, leader, least, log(t + steps)) >= steps:
-                    return leader, int(steps), least + SAFE
-                steps *= 0.5
-        board[0] = 3.0
-        return NO_LEASE
-
-
-@jitable
-def room(policy: Any, memory: Any, leader: int, least: float, log_end: float) -> float:
-    """Steps for which the leader wins while its mean is at `least`, if they end before `log_end`.
-
-    In states of low optimism its lower bound must be above the others' means, which are above
-    their lower bounds.
-    """
-    pulls, reach, rival = memory.pulls[leader], inf, 0.0
-    for arm in range(memory.pulls.size):
-        n = memory.pulls[arm]
-        if arm != leader:
-            if n == 0.0:
-                return 0.0
-            mean = memory.successes[arm] / n
-            if mean >= least - SAFE:
-                return 0.0
-            rival = max(rival, mean)
-            reach = min(reach, n * bernoulli_kl(mean, least) + log(n))
-    low, extra = min(policy.lowest(), 0.0), extra_of(policy.c, log_end)
-    if policy.lowest() < policy.highest() and not lower_bound_exceeds(
-        least, pulls, log_end, extra, low, rival
-    ):
-        return 0.0
-    return exp(min(reach - SAFE, 60.0)) - pulls  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+"""What a lease is: a choice that is sure for a while."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..policies.base import count
+from .streams import Stream
+from .structs import Compiled
+
+NO_LEASE = (0, 0, 0.0)
+
+
+@dataclass(frozen=True)
+class Leaser(Compiled):
+    """No promise: every step is asked of the policy."""
+
+    def board(self, policy: Any, arms: int) -> Any:
+        """Scratch space; what it holds never changes a decision."""
+        return np.zeros(1)
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
+
+        The promise holds for that many steps, as long as the arm's empirical mean before each of
+        them is at least the one given. No steps: no promise.
+        """
+        return NO_LEASE
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        """Learn from the steps of a lease."""
+
+    def watches(self) -> bool:
+        """Whether every step of a lease is to be told to `note`, which takes longer."""
+        return False
+
+    def patience(self, policy: Any, memory: Any) -> float:
+        """How many steps a lease may have at most."""
+        return inf
+
+    def note(
+        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        """What `policy.choose` would choose, perhaps sooner."""
+        return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        """`policy.update`, and keep the board up to date."""
+        policy.update(memory, state, arm, reward, left, next_state)
+
+
+@dataclass(frozen=True)
+class CountingLeaser(Leaser):
+    """Of policies that remember `Counts`."""
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        count(memory, arm, pulls, successes)

@@ -1,0 +1,30 @@
+"""The same seed gives the same runs as when they were recorded, for every policy."""
+
+import json
+from pathlib import Path
+
+import pytest
+from same_bits import PROBLEMS, SEEDS, records
+
+RECORDED = json.loads((Path(__file__).parent / "same_bits.json").read_text())
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_runs_are_those_recorded(problem: str) -> None:
+    """Every pull and reward; regret but for the last bits of a linear solver on another machine."""
+    known = {key: bits for key, bits in RECORDED.items() if key.split()[0] == problem}
+    found = dict(records([problem]))
+    assert set(found) == set(known)
+    assert len(known) == len(RECORDED) / len(PROBLEMS)
+    for key, bits in found.items():
+        assert bits["counts"] == known[key]["counts"], key
+        ours, theirs = ([float.fromhex(x) for x in b["regret"]] for b in (bits, known[key]))
+        assert ours == pytest.approx(theirs, rel=1e-9), key
+
+
+def test_the_record_has_every_policy_and_both_seeds() -> None:
+    import sojourn as sj
+
+    names = {key.split()[2].partition("(")[0] for key in RECORDED}
+    assert names == {cls.__name__ for cls in sj.ALL}
+    assert {int(key.split()[1]) for key in RECORDED} == set(SEEDS)
