@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sojourn import ALL, Problem
+from sojourn import POLICIES, Problem
+from sojourn.engine.leaser import Leaser
+from sojourn.engine.leases import leaser_for
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 
@@ -48,7 +50,7 @@ class Plan:
     slow_steps: float = 2e6
     """The same for a policy that decides every step."""
     settings: tuple[str, ...] = COMPARED
-    policies: tuple[str, ...] = tuple(cls.__name__ for cls in ALL)
+    policies: tuple[str, ...] = tuple(POLICIES)
     arms: tuple[int, ...] = (2, 20, 200, 2000)
     budget: float = 6.0
     """Seconds for one run with many arms; the visits are doubled until it takes so long."""
@@ -81,16 +83,16 @@ QUICK = Plan(
 
 def leases(policy: Policy) -> bool:
     """Whether a policy ever gives a lease."""
-    return type(policy).lease is not Policy.lease
+    return type(leaser_for(policy)).lease is not Leaser.lease
 
 
 def candidates(problem: Problem, names: Sequence[str]) -> dict[str, Policy]:
     """The policies of the package, among those named, that fit a problem."""
     found: dict[str, Policy] = {}
-    for cls in ALL:
+    for name, cls in POLICIES.items():
         two_state = problem.user.states is not None
-        if cls.__name__ in names and not (two_state and cls.__name__ in GENERAL_STATE):
-            found[cls.__name__] = cls.for_problem(problem)
+        if name in names and not (two_state and name in GENERAL_STATE):
+            found[name] = cls.for_problem(problem)
     return found
 
 

@@ -9,19 +9,19 @@ from sojourn.engine.kernel import REGRET, REWARD
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import chunk
+from sojourn.stats.intervals import Z95
 
 from .plans import FIRST_FIGURE, PAPER_HALF_WIDTH, Plan, candidates, leases
 from .timing import seconds_and_steps
 
 Row = dict[str, Any]
-NORMAL_95 = 1.96
 SEED = 2
 PARTS = 8
 
 
 def runs_needed(deviation: float, half_width: float = PAPER_HALF_WIDTH) -> float:
     """Runs for such a 95 % half-width, with this standard deviation per run."""
-    return max(1.0, (NORMAL_95 * deviation / half_width) ** 2)
+    return max(1.0, (Z95 * deviation / half_width) ** 2)
 
 
 def measure_policy(problem: Problem, policy: Policy, plan: Plan) -> Row:

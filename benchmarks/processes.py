@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import ALL, Problem, simulate
+from sojourn import POLICIES, Problem, simulate
 from sojourn.lab.paper import SETTINGS
 from sojourn.live import open_store, verify
 from sojourn.live.records import added
@@ -55,7 +55,7 @@ class Study:
 
     def made_policy(self) -> Policy:
         """The policy with the parameters for it."""
-        (cls,) = (cls for cls in ALL if cls.__name__ == self.policy)
+        cls = POLICIES[self.policy]
         return cls.for_problem(self.problem)
 
 
@@ -178,7 +178,7 @@ def table(found: dict[str, Any]) -> Table:
     return Table(
         f"Setting {study.setting}, {study.made_policy()}: regret after {study.visits} visits, "
         f"{study.experiments:,} experiments",
-        ("processes", "regret", "to one process", "steps", "a second", "lost races", "wrong"),
+        ("processes", "regret", "to one process", "steps", "a second", "conflicts", "wrong"),
         [
             (
                 r["processes"],
