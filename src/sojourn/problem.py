@@ -35,6 +35,8 @@ class Problem:
     def __init__(self, means: Sequence[float], user: User) -> None:
         if not isinstance(user, User):
             raise ValueError(f"user = {user!r} is not allowed: it must be a user model")
+        if not user.leaves:
+            raise ValueError(f"user = {user!r} is not allowed: it says nothing of leaving")
         if isinstance(means, str) or not hasattr(means, "__iter__"):
             raise ValueError(f"means = {means!r} is not allowed: give a list of numbers")
         numbers = tuple(checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means))

@@ -33,7 +33,8 @@ CONTRACT = [
 ]
 """All policies with the paper's two users; three that differ most with three more."""
 
-each = pytest.mark.parametrize("policy", [cls.for_problem(TWO_STATE) for cls in sj.ALL], ids=repr)
+EVERY = [cls.for_problem(TWO_STATE) for cls in sj.POLICIES.values()]
+each = pytest.mark.parametrize("policy", EVERY, ids=repr)
 
 
 def memory_of(pulls: list[float], successes: list[float]) -> Counts:
@@ -167,6 +168,38 @@ def test_memory_shapes() -> None:
 def test_policies_do_not_change(policy: Policy) -> None:
     with pytest.raises(AttributeError):
         policy.c = 3.0
+
+
+def told(policy: Policy, *, lefts: bool) -> Any:
+    """A memory after steps some of which end visits, or none."""
+    memory, draws = policy.memory(2), np.random.default_rng(4)
+    for _ in range(60):
+        arm, state = int(draws.integers(2)), float(draws.integers(2))
+        reward, left = float(draws.random() < 0.6), bool(draws.random() < 0.3) and lefts
+        policy.update(memory, state, arm, reward, left, reward)
+    return memory
+
+
+@each
+def test_a_policy_says_truly_whether_it_learns_from_departures(policy: Policy) -> None:
+    pairs = zip(told(policy, lefts=True), told(policy, lefts=False), strict=True)
+    differ = any((one != other).any() for one, other in pairs)
+    assert differ == policy.learns_from_departures
+
+
+@each
+def test_a_policy_says_truly_whether_it_learns(policy: Policy) -> None:
+    """What it has seen changes its chances; of one that does not learn it never does."""
+    pupil: Any = policy.pupil
+    states = (0.0, 1.0)
+    fresh, later = policy.memory(2), told(policy, lefts=True)
+    known = [pupil.probabilities(m, s) for m in (fresh, later) for s in states]
+    if known[0].size == 0:  # Thompson sampling: its draws are random, and follow what was seen
+        assert policy.learns
+    elif not policy.learns:
+        assert all((a == b).all() for a, b in zip(known[:2], known[2:], strict=True))
+    else:
+        assert any((a != b).any() for a, b in zip(known[:2], known[2:], strict=True))
 
 
 def test_every_policy_is_listed_once() -> None:

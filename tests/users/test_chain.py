@@ -9,6 +9,7 @@ import gymnasium
 import naive
 import numpy as np
 import pytest
+from asgi import client
 from hypothesis import given, settings, strategies as st
 
 import sojourn as sj
@@ -156,6 +157,29 @@ def test_live(tmp_path: Path) -> None:
     assert from_description(json.loads(json.dumps(describe(PATIENCE)))) == PATIENCE
     with pytest.raises(ValueError, match="a live state must follow from the rewards"):
         sj.Experiment("e", ["a"], user=MOODS, compiled=False)
+
+
+def test_over_http() -> None:
+    with client(store="memory://") as http:
+
+        def put(**user: Any) -> Any:
+            return http.put("/v1/experiments/e", json={"arms": ["a", "b"], "user": user})
+
+        chain = {"model": "chain", "next": NEXT, "leave": LEAVE}
+        made = put(**chain, start=1)
+        assert made.status_code == 201
+        assert made.json()["user"] == {**chain, "start": {"1.0": 1.0}}
+        opened = http.post("/v1/experiments/e/visits", json={})
+        assert opened.json()["state"] == 0.5
+        missing = put(model="chain", next=NEXT)
+        assert missing.status_code == 422
+        assert missing.json()["detail"] == (
+            "user.leave is missing: a chain user has model, next, leave, seen, start"
+        )
+        wrong = put(**{**chain, "leave": [[2, 0], [0, 0], [0, 0]]})
+        assert (wrong.status_code, wrong.json()["detail"]) == (
+            422, "leave[0][0] = 2 is not allowed: it must be a number from 0 to 1",
+        )  # fmt: skip
 
 
 def test_gymnasium() -> None:

@@ -1,16 +1,20 @@
 """User models: what they refuse, how they begin, move and leave, and one written by a reader."""
 
 import importlib
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import gymnasium
 import numpy as np
 import pytest
 
 import sojourn as sj
 import sojourn.users
+from sojourn import gym, problem_files  # noqa: F401 - gym registers environments
+from sojourn.live.states import describe, from_description
 from sojourn.users import FunctionLeave, Start
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -216,3 +220,41 @@ def test_own_user_example_runs(example: ModuleType, capsys: pytest.CaptureFixtur
     assert (np.abs(regret.mean - raw.mean) < 4.5 * error)[:, -1].all()
     assert (result.pulls.mean[:, -1] > 0.0).any(axis=(1, 2)).all()
     assert (result.pulls.mean[:, -1].sum(axis=2) > 0.0).all()  # every level of experience is met
+
+
+named = pytest.mark.parametrize("model", list(sj.USERS))
+
+
+@named
+def test_a_named_model_describes_itself(model: str) -> None:
+    """What files, stores and the API keep of it gives it back; live it has a state in [0, 1]."""
+    cls = sj.USERS[model]
+    settings = dict(cls.example) or ({"theta": 0.5} if "theta" in cls.keys else {})
+    user = cls.from_settings(**settings, start=0)
+    assert user.model == model
+    assert set(user.settings()) - set(cls.optional) == set(cls.keys)
+    assert from_description(json.loads(json.dumps(describe(user)))) == user
+    live = user.live()
+    assert not hasattr(live, "q00")
+    state = live.begin(0.5)
+    for reward in (0.0, 1.0, 1.0, 0.0):
+        assert 0.0 <= live.experience(state) <= 1.0
+        state = live.next_state(state, reward)
+    assert len(live.states_in_words(4)) == 4
+    assert live.in_words().startswith("the state is ")
+
+
+@named
+def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> None:
+    cls = sj.USERS[model]
+    if not hasattr(cls, "leave_probability"):
+        with pytest.raises(ValueError, match="it must be one of two-state, ema, chain"):
+            problem_files.from_dict({"means": [0.9, 0.8], "user": {"model": model}})
+        with pytest.raises(ValueError, match="says nothing of leaving"):
+            sj.Problem([0.9, 0.8], cls.from_settings(**({"theta": 0.5} if cls.keys else {})))
+        return
+    problem = sj.Problem([0.9, 0.8], cls.from_settings(**cls.example))
+    assert (
+        problem_files.from_dict(json.loads(json.dumps(problem_files.to_dict(problem)))) == problem
+    )
+    assert gymnasium.make(f"sojourn/{cls.__name__}-v0").unwrapped.problem == problem

@@ -75,6 +75,14 @@ class EpsilonMixture(Policy):
         return self.policy.arms_of(memory)
 
     @property
+    def learns(self) -> bool:  # type: ignore[override]
+        return self.policy.learns
+
+    @property
+    def learns_from_departures(self) -> bool:  # type: ignore[override]
+        return self.policy.learns_from_departures
+
+    @property
     def pupil(self) -> Policy:
         return self.policy.pupil
 

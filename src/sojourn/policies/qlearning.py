@@ -57,6 +57,7 @@ class QLearning(Policy):
     """
 
     title: ClassVar[str] = "Q-learning"
+    learns_from_departures: ClassVar[bool] = True
 
     epsilon: float = 0.1
     bins: int = 2
@@ -122,6 +123,7 @@ class UCBQLearning(Policy):
     """
 
     title: ClassVar[str] = "UCB Q-learning"
+    learns_from_departures: ClassVar[bool] = True
 
     H: float
     c: float = 4.0
