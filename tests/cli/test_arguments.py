@@ -1,11 +1,12 @@
 """What words stand for: policies as they are printed, problems by name and by options."""
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
 import sojourn as sj
-from sojourn.cli.arguments import find_policy, find_problem
+from sojourn.cli.arguments import find_policy, find_problem, with_options
 from sojourn.policies import Policy
 from sojourn.simulation.bounds import bound_for
 from sojourn.simulation.tables import labels
@@ -94,3 +95,54 @@ def test_start_and_stays_first() -> None:
 def test_moving_average_options() -> None:
     found = find_problem(None, means=".9,.8", theta=0.5, c6=1000)
     assert found == sj.paper.SETTINGS["ema-1000"]
+
+
+STEPS = {"next": [[0, 1], [0, 2], [1, 2]], "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]}
+USERS = {
+    "two-state: q00=.8 q01=.2 q10=.2 q11=1e-1": sj.TwoState(0.8, 0.2, 0.2, 0.1),
+    "two-state: q00=1, q01=0, q10=0, q11=0, start=[[0, .25], [1, .75]]": sj.TwoState(
+        1, 0, 0, 0, start={0: 0.25, 1: 0.75}
+    ),
+    "ema:theta = 0.5 c6 = 1_000 stays_first=true": sj.StaysFirst(
+        sj.Ema(theta=0.5, leave=sj.LogLeave(c6=1000))
+    ),
+    "chain: next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]": sj.Chain(**STEPS),
+    "chain: leave=[[.6,.1], [.3,.05], [.1,.02]] seen=[0,.2,1]\nnext=[[0,1], [0,2], [1,2]]": (
+        sj.Chain(**STEPS, seen=[0, 0.2, 1])
+    ),
+    "chain: next=[[[.5,.5],1],[0,1]] leave=[[.5,.1],[.3,0]]": sj.Chain(
+        next=[[[0.5, 0.5], 1], [0, 1]], leave=[[0.5, 0.1], [0.3, 0]]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", USERS)
+def test_any_user_model_by_name_and_settings(text: str) -> None:
+    assert find_problem(means=".9,.8", user=text) == sj.Problem([0.9, 0.8], USERS[text])
+
+
+def test_a_start_of_zero_is_a_start() -> None:
+    found = find_problem(means=".9,.8", q=".8,.2,.2,.1", start="0")
+    assert found.user == sj.TwoState(0.8, 0.2, 0.2, 0.1, start=0)
+
+
+def test_start_and_stays_first_go_with_any_user_model() -> None:
+    text = "chain: next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]"
+    found = find_problem(means=".9,.8", user=text, start="0:.5,2:.5", stays_first=True)
+    user = sj.Chain(**STEPS, start={0: 0.5, 2: 0.5})
+    assert found == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
+
+
+def test_options_of_a_function_become_those_of_a_command() -> None:
+    def make(size: int = 1, colour: str = "red", *, unit: str = "") -> str:
+        return f"{size}{unit} {colour}"
+
+    @with_options("thing", make, unit="cm")
+    def command(name: str, thing: str, loud: bool = False) -> None:
+        shown.append((name, thing, loud))
+
+    shown: list[tuple[str, str, bool]] = []
+    command("a", loud=True)
+    command(name="b", size=2, colour="blue")
+    assert shown == [("a", "1cm red", True), ("b", "2cm blue", False)]
+    assert list(signature(command).parameters) == ["name", "size", "colour", "loud"]

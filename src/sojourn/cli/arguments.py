@@ -3,8 +3,13 @@
 The rooms that these words need are imported when a word is looked up, so that help is quick.
 """
 
+import json
 import re
+import tomllib
+from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,25 +24,6 @@ def option(help_: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=help_, metavar=metavar)
 
 
-ProblemName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="PROBLEM",
-        help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
-    ),
-]
-Means = Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")]
-Q = Annotated[str | None, option("Two-state user: q00,q01,q10,q11.", "--q", metavar="1,0,0,0")]
-Theta = Annotated[
-    float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
-]
-C6 = Annotated[float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")]
-Start = Annotated[
-    str | None, option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5")
-]
-StaysFirst = Annotated[bool, option("Nobody leaves at the first step.", "--stays-first")]
-"""How commands are told which problem they are about; see `find_problem`."""
-
 AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
 Seed = Annotated[int, option("The same seed gives the same numbers.")]
 Workers = Annotated[int | None, option("Threads; default: one per processor.")]
@@ -45,37 +31,94 @@ Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 FLAGS = {"true": True, "false": False}
 
 
+def with_options(
+    name: str, make: Callable[..., Any], **settings: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `make` in place of its parameter `name`, and there the result.
+
+    Keyword-only parameters of `make` are no options, but come from `settings`.
+    """
+    options = {o.name: o for o in signature(make).parameters.values() if o.kind != o.KEYWORD_ONLY}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*args: Any, **given: Any) -> None:
+            chosen = {key: given.pop(key) for key in options if key in given}
+            command(*args, **given, **{name: make(**chosen, **settings)})
+
+        own = signature(command).parameters.values()
+        declared = [o for p in own for o in (options.values() if p.name == name else [p])]
+        run.__signature__ = Signature(declared)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in declared}
+        return run
+
+    return decorate
+
+
 def find_problem(
-    name: str | None,
-    means: str | None = None,
-    q: str | None = None,
-    theta: float | None = None,
-    c6: float | None = None,
-    start: str | None = None,
-    stays_first: bool = False,
+    problem: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
+        ),
+    ] = None,
+    means: Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")] = None,
+    q: Annotated[
+        str | None, option("Two-state user: q00,q01,q10,q11.", "--q", metavar="1,0,0,0")
+    ] = None,
+    theta: Annotated[
+        float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
+    ] = None,
+    c6: Annotated[
+        float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")
+    ] = None,
+    user: Annotated[
+        str | None,
+        option(
+            "Any user model, with its settings as in a problem file: 'chain: "
+            "next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]'.",
+            metavar="'MODEL: KEY=VALUE ...'",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
+    ] = None,
+    stays_first: Annotated[
+        bool, option("Nobody leaves at the first step.", "--stays-first")
+    ] = False,
+    *,
+    default: str | None = None,
 ) -> "Problem":
     """The problem that the arguments of a command name, or describe by options.
 
-    >>> find_problem("B") == find_problem(None, means="0.9,0.8", q=".8,.2,.2,.1")
+    >>> find_problem("B") == find_problem(means="0.9,0.8", q=".8,.2,.2,.1")
     True
     """
     from .. import problem_files as files
     from ..lab.paper.settings import SETTINGS
 
-    described = stays_first or any(x is not None for x in (means, q, theta, c6, start))
-    if name is not None and described:
-        raise ValueError(f"give either the problem {name!r} or options that describe one, not both")
+    described = stays_first or any(x is not None for x in (means, q, theta, c6, user, start))
+    if problem is not None and described:
+        raise ValueError(
+            f"give either the problem {problem!r} or options that describe one, not both"
+        )
+    name = default if problem is None and not described else problem
     if name is not None:
         return _named_problem(name)
     if means is None:
         raise ValueError(
-            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), "
-            "a .toml or .json file, or --means with --q, or --means with --theta and --c6"
+            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
+            "file, or --means with --q, --means with --theta and --c6, or --means with --user"
         )
-    user = {**_user_options(q, theta, c6), "stays_first": stays_first}
-    if start is not None:
-        user["start"] = _start_option(start)
-    return files.from_dict({"means": _numbers("--means", means), "user": user})
+    model = _user_options(q, theta, c6, user)
+    more: dict[str, Any] = {} if start is None else {"start": _start_option(start)}
+    if stays_first:
+        more["stays_first"] = True
+    if twice := more.keys() & model:
+        raise ValueError(f"give {twice.pop()} either in --user or as an option, not both")
+    return files.from_dict({"means": _numbers("--means", means), "user": {**model, **more}})
 
 
 def find_policy(text: str, problem: "Problem") -> "Policy":
@@ -147,16 +190,36 @@ def _named_problem(name: str) -> "Problem":
     )
 
 
-def _user_options(q: str | None, theta: float | None, c6: float | None) -> dict[str, Any]:
-    if q is not None and theta is None and c6 is None:
+def _user_options(
+    q: str | None, theta: float | None, c6: float | None, user: str | None
+) -> dict[str, Any]:
+    options = {"q": q, "theta": theta, "c6": c6, "user": user}
+    given = [name for name, value in options.items() if value is not None]
+    if q is not None and given == ["q"]:
         numbers = _numbers("--q", q)
         if len(numbers) != 4:
             raise ValueError(f"--q {q} is not allowed: it must be four numbers, q00,q01,q10,q11")
         names = ("q00", "q01", "q10", "q11")
         return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
-    if q is None and theta is not None and c6 is not None:
+    if given == ["theta", "c6"]:
         return {"model": "ema", "theta": theta, "c6": c6}
-    raise ValueError("describe the user with --q, or with both --theta and --c6")
+    if user is not None and given == ["user"]:
+        return _model_and_settings(user)
+    raise ValueError("describe the user with --q, or with both --theta and --c6, or with --user")
+
+
+def _model_and_settings(text: str) -> dict[str, Any]:
+    """As TOML, a setting a line; numbers may begin with the point."""
+    model, _, settings = text.partition(":")
+    lines = re.sub(r"[\s,]+(?=\w+\s*=)", "\n", settings)
+    lines = re.sub(r"(?<![\w.])\.(?=\d)", "0.", lines)
+    try:
+        return tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}")
+    except tomllib.TOMLDecodeError:
+        raise ValueError(
+            f"--user {text} is not allowed: it must be a model, a colon and its settings, such as "
+            "'two-state: q00=.8 q01=.2 q10=.2 q11=.1'"
+        ) from None
 
 
 def _start_option(text: str) -> float | list[list[float]]:

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..show.tables import Table
-from .arguments import (
-    C6,
-    AsJson,
-    Means,
-    ProblemName,
-    Q,
-    Start,
-    Theta,
-    find_policy,
-    find_problem,
-    option,
-)
+from .arguments import AsJson, find_policy, find_problem, option, with_options
 from .output import STOPPED, note, print_json
 from .progress import Now, Show, progress
 from .stores import live_errors_as_input
@@ -32,14 +21,10 @@ EXAMPLE = "sojourn drive http://127.0.0.1:8000 B --policy LearnedIMED --visits 2
 CUT = "not known: visits were cut short, and those that ended are the shorter ones"
 
 
+@with_options("problem", find_problem, default="B")
 def drive_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the service.")],
-    problem: ProblemName = None,
-    means: Means = None,
-    q: Q = None,
-    theta: Theta = None,
-    c6: C6 = None,
-    start: Start = None,
+    problem: "Problem",
     experiment: Annotated[str, option("The experiment; made if it is missing.")] = "drive",
     policy: Annotated[
         str | None,
@@ -65,17 +50,15 @@ def drive_command(
     from .. import checks
     from ..service.drive import Traffic, drive_all
 
-    described = any(x is not None for x in (means, q, theta, c6, start))
-    chosen = find_problem(problem or (None if described else "B"), means, q, theta, c6, start)
     if visits is None:
         most: float = 1000 if seconds is None else inf
     else:
         most = checks.whole("--visits", visits, 1)
     traffic = Traffic(
         url,
-        chosen,
+        problem,
         experiment=experiment,
-        policy=None if policy is None else find_policy(policy, chosen),
+        policy=None if policy is None else find_policy(policy, problem),
         key=key,
         users=checks.whole("--users", users, 1, 10_000),
         visits=most,
@@ -86,9 +69,9 @@ def drive_command(
     with live_errors_as_input(), progress() as show:
         report = drive_all(traffic, processes, _by_steps(show, traffic))
     if as_json:
-        print_json(report.to_dict(chosen))
+        print_json(report.to_dict(problem))
     else:
-        print(f"{chosen}\n{_table(report, chosen).text()}")
+        print(f"{problem}\n{_table(report, problem).text()}")
     if report.interrupted:
         note("stopped by Ctrl-C: visits that were going on end by the service's idle timeout")
         raise typer.Exit(STOPPED)

@@ -1,35 +1,20 @@
 """The command `sojourn recommend`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from .arguments import (
-    C6,
-    AsJson,
-    Means,
-    ProblemName,
-    Q,
-    Seed,
-    Start,
-    StaysFirst,
-    Theta,
-    find_problem,
-    number_or_text,
-    option,
-)
+from .arguments import AsJson, Seed, find_problem, number_or_text, option, with_options
 from .output import print_json
 from .progress import by_runs, progress
+
+if TYPE_CHECKING:
+    from ..problem import Problem
 
 EXAMPLE = "sojourn recommend --means 0.9,0.8 --q 0.8,0.2,0.2,0.1"
 
 
+@with_options("problem", find_problem)
 def recommend_command(
-    problem: ProblemName = None,
-    means: Means = None,
-    q: Q = None,
-    theta: Theta = None,
-    c6: C6 = None,
-    start: Start = None,
-    stays_first: StaysFirst = False,
+    problem: "Problem",
     visits: Annotated[int, option("Visits that the policy will serve.")] = 20_000,
     certain: Annotated[
         bool, option("The problem is known exactly: take its best policy.", "--certain")
@@ -43,10 +28,9 @@ def recommend_command(
     """The policy to run on a problem, why, and its expected gain over KL-UCB."""
     from ..recommendation import recommend
 
-    chosen = find_problem(problem, means, q, theta, c6, start, stays_first)
     with progress() as show:
         advice = recommend(
-            chosen,
+            problem,
             visits=visits,
             certain=certain,
             precision=number_or_text(precision) or "5%",

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from ..show.tables import Table
-from .arguments import AsJson, Seed, Workers, option
+from .arguments import option, with_options
 from .output import note, print_json, print_table
-from .studies import Out, Page, Redraw, conduct
+from .studies import Options, Out, conduct, precision_of
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
 
+@with_options("options", Options)
 def reproduce_command(
     names: Annotated[
         list[str] | None,
@@ -28,11 +29,8 @@ def reproduce_command(
     list_names: Annotated[
         bool, option("Print the names of the figures and end.", "--list")
     ] = False,
-    redraw: Redraw = False,
-    page: Page = None,
-    seed: Seed = 0,
-    workers: Workers = None,
-    as_json: AsJson = False,
+    *,
+    options: Options,
 ) -> None:
     """Every figure and claim of the paper, as a report with verdicts.
 
@@ -40,27 +38,14 @@ def reproduce_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.paper.reproduce import reproduce
-    from ..lab.trials import QUICK
 
     if list_names:
-        _print_figures(as_json)
+        _print_figures(options.as_json)
         return
-    if quick and precision not in (None, QUICK):
-        raise ValueError("give either --quick or --precision paper, not both")
-    if not redraw:
+    wanted = precision_of(quick, precision, "paper")
+    if not options.redraw:
         note("the first run on a machine also compiles, which takes some minutes once")
-    conduct(
-        reproduce,
-        out / "report.html",
-        as_json,
-        names=names or (),
-        precision=precision or QUICK,
-        seed=seed,
-        out=out,
-        redraw=redraw,
-        page=page,
-        workers=workers,
-    )
+    conduct(reproduce, out / "report.html", options, names=names or (), precision=wanted)
 
 
 def _print_figures(as_json: bool) -> None:

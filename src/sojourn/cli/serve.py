@@ -24,7 +24,7 @@ def serve_command(
     ] = None,
     host: Annotated[str, option("The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("The port to listen on; 0: any free one.")] = 8000,
-    workers: Annotated[int, option("Processes; several need PostgreSQL.")] = 1,
+    workers: Annotated[int, option("Processes; several need a store that they share.")] = 1,
     keys: Annotated[
         Path | None,
         option(

@@ -7,26 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
-    C6,
     AsJson,
-    Means,
-    ProblemName,
-    Q,
     Seed,
-    Start,
-    StaysFirst,
-    Theta,
     Workers,
     find_checkpoints,
     find_policy,
     find_problem,
     number_or_text,
     option,
+    with_options,
 )
 from .output import STOPPED, note, print_json, print_table
 from .progress import by_runs, progress
 
 if TYPE_CHECKING:
+    from ..problem import Problem
     from ..simulation import Result
 
 EXAMPLE = "sojourn simulate B -p UCB -p ULCB:c0=-0.5,c=4 --runs 200 --seed 1"
@@ -38,14 +33,9 @@ GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
 PICTURES = (".png", ".pdf", ".svg")
 
 
+@with_options("problem", find_problem)
 def simulate_command(
-    problem: ProblemName = None,
-    means: Means = None,
-    q: Q = None,
-    theta: Theta = None,
-    c6: C6 = None,
-    start: Start = None,
-    stays_first: StaysFirst = False,
+    problem: "Problem",
     policy: Annotated[
         list[str] | None,
         option(
@@ -98,14 +88,13 @@ def simulate_command(
     """
     from ..simulation import Interrupted, simulate
 
-    chosen = find_problem(problem, means, q, theta, c6, start, stays_first)
-    names = policy or (GENERAL if chosen.user.states is None else TWO_STATE)
-    policies = [find_policy(name, chosen) for name in names]
+    names = policy or (GENERAL if problem.user.states is None else TWO_STATE)
+    policies = [find_policy(name, problem) for name in names]
     _check_outputs(save, plot)
     try:
         with progress() as show:
             result = simulate(
-                chosen,
+                problem,
                 policies,
                 visits=visits,
                 runs=runs,

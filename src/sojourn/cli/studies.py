@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .arguments import option
+from .arguments import AsJson, Seed, Workers, option
 from .output import STOPPED, note, print_json
 from .progress import by_work, progress
 
@@ -14,19 +14,41 @@ if TYPE_CHECKING:
     from ..lab.report import Report
 
 Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
-Redraw = Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")]
-Page = Annotated[
-    Path | None, option("Write the documentation's page too, pictures beside it.", metavar="FILE")
-]
+
+
+class Options(NamedTuple):
+    """What may be asked of every study."""
+
+    redraw: Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")] = (
+        False
+    )
+    page: Annotated[
+        Path | None,
+        option("Write the documentation's page too, pictures beside it.", metavar="FILE"),
+    ] = None
+    seed: Seed = 0
+    workers: Workers = None
+    as_json: AsJson = False
+
+
+def precision_of(quick: bool, precision: str | None, best: str) -> str:
+    """What --quick and --precision ask for; `best` is what is not quick."""
+    from ..lab.trials import QUICK
+
+    if quick and precision not in (None, QUICK):
+        raise ValueError(f"give either --quick or --precision {best}, not both")
+    return precision or QUICK
 
 
 def conduct(
-    study: Callable[..., "Report[Any]"], report_file: Path, as_json: bool, **options: Any
+    study: Callable[..., "Report[Any]"], report_file: Path, options: Options, **more: Any
 ) -> None:
     """Run a study with these options and print its verdicts."""
+    asked = options._asdict()
+    as_json = asked.pop("as_json")
     try:
         with progress(lines=True) as show:
-            report = study(**options, progress=by_work(show))
+            report = study(**asked, **more, out=report_file.parent, progress=by_work(show))
     except KeyboardInterrupt:
         note("stopped; the same command goes on from here")
         raise typer.Exit(STOPPED) from None

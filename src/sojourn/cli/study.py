@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AsJson, Seed, Workers, option
-from .studies import Out, Page, Redraw, conduct
+from .arguments import option, with_options
+from .studies import Options, Out, conduct, precision_of
 
 EPILOG = "Example: sojourn study beyond --quick --out study"
 
@@ -19,17 +19,15 @@ def _root() -> None:
 
 
 @app.command("beyond", epilog=EPILOG)
+@with_options("options", Options)
 def beyond_command(
     quick: Annotated[bool, option("Few runs: about a minute (default).", "--quick")] = False,
     precision: Annotated[
         str | None, option("full: a quarter of an hour or so.", metavar="quick|full")
     ] = None,
     out: Out = Path("study"),
-    redraw: Redraw = False,
-    page: Page = None,
-    seed: Seed = 0,
-    workers: Workers = None,
-    as_json: AsJson = False,
+    *,
+    options: Options,
 ) -> None:
     """Engagement-aware, learned and plain policies on the paper's problems and many others.
 
@@ -37,18 +35,5 @@ def beyond_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.beyond.study import REPORT, study
-    from ..lab.trials import QUICK
 
-    if quick and precision not in (None, QUICK):
-        raise ValueError("give either --quick or --precision full, not both")
-    conduct(
-        study,
-        out / REPORT,
-        as_json,
-        precision=precision or QUICK,
-        seed=seed,
-        out=out,
-        redraw=redraw,
-        page=page,
-        workers=workers,
-    )
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))

@@ -32,14 +32,14 @@ def warm_start_command(
 
     url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
     prior = read_prior(Path(file))
-    with reading(url):
-        pass  # a store that is not there is a mistake: do not make one
+    with reading(url) as store:  # a store that is not there is a mistake: do not make one
+        place = getattr(store, "path", url)
     with live_errors_as_input():
         try:
             journal = Journal(url, upkeep=False)
         except InUse:
             raise ValueError(
-                f"{url.removeprefix('sqlite:///')} is in use by a server: give the counts to it, "
+                f"{place} is in use by a server: give the counts to it, "
                 f"by PUT /v1/experiments/{experiment}/prior"
             ) from None
         with journal:

@@ -1,10 +1,11 @@
 """All that the theory says about one problem, as text for people and a dictionary for machines."""
 
-from dataclasses import asdict, dataclass
-from math import isfinite
+from dataclasses import dataclass
 from typing import Any
 
 from ..problem import Problem
+from ..show.plain import plain
+from ..show.tables import Table
 from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
 from .model import first_step_costs
@@ -32,7 +33,7 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """The same in plain types; None where a number is missing or infinite."""
         start = self.problem.user.start
-        plain: dict[str, Any] = _plain(
+        found: dict[str, Any] = plain(
             {
                 "means": self.problem.means,
                 "user": repr(self.problem.user),
@@ -44,12 +45,12 @@ class Summary:
                 "first_step_costs": self.first_step_costs,
                 "reward": {"mean": self.reward.mean, "std": self.reward.std},
                 "length": {"mean": self.length.mean, "std": self.length.std},
-                "assumptions": [asdict(check) for check in self.assumptions],
-                "conditions": [asdict(condition) for condition in self.conditions],
-                "bounds": [asdict(bound) for bound in self.bounds],
+                "assumptions": self.assumptions,
+                "conditions": self.conditions,
+                "bounds": self.bounds,
             }
         )
-        return plain
+        return found
 
     def __str__(self) -> str:
         costs = self.mistake_costs
@@ -70,13 +71,13 @@ class Summary:
                 f"means {', '.join(f'{m:g}' for m in self.problem.means)}; {self.problem.user!r}",
                 f"case: {self.case}",
                 "",
-                *_table(["state", "V*", "D"], states),
+                Table(["state", "V*", "D"], states).text(),
                 "",
-                *_table(["best visit", "mean", "sd"], visit),
+                Table(["best visit", "mean", "sd"], visit).text(),
                 "",
                 *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
                 "",
-                *_table(["regret / log K", "", "slope"], slopes),
+                Table(["regret / log K", "", "slope"], slopes).text(),
                 *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
             ]
         )
@@ -127,32 +128,3 @@ does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
 
 def _number(x: float | None) -> str:
     return "-" if x is None else f"{x:.6g}"
-
-
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of aligned columns: numbers to the right, text and the first column to the left."""
-    lines = [header, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    text = [not any(_is_number(line[i]) for line in rows) for i in range(len(header))]
-    text[0] = True
-    return [
-        "  ".join(
-            cell.ljust(width) if left else cell.rjust(width)
-            for cell, width, left in zip(line, widths, text, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-
-
-def _is_number(cell: str) -> bool:
-    return cell.lstrip("-")[:1].isdigit()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k if isinstance(k, str) else f"{k:g}": _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else None
-    return value
