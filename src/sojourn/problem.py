@@ -13,8 +13,7 @@ from . import checks
 from .users import User
 from .values import LONGEST, MeanVariance, NeverEnds, Values, solve
 
-STATED_ACCURACY = 1e-8
-"""Relative; what is worse than this is warned about."""
+STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,6 @@ class Problem:
 
     @property
     def arms(self) -> int:
-        """The number of arms."""
         return len(self.means)
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import checks
 from .problem import Problem
-from .users import USERS, Start, StaysFirst, User
+from .users import USERS, StaysFirst, User
 
 SUFFIXES = (".toml", ".json")
 
@@ -58,11 +58,7 @@ def to_dict(problem: Problem) -> dict[str, Any]:
     user = problem.user
     stays_first = type(user) is StaysFirst
     model = user.unwrapped if stays_first else user
-    described = {
-        **_describe(model),
-        "start": _describe_start(model.start),
-        "stays_first": stays_first,
-    }
+    described = {**_describe(model), "stays_first": stays_first}
     return {"means": list(problem.means), "user": described}
 
 
@@ -81,9 +77,6 @@ def _read(path: Path) -> Any:
         raise ValueError(f"not valid {path.suffix[1:].upper()}: {error}") from None
 
 
-OPTIONAL = ("start", "stays_first")
-
-
 def _models() -> list[str]:
     """The user models that a file can name: those that say when people leave."""
     return [model for model, cls in USERS.items() if hasattr(cls, "leave_probability")]
@@ -94,7 +87,7 @@ def _user(data: Dict) -> User:
         raise ValueError(f"user.model is missing: it must be one of {', '.join(_models())}")
     model = checks.one_of("user.model", data["model"], _models())
     cls = USERS[model]
-    cls.check_keys("user.", data, *OPTIONAL)
+    cls.check_keys("user.", data, "start", "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):
         raise ValueError(
@@ -127,13 +120,9 @@ def _describe(user: User) -> dict[str, Any]:
         raise ValueError(
             f"user = {user!r} has no problem file: its class must be in the registry of user models"
         )
-    return {"model": user.model, **user.settings()}
-
-
-def _describe_start(start: Start) -> float | list[list[float]]:
-    if len(start.states) == 1:
-        return start.states[0]
-    return [[s, p] for s, p in zip(start.states, start.chances, strict=True)]
+    start = [list(pair) for pair in zip(user.start.states, user.start.chances, strict=True)]
+    one = len(start) == 1
+    return {"model": user.model, **user.settings(), "start": start[0][0] if one else start}
 
 
 def _table(name: str, value: Any) -> Dict:

@@ -14,6 +14,7 @@ from .show.tables import Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
 from .simulation.tables import policy_data
 from .stats.intervals import Interval
+from .stats.moments import Array
 
 BASELINE, SAFE, PLAIN = KLUCB().label, LearnedIMED().label, IMED().label
 """What gains are measured against, and the two that need no knowledge of the problem."""
@@ -31,23 +32,18 @@ IMPROPER = (
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A policy for a problem, with the reason and what it is expected to gain over KL-UCB.
-
-    `gain` is in rewards over all `visits`, with its 95 % interval. `print` shows a table.
-    """
+    """A policy for a problem, with the reason and what it is expected to gain over KL-UCB."""
 
     policy: Policy
     reason: str
     case: str
     visits: int
-    gain: Interval
-    regrets: Mapping[str, Interval]
-    """Of every candidate, by label, with 95 % intervals."""
+    gain: Interval  # in rewards over all visits
+    regrets: Mapping[str, Interval]  # of every candidate, by label, with 95 % intervals
     runs: int
 
     @property
     def name(self) -> str:
-        """The policy's label."""
         return self.policy.label
 
     @property
@@ -68,19 +64,9 @@ class Recommendation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
-        found: dict[str, Any] = plain(
-            {
-                "policy": policy_data(self.policy, self.name),
-                "reason": self.reason,
-                "case": self.case,
-                "visits": self.visits,
-                "gain": {**self.gain._asdict(), "share": self.gain_share},
-                "regrets": self.regrets,
-                "runs": self.runs,
-            }
-        )
-        return found
+        policy = policy_data(self.policy, self.name)
+        gain = {**self.gain._asdict(), "share": self.gain_share}
+        return dict(plain({**vars(self), "policy": policy, "gain": gain}))
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
@@ -139,14 +125,14 @@ def recommend(
     names = list(tried)
     less = {name: _differences(result, names.index(name)) for name in (SAFE, PLAIN)}
     chosen, why = choose(names, less, SURE if certain else None)
-    regrets = dict(zip(names, _intervals(result), strict=True))
+    regrets = map(_interval, *result.regret)
     return Recommendation(
         policy=tried[chosen],
         reason=f"{_in_words(problem, case)} {why}",
         case=case,
         visits=visits,
         gain=_positive(_differences(result, names.index(BASELINE))[names.index(chosen)]),
-        regrets=regrets,
+        regrets=dict(zip(names, regrets, strict=True)),
         runs=max(result.runs),
     )
 
@@ -190,27 +176,20 @@ def _in_words(problem: Problem, case: str) -> str:
         return "A mistake costs most neither in the best state nor in the worst one."
     at_0, at_1 = problem.mistake_cost(0), problem.mistake_cost(1)
     ratio, where = (at_0 / at_1, "worst") if case == "normal" else (at_1 / at_0, "best")
-    return (
-        f"A mistake costs {ratio:.3g} times as much in the {where} state as in the other extreme."
-    )
-
-
-def _intervals(result: Result) -> list[Interval]:
-    regret = result.regret
-    return [
-        Interval.around(float(mean), float(half))
-        for mean, half in zip(regret.mean[:, -1], regret.half_width[:, -1], strict=True)
-    ]
+    much = f"{ratio:.3g} times as much"
+    return f"A mistake costs {much} in the {where} state as in the other extreme."
 
 
 def _differences(result: Result, base: int) -> list[Interval]:
     """Regret of every policy less that of one, run by run."""
-    found = [Interval.exact(0.0)] * len(result.policies)
-    for p in range(len(found)):
-        if p != base:
-            estimate = result.difference(p, base)
-            found[p] = Interval.around(float(estimate.mean[-1]), float(estimate.half_width[-1]))
-    return found
+    others = [p for p in range(len(result.policies)) if p != base]
+    found = {p: _interval(*result.difference(p, base)) for p in others}
+    return [found.get(p, Interval.exact(0.0)) for p in range(len(result.policies))]
+
+
+def _interval(mean: Array, std_error: Array) -> Interval:
+    """At the last checkpoint."""
+    return Interval.from_error(float(mean[-1]), float(std_error[-1]))
 
 
 def played(

@@ -50,21 +50,15 @@ def drive_command(
     from .. import checks
     from ..service.drive import Traffic, drive_all
 
-    if visits is None:
-        most: float = 1000 if seconds is None else inf
-    else:
-        most = checks.whole("--visits", visits, 1)
+    limit = 1000 if seconds is None else inf
+    most = limit if visits is None else checks.whole("--visits", visits, 1)
     traffic = Traffic(
-        url,
-        problem,
-        experiment=experiment,
+        url, problem, experiment=experiment, key=key, visits=most,
         policy=None if policy is None else find_policy(policy, problem),
-        key=key,
         users=checks.whole("--users", users, 1, 10_000),
-        visits=most,
         seconds=inf if seconds is None else checks.number("--seconds", seconds, 0, inf),
         seed=checks.whole("--seed", seed, 0, 2**63 - 1),
-    )
+    )  # fmt: skip
     checks.whole("--processes", processes, 1, traffic.users)
     with live_errors_as_input(), progress() as show:
         report = drive_all(traffic, processes, _by_steps(show, traffic))
@@ -78,7 +72,6 @@ def drive_command(
 
 
 def _by_steps(show: Show, traffic: "Traffic") -> "OnProgress":
-    """Takes visits and steps so far."""
     began = time.monotonic()
 
     def take(visits: int, steps: int) -> None:

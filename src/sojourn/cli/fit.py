@@ -119,7 +119,6 @@ def fit_command(
 
 
 def _decide(fit: "Fit", visits: int | None, report: Path | None) -> "Advice":
-    """What to run; with `report` also as a page."""
     from ..logs import decide, write_report
 
     with progress() as show:

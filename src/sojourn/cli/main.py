@@ -7,7 +7,7 @@ Commands import the rooms they need when they run, so that help is quick.
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,24 +30,16 @@ from . import (
 from .arguments import option
 from .output import STOPPED, complain, warnings_as_notes
 
-COMMANDS: dict[str, Any] = {
-    "theory": (theory.theory_command, theory.EXAMPLE),
-    "simulate": (simulate.simulate_command, simulate.EXAMPLE),
-    "recommend": (recommend.recommend_command, recommend.EXAMPLE),
-    "reproduce": (reproduce.reproduce_command, reproduce.EXAMPLE),
-    "serve": (serve.serve_command, serve.EXAMPLE),
-    "drive": (drive.drive_command, drive.EXAMPLE),
-    "verify": (verify.verify_command, verify.EXAMPLE),
-    "export": (export.export_command, export.EXAMPLE),
-    "backup": (backup.backup_command, backup.EXAMPLE),
-    "warm-start": (warm_start.warm_start_command, warm_start.EXAMPLE),
-    "fit": (fit.fit_command, fit.EXAMPLE),
-}
+COMMANDS = (
+    theory, simulate, recommend, reproduce, serve, drive, verify, export, backup, warm_start, fit
+)  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for name, (command, example) in COMMANDS.items():
-    app.command(name, epilog=f"Example: {example}")(command)
+for module in COMMANDS:
+    name = module.__name__.rpartition(".")[2]
+    command = getattr(module, f"{name}_command")
+    app.command(name.replace("_", "-"), epilog=f"Example: {module.EXAMPLE}")(command)
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)
 

@@ -11,9 +11,7 @@ import typer
 from ..show.plain import to_json
 from ..show.tables import Table
 
-BAD_INPUT = 2
-STOPPED = 130
-"""Exit codes: of bad input, and after Ctrl-C."""
+BAD_INPUT, STOPPED = 2, 130  # exit codes: of bad input, and after Ctrl-C
 
 
 def print_json(value: Any) -> None:

@@ -13,23 +13,18 @@ if TYPE_CHECKING:
     from ..lab.progress import Overall
     from ..simulation import Progress as Runs
 
-PAUSE = 10.0
-"""Seconds between lines where there is no terminal, unless something new begins."""
+PAUSE = 10.0  # seconds between lines where there is no terminal, unless something new begins
 
 
 class Now(NamedTuple):
-    """What is at work, the share done (None if nobody knows), and what to add.
-
-    `left` is the seconds left; by default what it takes at the pace so far.
-    """
+    """What is at work, the share done (None if nobody knows), and what to add."""
 
     work: str
     share: float | None
     detail: str = ""
-    left: float | None = None
+    left: float | None = None  # seconds; by default what it takes at the pace so far
 
     def time_left(self, elapsed: float) -> str:
-        """Minutes and seconds, after so many seconds."""
         if self.left is None and not self.share:
             return ""
         left = elapsed / (self.share or 1.0) - elapsed if self.left is None else self.left

@@ -30,11 +30,7 @@ def recommend_command(
 
     with progress() as show:
         advice = recommend(
-            problem,
-            visits=visits,
-            certain=certain,
-            precision=number_or_text(precision) or "5%",
-            seed=seed,
-            progress=by_runs(show),
-        )
+            problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
+            seed=seed, progress=by_runs(show),
+        )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)

@@ -59,22 +59,12 @@ def serve_command(
     from ..service.options import Options, default_store
     from ..service.server import run
 
-    run(
-        Options(
-            store=store or default_store(),
-            host=host,
-            port=port,
-            workers=workers,
-            keys=keys,
-            rate=rate,
-            origins=tuple(allow_origin or ()),
-            demo=demo,
-            log_format=log_format,
-            log_level=log_level,
-            compiled=not interpreted,
-        ),
-        say=lambda text: print(text, flush=True),
-    )
+    options = Options(
+        store=store or default_store(), host=host, port=port, workers=workers, keys=keys, rate=rate,
+        origins=tuple(allow_origin or ()), demo=demo, log_format=log_format, log_level=log_level,
+        compiled=not interpreted,
+    )  # fmt: skip
+    run(options, say=lambda text: print(text, flush=True))
 
 
 def check_extra() -> None:

@@ -94,18 +94,10 @@ def simulate_command(
     try:
         with progress() as show:
             result = simulate(
-                problem,
-                policies,
-                visits=visits,
-                runs=runs,
-                precision=number_or_text(precision),
-                max_runs=max_runs,
-                seed=seed,
-                workers=workers,
-                checkpoints=find_checkpoints(checkpoints),
-                store=store,
-                progress=by_runs(show),
-            )
+                problem, policies, visits=visits, runs=runs, precision=number_or_text(precision),
+                max_runs=max_runs, seed=seed, workers=workers, store=store,
+                checkpoints=find_checkpoints(checkpoints), progress=by_runs(show),
+            )  # fmt: skip
     except Interrupted as stopped:
         if any(stopped.result.runs):
             _print(stopped.result, as_json)
@@ -124,11 +116,8 @@ def _print(result: "Result", as_json: bool) -> None:
     from ..simulation import tables
 
     if as_json:
-        more = {
-            "problem": problem_files.to_dict(result.problem),
-            "bounds": theory.bounds(result.problem),
-        }
-        print_json({**result.to_dict(), **more})
+        problem, bounds = problem_files.to_dict(result.problem), theory.bounds(result.problem)
+        print_json({**result.to_dict(), "problem": problem, "bounds": bounds})
         return
     print(result.problem)
     print(

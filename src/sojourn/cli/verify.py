@@ -32,7 +32,9 @@ def verify_command(
     if as_json:
         print_json({"experiments": list(wrong), "wrong": found})
     elif found:
-        print_table(_table(found))
+        print_table(
+            Table(["experiment", "counter", "counted", "by events"], list(map(_row, found)))
+        )
     else:
         count = len(wrong)
         print(f"{count} experiment{'' if count == 1 else 's'}: counters are the sums of all events")
@@ -40,10 +42,7 @@ def verify_command(
         raise typer.Exit(1)
 
 
-def _table(found: list[dict[str, Any]]) -> Table:
-    rows = []
-    for row in found:
-        what, *numbers = row["counter"]
-        counts = (f"{row['counted']:,g}", f"{row['events']:,g}")
-        rows.append([row["experiment"], f"{what} {tuple(numbers)}", *counts])
-    return Table(["experiment", "counter", "counted", "by events"], rows)
+def _row(found: dict[str, Any]) -> list[str]:
+    what, *numbers = found["counter"]
+    counts = (f"{found['counted']:,g}", f"{found['events']:,g}")
+    return [found["experiment"], f"{what} {tuple(numbers)}", *counts]

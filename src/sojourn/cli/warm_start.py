@@ -12,8 +12,7 @@ from .stores import live_errors_as_input, reading, store_and, store_words
 
 EXAMPLE = "sojourn warm-start live.db shorts counts.csv"
 
-Prior = dict[str, tuple[Any, Any]]
-"""Pulls and successes by arm."""
+Prior = dict[str, tuple[Any, Any]]  # pulls and successes by arm
 
 
 def warm_start_command(

@@ -25,18 +25,8 @@ from .visit import Visit
 from .visits import Visits
 
 __all__ = [
-    "Agent",
-    "MabwiserAgent",
-    "Played",
-    "PolicyAgent",
-    "RiverAgent",
-    "Visit",
-    "Visits",
-    "agent_for",
-    "make",
-    "make_vec",
-    "play",
-    "play_many",
-]
+    "Agent", "MabwiserAgent", "Played", "PolicyAgent", "RiverAgent", "Visit", "Visits", "agent_for",
+    "make", "make_vec", "play", "play_many",
+]  # fmt: skip
 
 register()

@@ -53,13 +53,11 @@ class PolicyAgent:
         self.rng = policy_stream(seed, 0)
 
     def act(self, observation: Any) -> int:
-        """`Policy.choose`."""
         return int(self.policy.choose(self.memory, state_of(observation), self.rng))
 
     def observe(
         self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
     ) -> None:
-        """`Policy.update`."""
         before, after = state_of(observation), state_of(next_observation)
         self.policy.update(self.memory, before, arm, reward, left, after)
 
@@ -79,17 +77,14 @@ class RiverAgent:
         self.contextual = "context" in signature(policy.pull).parameters
 
     def context(self, observation: Any) -> tuple[dict[str, float], ...]:
-        """What river wants to know besides arms and rewards."""
         return ({"bias": 1.0, "state": state_of(observation)},) if self.contextual else ()
 
     def act(self, observation: Any) -> int:
-        """`pull`."""
         return int(self.policy.pull(self.arms, *self.context(observation)))
 
     def observe(
         self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
     ) -> None:
-        """`update`."""
         self.policy.update(arm, *self.context(observation), reward)
 
 
@@ -113,11 +108,9 @@ class MabwiserAgent:
         self.unseen = list(range(arms))
 
     def context(self, observation: Any) -> tuple[list[list[float]], ...]:
-        """What mabwiser wants to know besides arms and rewards."""
         return ([[1.0, state_of(observation)]],) if self.contextual else ()
 
     def act(self, observation: Any) -> int:
-        """`predict`, once every arm was shown."""
         if self.unseen:
             return self.unseen[0]
         return self.names.index(self.policy.predict(*self.context(observation)))
@@ -125,7 +118,6 @@ class MabwiserAgent:
     def observe(
         self, observation: Any, arm: int, reward: float, left: bool, next_observation: Any
     ) -> None:
-        """`partial_fit`."""
         self.policy.partial_fit([self.names[arm]], [reward], *self.context(observation))
         if arm in self.unseen:
             self.unseen.remove(arm)

@@ -12,15 +12,11 @@ from ..users import USERS, User
 from .visit import Visit, checked_problem
 from .visits import Visits
 
-MEANS = (0.9, 0.8)
-"""Of the paper's first problem."""
+MEANS = (0.9, 0.8)  # of the paper's first problem
 
 
 def register() -> None:
-    """Tell Gymnasium of `sojourn/Visit-v0`, and of one environment for each user model by name.
-
-    `sojourn/TwoState-v0`, `sojourn/Ema-v0` and so on take the model's settings as arguments.
-    """
+    """Tell Gymnasium of `sojourn/Visit-v0`, and of `sojourn/Ema-v0` and so on by user model."""
     _register("Visit", "visit", {})
     for model, cls in USERS.items():
         if cls.example:

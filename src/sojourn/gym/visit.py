@@ -108,7 +108,6 @@ class Visit(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a visit."""
         refuse_options(options)
         super().reset(seed=seed)
         self._state, self._steps = self.problem.user.begin(self.np_random.random()), 0

@@ -24,8 +24,7 @@ from .visit import (
     step_limit,
 )
 
-BLOCK = 64
-"""Draws taken from each generator at a time."""
+BLOCK = 64  # draws taken from each generator at a time
 
 Batch = NDArray[Any]
 
@@ -85,7 +84,6 @@ class Visits(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin all visits."""
         refuse_options(options)
         if seed is not None or not self._random:
             self._random = [seeding.np_random(s) for s in self._seeds(seed)]
@@ -153,5 +151,4 @@ class Visits(VectorEnv[Any, Any, Any]):
 
     @property
     def np_random_seed(self) -> Any:
-        """The seeds, one a visit."""
         return tuple(seed for _, seed in self._random)

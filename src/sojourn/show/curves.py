@@ -39,8 +39,7 @@ class Plot:
     title: str = ""
     log_x: bool = False
     log_y: bool = False
-    bottom: float = 0.0
-    """Where a linear y axis begins."""
+    bottom: float = 0.0  # where a linear y axis begins
     named_at: float | None = None
 
 
@@ -123,7 +122,6 @@ def _name_ends(axes: Any, lines: Sequence[Line]) -> None:
 
 
 def _name_at(axes: Any, lines: Sequence[Line], x: float) -> None:
-    """Write each label on its line, at x."""
     for line in lines:
         axes.text(
             x, float(np.interp(x, line.x, line.y)), line.label, color=line.look.colour,

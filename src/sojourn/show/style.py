@@ -4,15 +4,10 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import NamedTuple
 
-COLUMN = (3.5, 2.6)
-"""Inches; the width of a column of a paper."""
-DPI = 200
-POINTS = 72
-"""In an inch."""
-TEXT = 7.0
-"""Points; all text."""
-LINE, THIN, BOUND = 1.2, 0.6, 1.0
-"""Points: curves, axes, bounds."""
+COLUMN = (3.5, 2.6)  # inches; the width of a column of a paper
+DPI, POINTS = 200, 72  # in an inch
+TEXT = 7.0  # points; all text
+LINE, THIN, BOUND = 1.2, 0.6, 1.0  # points: curves, axes, bounds
 BAND = 0.2
 GREY = "#777777"
 LOWER_DASHES = (8, 2, 1, 2)
@@ -20,20 +15,13 @@ NAME_GAP, NAME_OFFSET = 1.2, 3
 """Between names at the ends of curves, in lines of text; and from the axes, in points."""
 LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.04, 0.36, 0.36
 """Inches around the axes. Fixed margins: to measure text first takes longer than to draw it."""
-LEAST = 1.0
-"""Inches; axes are at least so wide."""
-LETTER = 0.56
-"""A letter is about so wide, as a share of the size of the text."""
-TITLE_AT = 0.02
-"""From the corner, as a share of the figure."""
-ABOVE_AXES = 1 - (TOP - NAME_OFFSET / POINTS) / COLUMN[1]
-"""Where what the y axis shows is written."""
-TICKS = 5
-"""At most so many on a linear x axis."""
-WHOLE = (0.02, 0.02, 0.96, 0.87)
-"""The figure below its title, for a graph."""
-BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-"""Behind names that are written on their lines."""
+LEAST = 1.0  # inches; axes are at least so wide
+LETTER = 0.56  # a letter is about so wide, as a share of the size of the text
+TITLE_AT = 0.02  # from the corner, as a share of the figure
+ABOVE_AXES = 1 - (TOP - NAME_OFFSET / POINTS) / COLUMN[1]  # where what the y axis shows is written
+TICKS = 5  # at most so many on a linear x axis
+WHOLE = (0.02, 0.02, 0.96, 0.87)  # the figure below its title, for a graph
+BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind names on their lines
 SETTINGS = {
     "font.size": TEXT,
     "font.family": "DejaVu Sans",
@@ -71,27 +59,21 @@ SOLID, DASHED, DOTDASH = "-", (0.0, (5.0, 1.5)), (0.0, (6.0, 1.5, 1.0, 1.5))
 SHORT = (0.0, (2.0, 1.2))
 
 LOOKS: dict[str, Look] = {
-    "UCB": Look("#c44e00", DASHED),
-    "ULCB": Look("#e08214", SOLID),
-    "ULCB, opposite": Look("#a6611a", SHORT),
-    "DISC-ULCB": Look("#e08214", SOLID),
-    "CONT-ULCB": Look("#a6611a", SHORT),
-    "KL-UCB": Look("#0b3c6f", DASHED),
-    "KL-ULCB": Look("#2b83ba", SOLID),
-    "KL-ULCB, opposite": Look("#35978f", SHORT),
-    "DISC-KL-ULCB": Look("#2b83ba", SOLID),
-    "CONT-KL-ULCB": Look("#35978f", SHORT),
-    "IMED": Look("#1b5e20", DASHED),
-    "Safe IMED": Look("#4daf4a", SOLID),
-    "Learned IMED": Look("#8bbd3c", DOTDASH),
-    "Q-learning": Look("#7b3294", DOTDASH),
-    "UCB Q-learning": Look("#111111", DOTDASH),
-    "Q-learning, ε-greedy": Look("#7b3294", DOTDASH),
-    "Q-learning, UCB": Look("#111111", DOTDASH),
-    "ULCB, right signs": Look("#e08214", SOLID),
-    "ULCB, wrong signs": Look("#a6611a", SHORT),
-    "KL-ULCB, right signs": Look("#2b83ba", SOLID),
-    "KL-ULCB, wrong signs": Look("#35978f", SHORT),
+    label: look
+    for look, labels in {
+        Look("#c44e00", DASHED): ["UCB"],
+        Look("#e08214", SOLID): ["ULCB", "DISC-ULCB", "ULCB, right signs"],
+        Look("#a6611a", SHORT): ["ULCB, opposite", "CONT-ULCB", "ULCB, wrong signs"],
+        Look("#0b3c6f", DASHED): ["KL-UCB"],
+        Look("#2b83ba", SOLID): ["KL-ULCB", "DISC-KL-ULCB", "KL-ULCB, right signs"],
+        Look("#35978f", SHORT): ["KL-ULCB, opposite", "CONT-KL-ULCB", "KL-ULCB, wrong signs"],
+        Look("#1b5e20", DASHED): ["IMED"],
+        Look("#4daf4a", SOLID): ["Safe IMED"],
+        Look("#8bbd3c", DOTDASH): ["Learned IMED"],
+        Look("#7b3294", DOTDASH): ["Q-learning", "Q-learning, ε-greedy"],
+        Look("#111111", DOTDASH): ["UCB Q-learning", "Q-learning, UCB"],
+    }.items()
+    for label in labels
 }
 """By a policy's label. Warm colours: Hoeffding's bound; cold ones: KL; green: IMED; plain upper
 bounds are dashed."""

@@ -27,7 +27,6 @@ class Table:
     left: Collection[int] | None = None
 
     def text(self) -> str:
-        """Columns of aligned text; lines are as long as they need to be."""
         lines = [self.headings, *self.rows] if any(self.headings) else self.rows
         columns = list(zip_longest(*lines, fillvalue=""))
         aligned = [_align(cells, n in self._left) for n, cells in enumerate(columns)]
@@ -41,10 +40,7 @@ class Table:
         return "\n".join([rows[0], "|" + "---|" * len(self.headings), *rows[1:]])
 
     def html(self, classes: Mapping[str, str] | None = None) -> str:
-        """A `table` that scrolls if it is wide; `classes` has the class of cells by their text.
-
-        Cells that are aligned right have the class `number`.
-        """
+        """Scrolls if wide; `classes` by the text of cells, and `number` for those aligned right."""
         head = self._html_row("th", self.headings, {}, ' scope="col"')
         body = "\n".join(self._html_row("td", row, classes or {}) for row in self.rows)
         return (

@@ -8,14 +8,6 @@ from .simulate import Interrupted, PrecisionWarning, simulate
 from .store import StoreWarning
 
 __all__ = [
-    "Estimate",
-    "Interrupted",
-    "Moments",
-    "Precision",
-    "PrecisionWarning",
-    "Progress",
-    "Result",
-    "StoreWarning",
-    "Stream",
-    "simulate",
-]
+    "Estimate", "Interrupted", "Moments", "Precision", "PrecisionWarning", "Progress", "Result",
+    "StoreWarning", "Stream", "simulate",
+]  # fmt: skip

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ..stats.moments import Part
 from .work import Job, machine_digest
 
-GATHER = 60.0
-"""Seconds that the transfer of a finished chunk may take before it is asked for again."""
+GATHER = 60.0  # seconds that the transfer of a finished chunk may take before it is asked for again
 
 
 class Future(Protocol):
@@ -62,11 +61,9 @@ class Threads:
         self._stop: NDArray[np.int8] = np.zeros(1, np.int8)
 
     def submit(self, job: Job, first: int, runs: int) -> Future:
-        """Begin a chunk, now or when there is room."""
         return self._pool.submit(job.compute, first, runs, self._stop)
 
     def result(self, future: Any) -> Part | None:
-        """The chunk of a future that is done."""
         part: Part = future.result()
         if self._stop[0]:
             raise CancelledError
@@ -112,25 +109,18 @@ class Cluster:
         return self._slots
 
     def submit(self, job: Job, first: int, runs: int) -> Future:
-        """Hand a chunk to the scheduler."""
         from distributed.protocol import pickle
 
         if job.key not in self._packed:
             self._packed[job.key] = pickle.dumps((job, job.problem.values))
         future: Any = self._client.submit(
-            compute_remotely,
-            self._packed[job.key],
-            machine_digest(),
-            first,
-            runs,
-            key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}",
-            pure=False,
-        )
+            compute_remotely, self._packed[job.key], machine_digest(), first, runs,
+            key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}", pure=False,
+        )  # fmt: skip
         self._futures[future.key] = future
         return future  # type: ignore[no-any-return]
 
     def result(self, future: Any) -> Part | None:
-        """The chunk of a future that is done; None if it was lost and is to be computed again."""
         self._futures.pop(future.key, None)
         try:
             part: Part = future.result(timeout=GATHER)

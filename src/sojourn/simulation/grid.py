@@ -9,8 +9,7 @@ from .. import checks
 
 Checkpoints = int | str | Iterable[int] | None
 
-SPACED = 24
-"""Checkpoints unless said otherwise."""
+SPACED = 24  # checkpoints unless said otherwise
 
 SPACINGS: dict[str, Callable[[int, int], NDArray[np.float64]]] = {
     "log": lambda visits, count: np.geomspace(1, visits, count),

@@ -23,20 +23,11 @@ from ..problem import Problem
 from ..stats.intervals import Z95
 from ..stats.moments import Moments
 
-FLOOR = 256
-"""No policy stops by precision before it has this many runs."""
-
-MAX_RUNS = 100_000
-"""Where a precision is given up, unless said otherwise."""
-
-HOPELESS = 10
-"""A policy that needs this many times the greatest number of runs is given up at once."""
-
-CHUNK_STEPS = 3e8
-"""Steps in a chunk, about: half a second to a few seconds for index policies."""
-
-CHUNK_BYTES = 1 << 26
-"""Memory that the totals of a chunk may take."""
+FLOOR = 256  # no policy stops by precision before it has this many runs
+MAX_RUNS = 100_000  # where a precision is given up, unless said otherwise
+HOPELESS = 10  # a policy that needs this many times the greatest number of runs is given up at once
+CHUNK_STEPS = 3e8  # steps in a chunk, about: half a second to a few seconds for index policies
+CHUNK_BYTES = 1 << 26  # memory that the totals of a chunk may take
 
 
 def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
@@ -130,10 +121,8 @@ class Plan:
     """Which chunks there are, and how many of them a policy needs."""
 
     first_run: int
-    size: int
-    """Runs in a chunk."""
-    limit: int
-    """Runs at most; exactly this many without a precision."""
+    size: int  # runs in a chunk
+    limit: int  # runs at most; exactly this many without a precision
     precision: Precision | None = None
 
     @property

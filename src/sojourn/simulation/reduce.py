@@ -17,14 +17,9 @@ from .precision import Plan
 from .store import Store
 from .work import Job
 
-HELD = 64
-"""Chunks that may wait for their turn, at least; on many workers it is four for each."""
-
-TRIES = 5
-"""How often a chunk is begun before its loss is an error."""
-
-PULSE = 0.2
-"""Seconds after which the loop looks up to see if it is to stop."""
+HELD = 64  # chunks that may wait for their turn, at least; on many workers it is four for each
+TRIES = 5  # how often a chunk is begun before its loss is an error
+PULSE = 0.2  # seconds after which the loop looks up to see if it is to stop
 
 
 class Progress(NamedTuple):
@@ -37,8 +32,7 @@ class Progress(NamedTuple):
 
     done: float
     total: float
-    runs: tuple[int, ...]
-    """Finished so far, by policy."""
+    runs: tuple[int, ...]  # finished so far, by policy
 
 
 class Stopped(Exception):
@@ -50,18 +44,14 @@ class Track:
     """Where one policy stands."""
 
     job: Job
-    goal: int
-    """Chunks that are needed for certain."""
+    goal: int  # chunks that are needed for certain
     moments: Moments
-    open: bool = True
-    """Whether it may need more chunks than it has."""
+    open: bool = True  # whether it may need more chunks than it has
     begun: int = 0
     reduced: int = 0
     arrived: dict[int, Part] = field(default_factory=dict)
-    regret: dict[int, Array] = field(default_factory=dict)
-    """Of reduced chunks whose pairs are not."""
-    seconds: float = 0.0
-    """What the last computed chunk took."""
+    regret: dict[int, Array] = field(default_factory=dict)  # of reduced chunks whose pairs are not
+    seconds: float = 0.0  # what the last computed chunk took
 
 
 @dataclass
@@ -130,10 +120,10 @@ class Reduction:
         future.add_done_callback(self._landed.put)
 
     def _take_one(self) -> None:
-        """Wait for a chunk and keep it."""
         while self._flying:
             if self.stopping:
-                self._keep_what_landed()
+                while not self._landed.empty():
+                    self._take(self._landed.get())
                 raise Stopped
             try:
                 future = self._landed.get(timeout=PULSE)
@@ -160,10 +150,6 @@ class Reduction:
                 f"a chunk of {track.job.policy!r} was lost {tries} times: its workers died, "
                 "perhaps for want of memory"
             )
-
-    def _keep_what_landed(self) -> None:
-        while not self._landed.empty():
-            self._take(self._landed.get())
 
     def _arrive(self, track: Track, number: int, part: Part) -> None:
         track.arrived[number] = part

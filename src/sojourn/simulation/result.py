@@ -1,8 +1,10 @@
 """What a simulation found: moments over runs at checkpoints, never trajectories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,11 +33,12 @@ class Stream(NamedTuple):
     runs: int
 
     def overlaps(self, other: "Stream") -> bool:
-        """Whether any run is in both."""
-        same = self.seed == other.seed
-        return same and max(self.first, other.first) < min(
-            self.first + self.runs, other.first + other.runs
-        )
+        begin, end = max(self.first, other.first), min(self.end, other.end)
+        return self.seed == other.seed and begin < end
+
+    @property
+    def end(self) -> int:
+        return self.first + self.runs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,12 +60,9 @@ class Result:
     """By policy, of all columns: [checkpoint, column]; `kernel` describes the columns."""
     pairs: tuple[Moments, ...]
     """Of the regret of one policy less that of a later one, run by run: (0, 1), (0, 2), ..."""
-    streams: tuple[tuple[Stream, ...], ...]
-    """By policy, where its runs came from."""
-    precision: Precision | None = None
-    """What was asked for, if it was."""
-    version: str = __version__
-    """Of the package that computed it."""
+    streams: tuple[tuple[Stream, ...], ...]  # by policy, where its runs came from
+    precision: Precision | None = None  # what was asked for, if it was
+    version: str = __version__  # of the package that computed it
 
     @property
     def labels(self) -> list[str]:
@@ -71,7 +71,6 @@ class Result:
 
     @property
     def runs(self) -> list[int]:
-        """How many runs each policy had."""
         return [m.runs for m in self.moments]
 
     @property
@@ -88,12 +87,11 @@ class Result:
     @property
     def regret(self) -> Estimate:
         """Expected reward lost against the optimal rule, estimated from gaps."""
-        return self._estimate(slice(REGRET, REGRET + 1), ())
+        return self._estimate(REGRET)
 
     @property
     def reward(self) -> Estimate:
-        """Total reward."""
-        return self._estimate(slice(REWARD, REWARD + 1), ())
+        return self._estimate(REWARD)
 
     @property
     def raw_regret(self) -> Estimate:
@@ -104,7 +102,7 @@ class Result:
     @property
     def steps(self) -> Estimate:
         """Steps of all visits so far."""
-        return self._estimate(slice(STEPS, STEPS + 1), ())
+        return self._estimate(STEPS)
 
     @property
     def visit_length(self) -> Estimate:
@@ -120,13 +118,13 @@ class Result:
     def regret_by_level(self) -> Estimate:
         """Regret by the level of experience it arose in (third axis), lowest first."""
         levels = self.problem.user.levels
-        return self._estimate(slice(BY_LEVEL, BY_LEVEL + levels), (levels,))
+        return self._estimate(BY_LEVEL, levels)
 
     @property
     def pulls(self) -> Estimate:
         """Pulls by level of experience (third axis) and arm (fourth)."""
         levels = self.problem.user.levels
-        return self._estimate(slice(BY_LEVEL + levels, None), (levels, self.problem.arms))
+        return self._estimate(BY_LEVEL + levels, levels, self.problem.arms)
 
     def difference(self, one: int | str, other: int | str) -> Estimate:
         """Regret of one policy less that of another, at all checkpoints, run by run.
@@ -187,10 +185,7 @@ class Result:
         >>> a.merge(b).runs
         [16]
         """
-        merged = self
-        for other in others:
-            merged = merged._merge(other)
-        return merged
+        return reduce(Result._merge, others, self)
 
     def save(self, path: str | Path) -> None:
         """Write a .csv or .csv.gz file that pandas and polars read; `load` gets back the same bits.
@@ -257,12 +252,12 @@ class Result:
     def _per_visit(self, total: Estimate) -> Estimate:
         return Estimate(total.mean / self.checkpoints, total.std_error / self.checkpoints)
 
-    def _estimate(self, columns: slice, shape: tuple[int, ...]) -> Estimate:
+    def _estimate(self, first: int, *shape: int) -> Estimate:
+        """Of the columns from the first on, in this shape."""
         size = (len(self.policies), len(self.checkpoints), *shape)
-        parts = [m.estimate for m in self.moments]
-        mean = np.array([part.mean[:, columns] for part in parts])
-        std_error = np.array([part.std_error[:, columns] for part in parts])
-        return Estimate(mean.reshape(size), std_error.reshape(size))
+        columns = slice(first, first + prod(shape))
+        parts = zip(*(m.estimate for m in self.moments), strict=True)
+        return Estimate(*(np.array(part)[:, :, columns].reshape(size) for part in parts))
 
     def _merge(self, other: "Result") -> "Result":
         if not isinstance(other, Result):
@@ -278,12 +273,11 @@ class Result:
                     f"results that share runs cannot be merged, and both have some of {label}: "
                     "simulate with another seed or first_run"
                 )
-        return Result(
-            problem=self.problem,
-            policies=self.policies,
-            checkpoints=self.checkpoints,
+        return replace(
+            self,
             moments=tuple(map(Moments.join, self.moments, other.moments)),
             pairs=tuple(map(Moments.join, self.pairs, other.pairs)),
             streams=tuple(m + t for m, t in zip(self.streams, other.streams, strict=True)),
             precision=self.precision if self.precision == other.precision else None,
+            version=__version__,
         )

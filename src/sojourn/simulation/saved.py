@@ -121,30 +121,21 @@ def _result(
     found = _policies(head, policies)
     grid = np.array(head["checkpoints"], np.int64)
     rows = list(csv.DictReader(io.StringIO(body.decode())))
-    mean = np.array([float(row["mean"]) for row in rows])
-    squares = np.array([float(row["squares"]) for row in rows])
+    mean, squares = (np.array([float(row[name]) for row in rows]) for name in ("mean", "squares"))
     shape = (len(found), grid.size, columns(problem.user.levels, problem.arms))
     own = int(np.prod(shape))
     streams = tuple(tuple(Stream(*stream) for stream in row) for row in head["streams"])
+
+    def moments(part: slice, shape: tuple[int, ...], runs: list[int]) -> tuple[Moments, ...]:
+        tables = (mean[part].reshape(shape), squares[part].reshape(shape))
+        return tuple(Moments(*one) for one in zip(runs, *tables, strict=True))
+
     return Result(
         problem=problem,
         policies=found,
         checkpoints=grid,
-        moments=tuple(
-            Moments(sum(stream.runs for stream in row), m, s)
-            for row, m, s in zip(
-                streams, mean[:own].reshape(shape), squares[:own].reshape(shape), strict=True
-            )
-        ),
-        pairs=tuple(
-            Moments(runs, m, s)
-            for runs, m, s in zip(
-                head["pairs"],
-                mean[own:].reshape(-1, grid.size),
-                squares[own:].reshape(-1, grid.size),
-                strict=True,
-            )
-        ),
+        moments=moments(slice(own), shape, [sum(s.runs for s in row) for row in streams]),
+        pairs=moments(slice(own, None), (-1, grid.size), head["pairs"]),
         streams=streams,
         precision=None if head["precision"] is None else Precision(**head["precision"]),
         version=head["version"],

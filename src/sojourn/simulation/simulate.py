@@ -19,17 +19,12 @@ from .result import Result, Stream
 from .store import Store
 from .work import Job
 
-RUNS = 1_000
-"""Runs unless said otherwise."""
-
+RUNS = 1_000  # runs unless said otherwise
 LAST_RUN = 2**62
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped a simulation; `result` is what was done by then.
-
-    Each policy has the runs of its finished chunks, perhaps none.
-    """
+    """Ctrl-C stopped a simulation; `result` has each policy's finished chunks, perhaps none."""
 
     def __init__(self, result: Result, store: Path | None) -> None:
         runs = ", ".join(f"{n:,}" for n in result.runs)

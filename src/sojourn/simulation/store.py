@@ -12,10 +12,8 @@ import sqlite3
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
@@ -25,8 +23,7 @@ from .work import Job
 
 APPLICATION = 0x534F4A4F  # "SOJO", in the header of the file
 FORMAT = 1
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
+PATIENCE = 60.0  # seconds to wait for another process that is writing
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -48,7 +45,7 @@ class StoreWarning(UserWarning):
     """A store has chunks that cannot be used."""
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The finished chunks in a file, which is made if it does not exist."""
 
     def __init__(self, path: str | Path) -> None:
@@ -103,7 +100,6 @@ class Store:
             )
 
     def get(self, job: Job, first: int, runs: int) -> Part | None:
-        """A chunk, if it is there."""
         with self._clearly():
             found = self._db.execute(
                 "SELECT data FROM chunks WHERE key = ? AND first = ? AND runs = ?",
@@ -120,18 +116,9 @@ class Store:
             )
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -147,14 +134,8 @@ class Store:
 
 def _subject(job: Job) -> str:
     """What a job is about, in words, whatever code computes it."""
-    return json.dumps(
-        {
-            "problem": repr(job.problem),
-            "policy": repr(job.policy),
-            "seed": job.seed,
-            "checkpoints": job.grid.tolist(),
-        }
-    )
+    names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
+    return json.dumps({**names, "checkpoints": job.grid.tolist()})
 
 
 def _pack(part: Part) -> bytes:

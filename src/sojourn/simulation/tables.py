@@ -206,16 +206,13 @@ def quantities(levels: int, arms: int) -> list[tuple[str, int | None, int | None
 
 
 def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
-    names, visits = result.labels, result.checkpoints.tolist()
-    what = quantities(result.problem.user.levels, result.problem.arms)
-    for name, moments in zip(names, result.moments, strict=True):
-        error = moments.estimate.std_error
-        lists = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
-        for point, *numbers in zip(visits, *lists, strict=True):
+    own = quantities(result.problem.user.levels, result.problem.arms)
+    names: list[tuple[str, str | None]] = [(label, None) for label in result.labels]
+    names += combinations(result.labels, 2)
+    for (name, versus), moments in zip(names, result.moments + result.pairs, strict=True):
+        what = own if versus is None else [("difference", None, None)]
+        arrays = (moments.mean, moments.squares, moments.estimate.std_error)
+        for c, visits in enumerate(result.checkpoints.tolist()):
+            numbers = (np.atleast_1d(array[c]).tolist() for array in arrays)
             for (quantity, level, arm), *three in zip(what, *numbers, strict=True):
-                yield (name, None, point, quantity, level, arm, moments.runs, *three)
-    for (one, other), moments in zip(combinations(names, 2), result.pairs, strict=True):
-        error = moments.estimate.std_error
-        lists = (moments.mean.tolist(), moments.squares.tolist(), error.tolist())
-        for point, *three in zip(visits, *lists, strict=True):
-            yield (one, other, point, "difference", None, None, moments.runs, *three)
+                yield (name, versus, visits, quantity, level, arm, moments.runs, *three)

@@ -51,18 +51,13 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A digest of all that the numbers depend on."""
         problem = self.problem
         digest = hashlib.sha256(machine_digest().encode())
-        for value in (
-            problem.means,
-            problem.user,
-            problem.values.value_function,
-            problem.best_arm_is_optimal,
-            self.policy,
-            self.seed,
-            self.grid,
-        ):
+        given = (
+            problem.means, problem.user, problem.values.value_function,
+            problem.best_arm_is_optimal, self.policy, self.seed, self.grid,
+        )  # fmt: skip
+        for value in given:
             _describe(digest, value)
         return digest.hexdigest()
 

@@ -16,25 +16,7 @@ from .report import Summary, summary
 from .slopes import Bound, bounds
 
 __all__ = [
-    "AssumptionWarning",
-    "Bound",
-    "Check",
-    "Condition",
-    "Conjecture",
-    "DoesNotApply",
-    "Lemma3",
-    "Lemma4",
-    "Summary",
-    "assumptions",
-    "bounds",
-    "case",
-    "conjecture",
-    "gap_condition",
-    "lemma3",
-    "lemma4",
-    "mistake_costs",
-    "monotone_gap",
-    "sufficient_condition",
-    "summary",
-    "warn_about",
-]
+    "AssumptionWarning", "Bound", "Check", "Condition", "Conjecture", "DoesNotApply", "Lemma3",
+    "Lemma4", "Summary", "assumptions", "bounds", "case", "conjecture", "gap_condition", "lemma3",
+    "lemma4", "mistake_costs", "monotone_gap", "sufficient_condition", "summary", "warn_about",
+]  # fmt: skip

@@ -15,16 +15,13 @@ from .model import DoesNotApply, all_costs, entered_states, grid, tolerance, two
 
 @dataclass(frozen=True)
 class Condition:
-    """An inequality between `left` and `right`, and whether it holds.
-
-    `reason` says what stands in the way: why there is nothing to compare, or where it fails.
-    """
+    """An inequality between `left` and `right`, and whether it holds."""
 
     name: str
     left: float | None
     right: float | None
     holds: bool
-    reason: str | None = None
+    reason: str | None = None  # why there is nothing to compare, or where it fails
 
 
 def mistake_costs(problem: Problem) -> dict[int, float]:

@@ -41,8 +41,7 @@ class Lemma4:
 
     T2: int
     c4: float
-    regret: float
-    """c4 times the gaps of state 0, the bound on all regret from pulls in that state."""
+    regret: float  # c4 times the gaps of state 0, the bound on all regret from pulls in that state
 
 
 def lemma3(problem: Problem, eta: float | None = None, gamma: float | None = None) -> Lemma3:

@@ -45,9 +45,13 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     """
     n = checks.whole("n", n, 2)
     if two := two_state(problem):
-        own = [*_assumption_1(problem, two), _less_than_one("q01", two), _less_than_one("q11", two)]
+        after_1 = (("q01", two.q01), ("q11", two.q11))
+        below_one = [Check(f"{q} < 1", p < 1.0, f"{q} = {p:g}") for q, p in after_1]
+        own = [*_assumption_1(problem, two), *below_one]
     elif ema := moving_average(problem):
-        own = [*_assumption_2(ema), _stays_in_top_bin(ema, n), _gap_falls(problem)]
+        gap = monotone_gap(problem)
+        falls = Check("gap nonincreasing", gap.holds, gap.reason or "D(s) never rises with s")
+        own = [*_assumption_2(ema), _stays_in_top_bin(ema, n), falls]
     else:
         kind = type(problem.user).__name__
         own = [Check("two states or a moving average", False, f"the paper has no {kind}")]
@@ -94,15 +98,10 @@ def sufficient_condition(problem: Problem) -> Condition:
     elif user.q00 == user.q10:
         why = f"q10 = q00 = {user.q00:g}"
     else:
-        left, right = _lemma_2(user)
+        left = (user.q01 - user.q11) / (user.q00 - user.q10)
+        right = min((1.0 - user.q01) / (1.0 - user.q11), (1.0 - user.q00) / (1.0 - user.q10))
         return Condition(name, left, right, left <= right)
     return Condition(name, None, None, False, f"does not apply, because {why}")
-
-
-def _lemma_2(q: TwoState) -> tuple[float, float]:
-    left = (q.q01 - q.q11) / (q.q00 - q.q10)
-    right = min((1.0 - q.q01) / (1.0 - q.q11), (1.0 - q.q00) / (1.0 - q.q10))
-    return left, right
 
 
 def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
@@ -140,21 +139,11 @@ def _assumption_2(user: Ema) -> list[Check]:
     ]
 
 
-def _less_than_one(name: str, user: TwoState) -> Check:
-    q = getattr(user, name)
-    return Check(f"{name} < 1", q < 1.0, f"{name} = {q:g}")
-
-
 def _stays_in_top_bin(user: Ema, n: int) -> Check:
     bottom = (n - 1) / n
     top = [bottom, *(s for s in grid() if s > bottom)]
     worst = max(float(user.leave.probability(s)) for s in top)
     return Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}")
-
-
-def _gap_falls(problem: Problem) -> Check:
-    found = monotone_gap(problem)
-    return Check("gap nonincreasing", found.holds, found.reason or "D(s) never rises with s")
 
 
 def _in_any_model(problem: Problem) -> list[Check]:

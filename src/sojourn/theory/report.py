@@ -19,8 +19,7 @@ class Summary:
 
     problem: Problem
     case: str
-    values: dict[float, float]
-    """V* by state; at five points of [0, 1] if there are infinitely many."""
+    values: dict[float, float]  # V* by state; at five points of [0, 1] if there are infinitely many
     mistake_costs: dict[float, float]
     first_step_costs: tuple[tuple[float, float], ...]
     """(experience, D) at a first step that nobody leaves."""
@@ -32,25 +31,17 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The same in plain types; None where a number is missing or infinite."""
-        start = self.problem.user.start
-        found: dict[str, Any] = plain(
-            {
-                "means": self.problem.means,
-                "user": repr(self.problem.user),
-                "start": dict(zip(start.states, start.chances, strict=True)),
-                "best_arm": self.problem.best_arm,
-                "case": self.case,
-                "values": self.values,
-                "mistake_costs": self.mistake_costs,
-                "first_step_costs": self.first_step_costs,
-                "reward": {"mean": self.reward.mean, "std": self.reward.std},
-                "length": {"mean": self.length.mean, "std": self.length.std},
-                "assumptions": self.assumptions,
-                "conditions": self.conditions,
-                "bounds": self.bounds,
-            }
-        )
-        return found
+        problem, start = self.problem, self.problem.user.start
+        named = {
+            "means": problem.means,
+            "user": repr(problem.user),
+            "start": dict(zip(start.states, start.chances, strict=True)),
+            "best_arm": problem.best_arm,
+        }
+        known = {name: value for name, value in vars(self).items() if name != "problem"}
+        for name in ("reward", "length"):
+            known[name] = {"mean": known[name].mean, "std": known[name].std}
+        return dict(plain(named | known))
 
     def __str__(self) -> str:
         costs = self.mistake_costs

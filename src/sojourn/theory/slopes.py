@@ -19,15 +19,12 @@ from .premises import POSITIVE, Check, assumptions
 
 @dataclass(frozen=True)
 class Bound:
-    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K.
-
-    Where the theorem's assumptions fail `slope` is None and `reason` says why.
-    """
+    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K."""
 
     name: str
     theorem: str
-    slope: float | None
-    reason: str | None = None
+    slope: float | None  # None where the theorem's assumptions fail
+    reason: str | None = None  # which of them fail
 
 
 @lru_cache(maxsize=256)
