@@ -6,7 +6,7 @@ import pytest
 from made_up import made_up
 
 from sojourn.lab.claims import Claim, Measured, Verdict, check, hinges, overall
-from sojourn.lab.paper.measures import Less
+from sojourn.lab.paper.measures.regret import Less
 from sojourn.stats.intervals import Interval
 
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict

@@ -10,30 +10,20 @@ from made_up import made_up
 from sojourn import Problem, TwoState, theory
 from sojourn.lab.claims import Verdict
 from sojourn.lab.paper import SETTINGS
-from sojourn.lab.paper.measures import (
-    Agrees,
+from sojourn.lab.paper.measures.exact import (
     BoundRatio,
     ExampleGaps,
     GapFalls,
     GapOrder,
     Lemma2,
-    Less,
-    LinearPulls,
     LongestVisits,
     MistakesCost,
-    MoreWrongPulls,
-    OptimalWidth,
-    OwnWidth,
-    RawWidth,
-    Settles,
-    SlopeBelow,
-    SlopeNears,
-    Times,
-    Towards,
     ValuesRise,
-    WithinLemma4,
-    rising,
 )
+from sojourn.lab.paper.measures.growth import SlopeBelow, SlopeNears, Towards
+from sojourn.lab.paper.measures.regret import Agrees, Less, MoreWrongPulls, Times, rising
+from sojourn.lab.paper.measures.states import LinearPulls, Settles, WithinLemma4
+from sojourn.lab.paper.measures.widths import OptimalWidth, OwnWidth, RawWidth
 from sojourn.stats.intervals import Interval
 
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict

@@ -70,7 +70,6 @@ class Measure(ABC, Generic[Findings]):
 
     @property
     def trials(self) -> tuple[str, ...]:
-        """The names of the trials whose results it takes."""
         return ()
 
     @abstractmethod
@@ -99,7 +98,6 @@ class Claim(Generic[Findings]):
 
     @property
     def trials(self) -> tuple[str, ...]:
-        """The names of all trials that its measures need."""
         return tuple(dict.fromkeys(name for m in self.measures for name in m.trials))
 
 
@@ -111,7 +109,6 @@ class Checked(NamedTuple):
     verdict: Verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
         claim, where, choices = self.claim, {}, {}
         if claim.section:
             where = {"section": claim.section, "text": claim.text}

@@ -50,7 +50,6 @@ class Meter:
             self._progress(Overall(work, done / self._total, pace * (self._total - done)))
 
     def within(self, work: str) -> Callable[[Progress], None]:
-        """Takes the progress of a simulation for that of this work."""
 
         def show(now: Progress) -> None:
             self.show(work, now.done / now.total if now.total > 0.0 else 0.0)

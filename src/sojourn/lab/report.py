@@ -25,19 +25,16 @@ class Report(Generic[Findings]):
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many claims have each verdict."""
         found = [c.verdict for c in self.checked]
         return {verdict: found.count(verdict) for verdict in Verdict}
 
     @property
     def summary(self) -> str:
-        """The counts in words."""
         parts = ", ".join(f"{n} {verdict.value}" for verdict, n in self.counts.items())
         return f"{len(self.checked)} claims: {parts}."
 
     @property
     def facts(self) -> dict[str, str]:
-        """What every template says of the report as a whole."""
         return {
             "command": self.command,
             "seed": str(self.seed),

@@ -39,7 +39,6 @@ class Made(NamedTuple):
 
     @property
     def quick(self) -> bool:
-        """Whether this is a first look."""
         return self.precision == QUICK
 
 
@@ -151,14 +150,8 @@ def _run(
 ) -> Iterator[tuple[Trial, Result]]:
     for trial in trials:
         meter.show(trial.name, 0.0)
-        result = trial.run(
-            quick=made.quick,
-            seed=made.seed,
-            store=store,
-            workers=workers,
-            progress=meter.within(trial.name),
-        )
-        yield trial, result
+        how = {"store": store, "workers": workers, "progress": meter.within(trial.name)}
+        yield trial, trial.run(quick=made.quick, seed=made.seed, **how)
 
 
 def _folder(name: str, path: Path, *parts: str) -> Path:

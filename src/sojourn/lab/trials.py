@@ -4,12 +4,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..policies import Policy
 from ..problem import Problem
-from ..simulation import PrecisionWarning, Progress, Result, StoreWarning, simulate
+from ..simulation import PrecisionWarning, Result, StoreWarning, simulate
 from ..theory import AssumptionWarning
 
 QUICK = "quick"
@@ -25,6 +24,11 @@ Roster = Mapping[str, Policy | Maker]
 """Policies by the label they have in tables and figures; some are made for the problem."""
 
 
+def by_label(*policies: Policy) -> Roster:
+    """A roster of policies that have the labels they give themselves."""
+    return {policy.label: policy for policy in policies}
+
+
 class Environment(NamedTuple):
     """A problem, and what simulates policies on it: called as `simulate`, without the problem."""
 
@@ -33,7 +37,6 @@ class Environment(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem) -> "Environment":
-        """A problem of the model, simulated by `simulate`."""
         return cls(problem, partial(simulate, problem))
 
 
@@ -66,7 +69,6 @@ class Trial:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the policies, in order."""
         return tuple(self.policies)
 
     def amount(self, quick: bool) -> dict[str, Any]:
@@ -76,7 +78,6 @@ class Trial:
         return {"precision": self.precision}
 
     def left_out(self, quick: bool) -> bool:
-        """Whether there is nothing to run."""
         return self.amount(quick) == {"runs": 0}
 
     def effort(self, quick: bool) -> float:
@@ -88,31 +89,14 @@ class Trial:
         return 1e-9 * self.nanoseconds * steps
 
     def build(self, problem: Problem) -> list[Policy]:
-        """The policies for this problem, in order."""
         return [p if isinstance(p, Policy) else p(problem) for p in self.policies.values()]
 
-    def run(
-        self,
-        *,
-        quick: bool,
-        seed: int = 0,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> Result:
-        """Simulate it."""
+    def run(self, *, quick: bool, **how: Any) -> Result:
+        """Simulate it; `how` are arguments of `simulate`: seed, store, workers, progress."""
         environment = self.make()
         with warnings.catch_warnings():
             # Reports say in words what these warnings say; and old chunks are simply not used.
             for category in (AssumptionWarning, PrecisionWarning, StoreWarning):
                 warnings.simplefilter("ignore", category)
-            return environment.simulate(
-                self.build(environment.problem),
-                visits=self.visits,
-                checkpoints=self.checkpoints,
-                seed=seed,
-                store=store,
-                workers=workers,
-                progress=progress,
-                **self.amount(quick),
-            )
+            how |= {"visits": self.visits, "checkpoints": self.checkpoints, **self.amount(quick)}
+            return environment.simulate(self.build(environment.problem), **how)

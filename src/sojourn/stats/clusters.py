@@ -8,11 +8,9 @@ products of k_u and n_u. Nothing is assumed about the steps of one user.
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .intervals import z
-
-Array = NDArray[np.float64]
+from .moments import Array
 
 
 def ratio_covariance(

@@ -24,7 +24,6 @@ class Moments(NamedTuple):
 
     @staticmethod
     def of(rows: Array) -> "Moments":
-        """The moments over the first axis."""
         mean = rows.mean(axis=0)
         return Moments(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
 
@@ -47,10 +46,9 @@ class Moments(NamedTuple):
         >>> Moments.of(np.array([1.0, 2.0, 3.0])).estimate.mean
         np.float64(2.0)
         """
-        if self.runs == 0:
-            return Estimate(np.full_like(self.mean, np.nan), np.full_like(self.mean, np.nan))
-        if self.runs == 1:
-            return Estimate(self.mean, np.full_like(self.mean, np.nan))
+        if self.runs < 2:
+            unknown = np.full_like(self.mean, np.nan)
+            return Estimate(self.mean if self.runs else unknown, unknown)
         return Estimate(self.mean, np.sqrt(self.squares / (self.runs - 1) / self.runs))
 
 
@@ -67,12 +65,10 @@ class Estimate(NamedTuple):
 
     @property
     def low(self) -> Array:
-        """The lower end of the 95 % confidence interval."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> Array:
-        """The upper end of the 95 % confidence interval."""
         return self.mean + self.half_width
 
 

@@ -21,7 +21,6 @@ class Apart(Measure[Outcomes]):
     problems: tuple[str, ...]
 
     def measure(self, findings: Outcomes) -> list[Measured]:
-        """The gap between the intervals."""
         found = []
         for outcome in findings.of("paper", self.one, self.other):
             if outcome.trial.problem in self.problems:
@@ -39,7 +38,6 @@ class NearBetterCase(Measure[Outcomes]):
     family: Family
 
     def measure(self, findings: Outcomes) -> list[Measured]:
-        """The ratio of their regrets."""
         learned = self.family.learned
         places = findings.of("paper", learned) + [
             o for o in findings.of("opposite", learned) if o.trial.problem == "opposite"
@@ -59,7 +57,6 @@ class Harmless(Measure[Outcomes]):
     family: Family
 
     def measure(self, findings: Outcomes) -> list[Measured]:
-        """Its regret over that of the plain explorer."""
         learned, plain = self.family.learned, self.family.plain
         return [
             Measured(

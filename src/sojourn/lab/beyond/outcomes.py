@@ -54,7 +54,6 @@ class TrialOutcome:
 
     @classmethod
     def from_dict(cls, trial: Trial, data: Mapping[str, Any]) -> "TrialOutcome":
-        """What `to_dict` wrote."""
         policies = data["policies"]
         return cls(
             trial,
@@ -69,7 +68,6 @@ class TrialOutcome:
         return label in self.labels
 
     def regret(self, label: str) -> Interval:
-        """With its 95 % interval."""
         return self._combined({label: 1.0})
 
     def difference(self, one: str, other: str) -> Interval:
@@ -92,7 +90,6 @@ class TrialOutcome:
 
     @property
     def best_of_paper(self) -> str:
-        """The paper's policy of least regret here."""
         return self.best(PAPERS)
 
     def _combined(self, weights: Mapping[str, float]) -> Interval:
@@ -103,7 +100,6 @@ class TrialOutcome:
         return Interval.around(float(w @ self.mean), Z95 * variance**0.5)
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
         baseline = BASELINE if BASELINE in self else None
         return {
             "trial": self.trial.name,
@@ -138,5 +134,4 @@ class Outcomes:
         return [last_of_most[name] for name in dict.fromkeys(o.trial.problem for o in there)]
 
     def with_roster(self, *rosters: str) -> list[TrialOutcome]:
-        """Outcomes of trials with one of these rosters."""
         return [o for o in self.every if o.trial.roster in rosters]

@@ -99,7 +99,6 @@ def _model(user: User) -> Callable[[], Environment]:
 
 
 def _tastes(means: tuple[tuple[float, ...], ...], q: Q) -> Callable[[], Environment]:
-    """Kinds of people who leave alike."""
     return lambda: Tastes(means, Layered.kinds([q] * DIFFERENT, EVEN)).environment
 
 

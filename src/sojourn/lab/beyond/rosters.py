@@ -9,20 +9,16 @@ from ...policies import (
     KLULCB,
     UCB,
     ULCB,
-    ContKLULCB,
-    ContULCB,
-    DiscKLULCB,
-    DiscULCB,
     LearnedIMED,
     LearnedKLUCB,
     LearnedThompson,
     LearnedUCB,
-    Policy,
     SafeIMED,
     SafeThompson,
     Thompson,
 )
-from ..trials import Roster
+from ..paper.trials import GENERAL
+from ..trials import Roster, by_label
 
 
 @dataclass(frozen=True)
@@ -34,15 +30,10 @@ class Family:
     learned: str
 
 
-def _roster(*policies: Policy) -> Roster:
-    return {policy.label: policy for policy in policies}
+PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), KLUCB(), KLULCB(), KLULCB().opposite())
+"""What the paper compares on users with two states; with a moving average it is `GENERAL`."""
 
-
-PAPER = _roster(UCB(), ULCB(), ULCB().opposite(), KLUCB(), KLULCB(), KLULCB().opposite())
-PAPER_EMA = _roster(UCB(), DiscULCB(), ContULCB(), KLUCB(), DiscKLULCB(), ContKLULCB())
-"""What the paper compares on users with two states, and on those with a moving average."""
-
-BEYOND = _roster(
+BEYOND = by_label(
     IMED(),
     SafeIMED(),
     SafeIMED().opposite(),
@@ -51,7 +42,7 @@ BEYOND = _roster(
     LearnedIMED(floor=-1),
     LearnedIMED(),
 )
-SAMPLING = _roster(
+SAMPLING = by_label(
     KLUCB(),
     KLULCB(),
     KLULCB().opposite(),
@@ -60,8 +51,8 @@ SAMPLING = _roster(
     SafeThompson().opposite(),
     LearnedThompson(floor=-1),
 )
-CAUTION = _roster(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
-CAUTION_OPPOSITE = _roster(
+CAUTION = by_label(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
+CAUTION_OPPOSITE = by_label(
     KLULCB().opposite(), KLULCB(c0=0).opposite(), SafeIMED().opposite(), SafeIMED(c0=0).opposite()
 )
 """Where not to explore, the lower confidence bound or the empirical mean: pairs of policies."""
@@ -79,7 +70,7 @@ CONFIDENCE: Roster = {
 
 ROSTERS: Mapping[str, Roster] = {
     "main": {**PAPER, **BEYOND},
-    "ema": {**PAPER_EMA, **BEYOND},
+    "ema": {**GENERAL, **BEYOND},
     "sampling": SAMPLING,
     "caution": CAUTION,
     "caution, opposite": CAUTION_OPPOSITE,
@@ -91,7 +82,7 @@ BOUND, LEARNED = LearnedIMED(floor=-1).label, LearnedIMED().label
 """Learned optimism that plays the lower bound where mistakes are dear, or the empirical mean."""
 
 OURS = tuple(BEYOND)
-PAPERS = tuple({**PAPER, **PAPER_EMA})
+PAPERS = tuple({**PAPER, **GENERAL})
 """The labels of the paper's policies: the best of them in hindsight is a yardstick."""
 
 _SAFE = ("Safe IMED", "Safe IMED, opposite")

@@ -32,13 +32,11 @@ class Beyond(Study[Outcomes]):
     """Regrets at the end of every trial, in one file."""
 
     def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
-        """Write all outcomes, once everything is finished."""
         outcomes = [TrialOutcome.of(trial, result).to_dict() for trial, result in results]
         data = {"seed": made.seed, "quick": made.quick, "outcomes": outcomes}
         (folder / OUTCOMES).write_text(json.dumps(data) + "\n", encoding="utf-8")
 
     def load(self, folder: Path, made: Made) -> tuple[Outcomes, Made]:
-        """The outcomes of the trials of this study."""
         path = folder / OUTCOMES
         if not path.exists():
             raise ValueError(f"{path} does not exist: run without redrawing first")
@@ -58,9 +56,7 @@ class Beyond(Study[Outcomes]):
         return f"sojourn study beyond --precision {made.precision}{seed}"
 
     def files(self, report: Report[Outcomes], pictures: Path) -> dict[str, str]:
-        """The page is the report."""
         return {REPORT: to_page(report)}
 
     def page(self, report: Report[Outcomes]) -> str:
-        """Conclusions, claims with verdicts, tables, pictures."""
         return to_page(report)

@@ -76,7 +76,6 @@ class Tastes:
 
     @cached_property
     def best_arm(self) -> int:
-        """The best one for all visits."""
         start = self.user.start
         weights = np.zeros(self.user.states)
         weights[np.array(start.states, int)] = start.chances
@@ -90,7 +89,6 @@ class Tastes:
 
     @property
     def environment(self) -> Environment:
-        """For trials: simulated kind by kind, reported as the average problem."""
         return Environment(self.average, partial(simulate_tastes, self))
 
 
@@ -107,7 +105,7 @@ def play_tastes(
     stop: NDArray[np.int8],
     out: Array,
 ) -> None:
-    """One run, as `simulation.kernel.play` has it, with the means of each visitor's kind."""
+    """One run, as `engine.kernel.play` has it, with the means of each visitor's kind."""
     world = make_world(means[0], False, value, seed, run)
     tally, memory = make_tally(2, means.shape[1]), policy.memory(means.shape[1])
     rng, visit = policy_stream(seed, run), 1
@@ -143,14 +141,12 @@ class TastesJob(Job):
 
     @cached_property
     def key(self) -> str:
-        """A digest of all that the numbers depend on."""
         plain = Job(self.problem, self.policy, self.seed, self.grid)
         return hashlib.sha256(
             f"{plain.key} {run_tastes.fingerprint}".encode() + self.tastes.table.tobytes()
         ).hexdigest()
 
     def compute(self, first: int, runs: int, stop: NDArray[np.int8] = NEVER) -> Part:
-        """The chunk that begins at run `first`."""
         start, tastes = time.perf_counter(), self.tastes
         rows = np.zeros((runs, self.grid.size, columns(2, self.problem.arms)))
         run_tastes(

@@ -47,20 +47,21 @@ def _paper() -> list[Trial]:
     ]
 
 
+AMOUNTS: Mapping[str, tuple[int, int, int]] = {
+    "opposite": (VISITS, 1024, 32),
+    "near-neutral": (VISITS, 1024, 32),
+    "logs": (VISITS, 512, 16),
+    "violations": (5_000, 512, 16),
+}
+"""Visits and runs, full and quick, of the other groups."""
+
+
 def _others() -> list[Trial]:
+    random = enumerate(PROBLEMS["random"])
     return [
-        *(trial("opposite", name, "main", VISITS, 1024, 32) for name in PROBLEMS["opposite"]),
-        *(
-            trial("near-neutral", name, "main", VISITS, 1024, 32)
-            for name in PROBLEMS["near-neutral"]
-        ),
-        *(trial("logs", name, "main", VISITS, 512, 16) for name in PROBLEMS["logs"]),
-        *(trial("violations", name, "main", 5_000, 512, 16) for name in PROBLEMS["violations"]),
-        *(
-            trial("random", name, "main", 2_000, 40, 8 if i < 20 else 0)
-            for i, name in enumerate(PROBLEMS["random"])
-        ),
-    ]  # fmt: skip
+        *(trial(g, name, "main", *many) for g, many in AMOUNTS.items() for name in PROBLEMS[g]),
+        *(trial("random", name, "main", 2_000, 40, 8 if i < 20 else 0) for i, name in random),
+    ]
 
 
 SAMPLED: Mapping[tuple[str, str], tuple[int, int]] = {

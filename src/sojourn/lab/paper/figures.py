@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .claims.two_state import BOUNDS, COMPARISONS
 from .panels import Curves, GapCurves, Graph, LeaveCurves, Panel, Split, Versus
 from .trials import TRIALS
 
@@ -30,26 +31,23 @@ PER_LOG = (
 )
 
 
-def _two_state(
-    setting: str, names: tuple[str, str], sections: tuple[str, str], what: str
-) -> dict[str, Figure]:
-    comparison, bounds = names
+def _two_state(setting: str, comparison: str, bounds: str, what: str) -> dict[str, Figure]:
     return {
         comparison: Figure(
             f"Comparison, setting {setting}",
-            sections[0],
+            COMPARISONS[setting],
             Curves((setting, f"{setting}-rl"), log_regret=True, since=10),
             f"{what}. Both axes logarithmic: Q-learning is off the others' scale. {TWO_STATE}",
         ),
         f"{comparison}-index": Figure(
             f"Index policies, setting {setting}",
-            sections[0],
+            COMPARISONS[setting],
             Curves((setting,), bounds=("ULCB", "KL-ULCB"), lower=True),
             f"{what}. {BOUND_LINES}",
         ),
         bounds: Figure(
             f"Upper and lower bound, setting {setting}",
-            sections[1],
+            BOUNDS[setting],
             Curves((setting,), bounds=("ULCB", "KL-ULCB"), lower=True, per_log=True, since=10),
             f"{what}. {PER_LOG}",
         ),
@@ -84,30 +82,10 @@ FIGURES: dict[str, Figure] = {
         Curves(("A",), log_visits=False),
         "The setting is not stated; taken to be that of Figure 2 (a). " + TWO_STATE,
     ),
-    **_two_state(
-        "A",
-        ("a", "b"),
-        ("Section 5, Figure 2 (a)", "Section 5, Figure 2 (b)"),
-        "μ = 0.9, 0.8; q00 = 1, others 0",
-    ),
-    **_two_state(
-        "B",
-        ("c", "d"),
-        ("Section 5, Figure 2 (c)", "Section 5, Figure 2 (d)"),
-        "μ = 0.9, 0.8; q00 = 0.8, q01 = q10 = 0.2, q11 = 0.1",
-    ),
-    **_two_state(
-        "C",
-        ("low", "low-bounds"),
-        ("Appendix E, Figure 8 (a)", "Appendix E, Figure 8 (b)"),
-        "μ = 0.2, 0.1; q00 = 1",
-    ),
-    **_two_state(
-        "D",
-        ("three", "three-bounds"),
-        ("Appendix E, Figure 9 (a)", "Appendix E, Figure 9 (b)"),
-        "μ = 0.9, 0.8, 0.5; q00 = 1",
-    ),
+    **_two_state("A", "a", "b", "μ = 0.9, 0.8; q00 = 1, others 0"),
+    **_two_state("B", "c", "d", "μ = 0.9, 0.8; q00 = 0.8, q01 = q10 = 0.2, q11 = 0.1"),
+    **_two_state("C", "low", "low-bounds", "μ = 0.2, 0.1; q00 = 1"),
+    **_two_state("D", "three", "three-bounds", "μ = 0.9, 0.8, 0.5; q00 = 1"),
     "sweep-c1": Figure(
         "ULCB with c0 = -1 and other c1",
         "Appendix E, Figure 10 (a)",

@@ -44,7 +44,6 @@ RADIUS = 13.0
 """Of a state, in points."""
 LOOP = (0.03, 0.07, 1.9)
 """Half the distance of a loop's ends, their height above the state, and the bend."""
-ARROW = "-|>"
 
 
 def draw_graph(problem: Problem, title: str) -> "Picture":
@@ -93,16 +92,8 @@ def _arrow(
 ) -> None:
     from matplotlib.patches import FancyArrowPatch
 
-    axes.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            connectionstyle=f"arc3,rad={bend}",
-            arrowstyle=ARROW,
-            mutation_scale=style.TEXT,
-            linewidth=style.LINE,
-            color="black",
-            shrinkA=shrink,
-            shrinkB=shrink,
-        )
-    )
+    arrow = FancyArrowPatch(
+        start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", color="black",
+        mutation_scale=style.TEXT, linewidth=style.LINE, shrinkA=shrink, shrinkB=shrink,
+    )  # fmt: skip
+    axes.add_patch(arrow)

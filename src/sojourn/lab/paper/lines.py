@@ -1,6 +1,6 @@
 """What the declared figures show, as numbers: drawn and tabulated alike."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,9 @@ from .figures import Figure
 from .panels import Curves, GapCurves, Graph, LeaveCurves, Split, Versus
 from .results import LabelledResult, Results, lower_slope, upper_slope
 from .settings import moving_average_problem
+
+POINTS = 401
+"""Of a curve over the states."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,16 +48,10 @@ def _curves(panel: Curves, results: Results) -> Plot:
         mean, low, high = (a[p, seen] / scale for a in _band(result.regret))
         found.append(
             PolicyLine(
-                label=label,
-                look=look(label, number),
-                x=x,
-                y=mean,
-                low=low,
-                high=high,
-                runs=result.runs[p],
-                reached=result.reached[p],
+                label=label, look=look(label, number), x=x, y=mean, low=low, high=high,
+                runs=result.runs[p], reached=result.reached[p],
             )
-        )
+        )  # fmt: skip
     return Plot(
         lines=[*found, *_bounds(panel, results)],
         x="visits K",
@@ -109,9 +106,8 @@ def _split(panel: Split, results: Results) -> Plot:
     for label in panel.labels:
         p, colour = trial[label], look(label, 0).colour
         for level in range(trial.problem.user.levels):
-            dashes = style.SHORT if level == 0 else style.SOLID
+            how = Look(colour, style.SHORT if level == 0 else style.SOLID)
             band = (a[p, :, level] for a in _band(trial.result.regret_by_level))
-            how = Look(colour, dashes)
             found.append(_whole(f"{label}, state {level}", how, trial, p, *band))
     return Plot(lines=found, x="visits K", y="regret", log_x=True)
 
@@ -121,8 +117,8 @@ def _versus(panel: Versus, results: Results) -> Plot:
     for number, (name, choice) in enumerate(zip(panel.trials, panel.names, strict=True)):
         trial = results[name]
         for label in panel.labels:
-            dashes = style.SHORT if number else style.SOLID
-            p, how = trial[label], Look(look(label, 0).colour, dashes)
+            how = Look(look(label, 0).colour, style.SHORT if number else style.SOLID)
+            p = trial[label]
             band = (a[p] for a in _band(trial.result.regret))
             found.append(_whole(f"{label}, {choice}", how, trial, p, *band))
     return Plot(lines=found, x="visits K", y="regret", log_x=True)
@@ -136,28 +132,23 @@ def _whole(label: str, how: Look, trial: LabelledResult, p: int, *band: Array) -
 
 
 def _leave_curves(panel: LeaveCurves, results: Results) -> Plot:
-    def probability(c6: float) -> Callable[[float], float]:
-        return LogLeave(c6=c6).probability
-
-    return _by_state(panel, "probability to leave q(s)", probability)
+    curves = [LogLeave(c6=c6).probability for c6 in panel.c6s]
+    return _by_state(panel, "probability to leave q(s)", curves)
 
 
 def _gap_curves(panel: GapCurves, results: Results) -> Plot:
-    def cost(c6: float) -> Callable[[float], float]:
-        return moving_average_problem(panel.mean, panel.other, panel.theta, c6).mistake_cost
-
-    return _by_state(panel, "cost of a mistake D(s)", cost)
+    how = panel.mean, panel.other, panel.theta
+    curves = [moving_average_problem(*how, c6).mistake_cost for c6 in panel.c6s]
+    return _by_state(panel, "cost of a mistake D(s)", curves)
 
 
 def _by_state(
-    panel: LeaveCurves | GapCurves, what: str, of: Callable[[float], Callable[[float], float]]
+    panel: LeaveCurves | GapCurves, what: str, curves: Sequence[Callable[[float], float]]
 ) -> Plot:
-    """A curve over the states for each c6."""
-    x = np.linspace(0.0, 1.0, panel.points)
+    x = np.linspace(0.0, 1.0, POINTS)
     found = [
         Line(label=f"c6 = {c6:g}", look=look("", number), x=x, y=np.array([curve(s) for s in x]))
-        for number, c6 in enumerate(panel.c6s)
-        for curve in [of(c6)]
+        for number, (c6, curve) in enumerate(zip(panel.c6s, curves, strict=True))
     ]
     return Plot(lines=found, x="state s", y=what, named_at=panel.named_at)
 

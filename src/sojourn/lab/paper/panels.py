@@ -67,7 +67,6 @@ class LeaveCurves:
 
     c6s: tuple[float, ...]
     named_at: float
-    points: int = 401
     marks: tuple[float, ...] = STATE_MARKS
     trials: tuple[str, ...] = ()
 
@@ -81,7 +80,6 @@ class GapCurves:
     other: float
     theta: float
     named_at: float
-    points: int = 401
     marks: tuple[float, ...] = STATE_MARKS
     trials: tuple[str, ...] = ()
 

@@ -72,7 +72,6 @@ def to_page(report: Report[Results], figures: Figures) -> str:
 
 
 def _hinges(report: Report[Results]) -> str:
-    """The claims whose verdict another choice changes, one a line."""
     by_name = {found.claim.name: found for found in report.checked}
     found = [
         f"- {by_name[name].claim.section}: {by_name[name].claim.text} "

@@ -67,7 +67,6 @@ class Reproduction(Study[Results]):
         )
 
     def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
-        """One file for each trial."""
         _path(folder, "").parent.mkdir(exist_ok=True)
         for trial, result in results:
             result.save(_path(folder, trial.name))
@@ -87,7 +86,6 @@ class Reproduction(Study[Results]):
         return " ".join(["sojourn reproduce", *self.names, how, *seed])
 
     def files(self, report: Report[Results], pictures: Path) -> dict[str, str]:
-        """The report as Markdown and as one HTML page."""
         return {
             "report.md": to_markdown(report, self.shown),
             "report.html": to_html(report, self.shown, pictures),

@@ -34,12 +34,10 @@ class LabelledResult:
         return self.result.problem
 
     def point(self, visits: int | None = None) -> int:
-        """The number of the checkpoint."""
         grid = self.result.checkpoints
         return len(grid) - 1 if visits is None else int(np.argmin(np.abs(np.log(grid / visits))))
 
     def visits(self, visits: int | None = None) -> int:
-        """The checkpoint itself."""
         return int(self.result.checkpoints[self.point(visits)])
 
     def regret(self, label: str, visits: int | None = None, level: int | None = None) -> Pair:

@@ -33,9 +33,8 @@ TABLE: dict[str, Callable[[], Problem]] = {
 class Settings(Mapping[str, Problem]):
     """Problems by name, solved when first asked for: importing the package solves nothing."""
 
-    @cache  # noqa: B019 - there is one instance, for as long as the program runs
     def __getitem__(self, name: str) -> Problem:
-        return TABLE[name]()
+        return _made(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(TABLE)
@@ -43,8 +42,10 @@ class Settings(Mapping[str, Problem]):
     def __len__(self) -> int:
         return len(TABLE)
 
-    def __hash__(self) -> int:
-        return id(self)
+
+@cache
+def _made(name: str) -> Problem:
+    return TABLE[name]()
 
 
 SETTINGS = Settings()

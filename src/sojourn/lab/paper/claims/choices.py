@@ -1,7 +1,8 @@
 """The choices that the paper leaves open, made the other way: ties, c, details of Q-learning."""
 
 from ...claims import Claim
-from ..measures import Less, SlopeNears, Times, Towards
+from ..measures.growth import SlopeNears, Towards
+from ..measures.regret import Less, Times
 from ..results import Results
 from .readings import DECADES, FIRST_ARM, MIDDLE, ORDER_WISE, SLOPES, TENFOLD, THEOREMS_C, TOWARDS
 from .two_state import BOUNDS, MAIN, OURS, RIVALS

@@ -1,17 +1,9 @@
 """The general state: Section 4 and Appendix D."""
 
 from ...claims import Claim
-from ..measures import (
-    BoundRatio,
-    GapFalls,
-    Less,
-    MistakesCost,
-    MoreWrongPulls,
-    SlopeBelow,
-    SlopeNears,
-    Towards,
-    ValuesRise,
-)
+from ..measures.exact import BoundRatio, GapFalls, MistakesCost, ValuesRise
+from ..measures.growth import SlopeBelow, SlopeNears, Towards
+from ..measures.regret import Less, MoreWrongPulls
 from ..results import LOWER, Results
 from .readings import ALREADY, AT_LAST, DECADES, EARLY, MIDDLE, NEARLY, SLOPES, TOWARDS
 from .two_state import width_claims

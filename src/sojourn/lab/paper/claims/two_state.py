@@ -2,18 +2,10 @@
 
 from ...claims import Claim
 from ...trials import VISITS
-from ..measures import (
-    Less,
-    LongestVisits,
-    OptimalWidth,
-    OwnWidth,
-    RawWidth,
-    SlopeBelow,
-    SlopeNears,
-    Times,
-    Towards,
-    rising,
-)
+from ..measures.exact import LongestVisits
+from ..measures.growth import SlopeBelow, SlopeNears, Towards
+from ..measures.regret import Less, Times, rising
+from ..measures.widths import OptimalWidth, OwnWidth, RawWidth
 from ..results import LOWER, Results
 from .readings import (
     DECADES,

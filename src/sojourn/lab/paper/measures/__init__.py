@@ -4,42 +4,18 @@ Policies are compared run by run where they met the same users; where a measurem
 estimates whose covariance is not kept, its interval is the widest they allow.
 """
 
-from .exact import (
-    BoundRatio,
-    ExampleGaps,
-    GapFalls,
-    GapOrder,
-    Lemma2,
-    LongestVisits,
-    MistakesCost,
-    ValuesRise,
-)
-from .growth import SlopeBelow, SlopeNears, Towards
-from .regret import Agrees, Less, MoreWrongPulls, Times, rising
-from .states import LinearPulls, Settles, WithinLemma4
-from .widths import OptimalWidth, OwnWidth, RawWidth
+from typing import ClassVar
 
-__all__ = [
-    "Agrees",
-    "BoundRatio",
-    "ExampleGaps",
-    "GapFalls",
-    "GapOrder",
-    "Lemma2",
-    "Less",
-    "LinearPulls",
-    "LongestVisits",
-    "MistakesCost",
-    "MoreWrongPulls",
-    "OptimalWidth",
-    "OwnWidth",
-    "RawWidth",
-    "Settles",
-    "SlopeBelow",
-    "SlopeNears",
-    "Times",
-    "Towards",
-    "ValuesRise",
-    "WithinLemma4",
-    "rising",
-]
+from ...claims import Measure
+from ..results import Results
+
+
+class Simulated(Measure[Results]):
+    """A measure of the results of one or more trials."""
+
+    needs: ClassVar[tuple[str, ...]] = ("trial",)
+    """The fields that name trials."""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        return tuple(getattr(self, field) for field in self.needs)

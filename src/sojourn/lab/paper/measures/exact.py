@@ -32,7 +32,6 @@ class MistakesCost(Measure[Results]):
     problem: str
 
     def measure(self, results: Results) -> list[Measured]:
-        """The smallest mistake cost D(s)."""
         problem = SETTINGS[self.problem]
         least = min(problem.mistake_cost(s) for s in _states(problem))
         return [Measured(f"{self.problem}: smallest D(s)", Interval.exact(least), 0.0, above=True)]
@@ -45,7 +44,6 @@ class ValuesRise(Measure[Results]):
     problem: str
 
     def measure(self, results: Results) -> list[Measured]:
-        """The smallest step of V* from one state to the next."""
         problem = SETTINGS[self.problem]
         least = float(np.diff([problem.value(s) for s in _states(problem)]).min())
         what = f"{self.problem}: smallest step of V*(s)"
@@ -60,7 +58,6 @@ class GapOrder(Measure[Results]):
     opposite: bool = False
 
     def measure(self, results: Results) -> list[Measured]:
-        """D(0) / D(1)."""
         costs = theory.mistake_costs(SETTINGS[self.problem])
         what = f"{self.problem}: gap in state 0 over gap in state 1"
         return [Measured(what, Interval.exact(costs[0] / costs[1]), 1.0, not self.opposite)]
@@ -74,7 +71,6 @@ class ExampleGaps(Measure[Results]):
     rounding: float
 
     def measure(self, results: Results) -> list[Measured]:
-        """The largest deviation of a gap from its formula, as a share."""
         problem = SETTINGS[self.problem]
         best = max(problem.means)
         worst = max(
@@ -98,7 +94,6 @@ class Lemma2(Measure[Results]):
     means: tuple[float, ...]
 
     def measure(self, results: Results) -> list[Measured]:
-        """The number of counterexamples."""
         met = [p for p in self._problems() if theory.sufficient_condition(p).holds]
         failures = sum(not theory.gap_condition(p).holds for p in met)
         what = f"counterexamples among {len(met)} problems that meet the condition"
@@ -129,7 +124,6 @@ class BoundRatio(Measure[Results]):
     n: int = 4
 
     def measure(self, results: Results) -> list[Measured]:
-        """The ratio of the slopes."""
         slopes = {b.name: b.slope or nan for b in theory.bounds(SETTINGS[self.problem], n=self.n)}
         what = f"{self.problem}: slope of the bound, {self.one} over {self.other}"
         found = Interval.exact(slopes[self.one] / slopes[self.other])
@@ -143,7 +137,6 @@ class LongestVisits(Measure[Results]):
     problem: str
 
     def measure(self, results: Results) -> list[Measured]:
-        """The longest expected visit of any other rule, over that with the best arm."""
         problem = SETTINGS[self.problem]
         best = (problem.best_arm,) * 2
         rules = set(product(range(problem.arms), repeat=2)) - {best}

@@ -6,7 +6,7 @@ from math import hypot, log
 from ....stats.intervals import Interval, Pair
 from ...claims import Measured
 from ..results import Results
-from .base import Simulated
+from . import Simulated
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,6 @@ class Towards(Simulated):
     since: int
 
     def measure(self, results: Results) -> list[Measured]:
-        """The change of the distance |regret / log K - slope of the bound|."""
         trial = results[self.trial]
         bound = trial.bound(self.label)
         k, k0 = trial.visits(), trial.visits(self.since)
@@ -44,7 +43,6 @@ class SlopeNears(Simulated):
     marks: tuple[int, int, int]
 
     def measure(self, results: Results) -> list[Measured]:
-        """The change of the distance |slope - slope of the bound|."""
         trial = results[self.trial]
         bound = trial.bound(self.label)
         first, middle, last = self.marks
@@ -80,7 +78,6 @@ class SlopeBelow(Simulated):
     level: int | None = None
 
     def measure(self, results: Results) -> list[Measured]:
-        """The slope, against the bound."""
         trial = results[self.trial]
         found = Interval.around(*trial.slope(self.label, self.since, None, self.level))
         where = "" if self.level is None else f" in state {self.level}"

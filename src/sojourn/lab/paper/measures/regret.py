@@ -7,7 +7,7 @@ from math import inf, nan
 from ....stats.intervals import Interval, Pair, ratio
 from ...claims import Measured
 from ..results import LabelledResult, Results, at
-from .base import Simulated
+from . import Simulated
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Less(Simulated):
     visits: int | None = None
 
     def measure(self, results: Results) -> list[Measured]:
-        """Regret of `one` less that of `other`, run by run."""
         trial = results[self.trial]
         found = trial.difference(self.one, self.other, self.visits)
         base = trial.regret(self.other, self.visits)[0]
@@ -56,7 +55,6 @@ class Times(Simulated):
     needs = ("trial", "other_trial")
 
     def measure(self, results: Results) -> list[Measured]:
-        """The ratio at the end, and the ratio of that to the earlier one."""
         mine, theirs = results[self.trial], results[self.other_trial]
         late = ratio(theirs.regret(self.other), mine.regret(self.one))
         early = ratio(theirs.regret(self.other, self.since), mine.regret(self.one, self.since))

@@ -7,7 +7,7 @@ from .... import theory
 from ....stats.intervals import Interval, ratio
 from ...claims import Measured
 from ..results import Results, at
-from .base import Simulated
+from . import Simulated
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,6 @@ class Settles(Simulated):
     share: float
 
     def measure(self, results: Results) -> list[Measured]:
-        """Growth by state over the last span, as a share of what there was."""
         trial = results[self.trial]
         found = []
         for level, above in ((0, False), (1, True)):
@@ -47,7 +46,6 @@ class WithinLemma4(Simulated):
     label: str
 
     def measure(self, results: Results) -> list[Measured]:
-        """Regret in state 0 at the end."""
         trial = results[self.trial]
         interval = Interval.around(*trial.regret(self.label, None, 0))
         what = f"{self.trial}: {self.label}'s regret in state 0"
@@ -63,7 +61,6 @@ class LinearPulls(Simulated):
     since: int
 
     def measure(self, results: Results) -> list[Measured]:
-        """Its share of the pulls, at an early K and at the end."""
         trial = results[self.trial]
         pulls, p, best = trial.result.pulls, trial[self.label], trial.problem.best_arm
         least = theory.lemma3(trial.problem).p_min / 2.0

@@ -9,7 +9,7 @@ from ....stats.intervals import Z95, Interval
 from ...claims import Measure, Measured
 from ..results import Results, at
 from ..settings import SETTINGS
-from .base import Simulated
+from . import Simulated
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class OptimalWidth(Measure[Results]):
     at_most: float
 
     def measure(self, results: Results) -> list[Measured]:
-        """1.96 sqrt(K variance / runs)."""
         spread = self.visits * SETTINGS[self.problem].reward.variance
         width = Z95 * sqrt(spread / self.runs)
         what = f"{self.problem}: half-width for the optimal rule, {self.runs:,.0f} runs"
@@ -60,7 +59,6 @@ class OwnWidth(Simulated):
     at_most: float
 
     def measure(self, results: Results) -> list[Measured]:
-        """The largest half-width of all policies and checkpoints."""
         result = results[self.trial].result
         width = float(np.max(result.regret.half_width))
         runs = f"{min(result.runs):,} to {max(result.runs):,} runs"
