@@ -9,7 +9,7 @@ import sojourn as sj
 from sojourn.live import Settings
 from sojourn.live.learner import COUNTERS, Learner
 from sojourn.live.records import END, REWARD, Arm, Counts, Row
-from sojourn.live.turn import Turn, opened
+from sojourn.live.turn import Turn
 from sojourn.policies import Policy
 
 B = sj.paper.SETTINGS["B"]
@@ -46,7 +46,7 @@ def sums(told: Learner) -> dict[str, list[float]]:
 def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
     settings, rng = Settings(policy=cls.for_problem(B), user=B.user), random.Random(5)
     one, kept, lost = learner(settings), list[Counts](), 0
-    row = start = opened("e", "v", state=1.0)
+    row = start = Row("e", "v", before=1.0, state=1.0)
     for _ in range(300):
         turn = turned(row, settings, one, rng)
         counts = turn.change().counts

@@ -11,17 +11,6 @@ from .client import Client, Experiment, Visit
 from .messages import AccessDenied
 
 __all__ = [
-    "AccessDenied",
-    "AsyncClient",
-    "AsyncExperiment",
-    "AsyncVisit",
-    "Busy",
-    "Client",
-    "Conflict",
-    "Ended",
-    "Experiment",
-    "LiveError",
-    "NotFound",
-    "Unavailable",
-    "Visit",
-]
+    "AccessDenied", "AsyncClient", "AsyncExperiment", "AsyncVisit", "Busy", "Client", "Conflict",
+    "Ended", "Experiment", "LiveError", "NotFound", "Unavailable", "Visit",
+]  # fmt: skip

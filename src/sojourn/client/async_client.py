@@ -61,13 +61,11 @@ class AsyncClient:
         user: "User | Mapping[str, Any] | str | None" = None,
         **settings: Unpack[OtherSettings],
     ) -> "AsyncExperiment":
-        """See `Client.experiment`."""
         found = AsyncExperiment(name, self._caller)
         await found._enter(arms, policy, user, settings)
         return found
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._caller.transport.close()
 
     async def __aenter__(self) -> Self:
@@ -94,27 +92,25 @@ class AsyncExperiment:
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> "AsyncVisit":
-        """See `Experiment.visit`."""
         given = {"user": user, "state": state}
         opening = {name: value for name, value in given.items() if value is not None}
         return AsyncVisit(self, id, opening)
 
     def get(self, id: str) -> "AsyncVisit":
-        """See `Experiment.get`."""
         return AsyncVisit(self, id)
 
     async def add_arm(self, name: str) -> None:
-        """See `Experiment.add_arm`."""
+        """Activate an arm, for the first time or again."""
         await self._call("PUT", "arms", check_name("arm", name))
         await self._look()
 
     async def retire_arm(self, name: str) -> None:
-        """See `Experiment.retire_arm`."""
+        """No longer choose an arm; what was learned of it stays."""
         await self._call("DELETE", "arms", check_name("arm", name))
         await self._look()
 
     async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
-        """See `Experiment.warm_start`."""
+        """Prior counts, (pulls, successes) by arm; they replace those given before."""
         arms = {name: {"pulls": n, "successes": s} for name, (n, s) in prior.items()}
         await self._call("PUT", "prior", arms=arms)
 
@@ -170,7 +166,11 @@ class AsyncVisit:
     async def adecide(
         self, reward: float | None = None, *, request: str | None = None, step: int | None = None
     ) -> Decision:
-        """See `Visit.decide`."""
+        """The arm to show next, after the reward of the pending one if it has one.
+
+        After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
+        After `Conflict`, another process has continued the visit; the next call goes on from there.
+        """
         reward = None if reward is None else reward_of(reward)
         if step is None and self._step is not None:
             step = self._step + 1
@@ -186,7 +186,7 @@ class AsyncVisit:
         return Decision(*(answer[name] for name in Decision._fields))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
-        """See `Visit.reward`."""
+        """The reward of a step, by default the last one: "learned", "same" or "late"."""
         value = reward_of(value)
         if step is None:
             step = self._step or (await self._call("GET"))["step"]
@@ -194,7 +194,7 @@ class AsyncVisit:
         return str(answer["outcome"])
 
     async def aend(self, reward: float | None = None) -> bool:
-        """See `Visit.end`."""
+        """The user has left, perhaps after a last reward. False if that was known."""
         reward = None if reward is None else reward_of(reward)
         if self._opening is not None:
             await self._call("PUT", **self._opening)

@@ -7,27 +7,25 @@ instead of awaiting, so that they finish in one go (`finish`).
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ..live.errors import Unavailable
 from .messages import NoResponse, Request, Response
 
 RETRIES, TIMEOUT = 6, 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0
-RETRY_STATUSES = {429, 502, 503, 504}
-"""The service, or a proxy before it, asks to try again later."""
-
+RETRY_STATUSES = {429, 502, 503, 504}  # the service, or a proxy before it, asks to try again later
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Transport(Protocol):
     """Sends requests to one service; raises `NoResponse` where no response comes."""
 
-    async def send(self, request: Request) -> Response:
-        """The response to a request."""
+    async def send(self, request: Request) -> Response: ...
 
-    async def close(self) -> None:
-        """Close the connections."""
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,6 @@ class Caller:
     sleep: Callable[[float], Awaitable[None]]
 
     async def call(self, request: Request) -> Any:
-        """The decoded response to a request."""
         for attempt in range(self.retries + 1):
             wait = 0.0
             error: Exception
@@ -87,3 +84,15 @@ def finish(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     coroutine.close()
     raise RuntimeError("a call of the blocking client has awaited something")
+
+
+def blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Any, P], T]:
+    """A method of the asyncio client for its blocking counterpart, which has it as `_twin`."""
+
+    @wraps(method)
+    def call(own: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return finish(method(own._twin, *args, **kwargs))
+
+    return call

@@ -4,9 +4,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ..live.answers import Decision
 from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
-from .caller import RETRIES, TIMEOUT, Caller, finish
+from .caller import RETRIES, TIMEOUT, Caller, blocking, finish
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -54,7 +53,6 @@ class Client:
         return Experiment(found)
 
     def close(self) -> None:
-        """Close the connections."""
         finish(self._caller.transport.close())
 
     def __enter__(self) -> Self:
@@ -97,24 +95,13 @@ class Experiment:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""
         return Visit(self._twin.get(id))
 
-    def add_arm(self, name: str) -> None:
-        """Activate an arm, for the first time or again."""
-        finish(self._twin.add_arm(name))
-
-    def retire_arm(self, name: str) -> None:
-        """No longer choose an arm; what was learned of it stays."""
-        finish(self._twin.retire_arm(name))
-
-    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
-        """Prior counts, (pulls, successes) by arm; they replace those given before."""
-        finish(self._twin.warm_start(prior))
+    add_arm = blocking(AsyncExperiment.add_arm)
+    retire_arm = blocking(AsyncExperiment.retire_arm)
+    warm_start = blocking(AsyncExperiment.warm_start)
 
 
 class Visit:
-    """One visit of one user: the same concept and calls as `sojourn.live.Visit`.
-
-    A call returns when its effect is durable.
-    """
+    """One visit, with the calls of `sojourn.live.Visit`, which return when they are durable."""
 
     def __init__(self, twin: AsyncVisit) -> None:
         self._twin = twin
@@ -127,30 +114,15 @@ class Visit:
         return self._twin.id
 
     def choose(self) -> str:
-        """The arm to show next."""
         return self.decide().arm
 
     def step(self, reward: float) -> str:
         """The reward of the pending arm, and the arm to show next, in one round trip."""
         return self.decide(reward).arm
 
-    def decide(
-        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
-    ) -> Decision:
-        """`step` or, without a reward, `choose`.
-
-        After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
-        After `Conflict`, another process has continued the visit; the next call goes on from there.
-        """
-        return finish(self._twin.adecide(reward, request=request, step=step))
-
-    def reward(self, value: float, *, step: int | None = None) -> str:
-        """The reward of a step, by default the last one: "learned", "same" or "late"."""
-        return finish(self._twin.areward(value, step=step))
-
-    def end(self, reward: float | None = None) -> bool:
-        """The user has left, perhaps after a last reward. False if that was known."""
-        return finish(self._twin.aend(reward))
+    decide = blocking(AsyncVisit.adecide)
+    reward = blocking(AsyncVisit.areward)
+    end = blocking(AsyncVisit.aend)
 
 
 async def _sleep(seconds: float) -> None:

@@ -3,7 +3,7 @@
 from inspect import isawaitable
 from typing import Any
 
-from .messages import NoResponse, Request, Response, headers, retry_after
+from .messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
 try:
     import httpx
@@ -16,9 +16,7 @@ class Httpx:
 
     def __init__(self, url: str, key: str | None, timeout: float, *, blocking: bool) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ValueError(
-                f"url = {url!r} is not allowed: it must begin with http:// or https://"
-            )
+            raise bad_url(url)
         options: dict[str, Any] = {"base_url": url, "headers": headers(key)}
         http: Any = httpx.Client(**options) if blocking else httpx.AsyncClient(**options)
         self._http, self._close = http, http.close if blocking else http.aclose

@@ -20,15 +20,9 @@ class NoResponse(Exception):
 
 
 ERRORS: dict[int, type[Exception]] = {
-    401: AccessDenied,
-    403: AccessDenied,
-    404: NotFound,
-    409: Conflict,
-    410: Ended,
-    413: ValueError,
-    422: ValueError,
-    429: Busy,
-}
+    401: AccessDenied, 403: AccessDenied, 404: NotFound, 409: Conflict, 410: Ended,
+    413: ValueError, 422: ValueError, 429: Busy,
+}  # fmt: skip
 
 
 class Request(NamedTuple):
@@ -51,7 +45,6 @@ class Request(NamedTuple):
         return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
 
     def timeout(self, usual: float) -> float:
-        """Seconds to wait for the response."""
         return max(usual, COMPILE_TIMEOUT) if self.compiles else usual
 
 
@@ -86,6 +79,11 @@ class Response(NamedTuple):
         body = body if isinstance(body, Mapping) else {}
         kind = Busy if body.get("error") == "busy" else ERRORS.get(self.status, Unavailable)
         return kind(str(body.get("detail") or f"the service answered with status {self.status}"))
+
+
+def bad_url(url: str) -> ValueError:
+    """What to raise for an address that is not of HTTP."""
+    return ValueError(f"url = {url!r} is not allowed: it must begin with http:// or https://")
 
 
 def headers(key: str | None) -> dict[str, str]:

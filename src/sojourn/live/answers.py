@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 from .. import checks
 
-LEARNED, SAME, TOO_LATE = "learned", "same", "late"
-"""What became of a reward."""
+LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
 
 
 class Decision(NamedTuple):

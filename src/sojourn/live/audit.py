@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, Key, fold
 from .stores.base import Store, loaded
 
-PART = 50_000
-"""Rows held in memory at a time."""
+PART = 50_000  # rows held in memory at a time
 
 
 def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
@@ -127,8 +126,7 @@ def _parquet(path: Path, stack: ExitStack) -> Write:
         raise ValueError(
             "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
         ) from None
-    kinds: dict[type, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    kinds |= {bool: pa.bool_()}
+    kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
     types = [kinds.get(kind, pa.float64()) for kind in Line.__annotations__.values()]
     schema = pa.schema(list(zip(Line._fields, types, strict=True)))
     writer = stack.enter_context(pq.ParquetWriter(path, schema))

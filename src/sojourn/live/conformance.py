@@ -17,7 +17,6 @@ from itertools import count
 
 from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Row
 from .stores.base import Store
-from .turn import opened
 
 Open = Callable[[], Store]
 
@@ -28,7 +27,7 @@ def change(
     row: Row | None, visit: str = "v", *, wait: float = 1000.0, touch: bool = True, step: int = 0
 ) -> Change:
     """A change of a visit that is new or was at `row`, with one event and two counts."""
-    before = opened("e", visit, "u", 1.0) if row is None else row
+    before = Row("e", visit, user="u", before=1.0, state=1.0) if row is None else row
     after = before._replace(base=before.version, version=next(_versions), step=step)
     kind = OPEN if row is None else DECIDE
     event = Event("e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25)
@@ -191,7 +190,7 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
     store = open_store()
     for name in ("?", "%s", "'; --", '"', "naïve ☃ 𝄞", "{serial}", " "):
         store.save(name, "{}", [Arm(0, name)])
-        row = opened(name, name, name, 1.0)._replace(version=1, request=name)
+        row = Row(name, name, version=1, user=name, request=name)
         events = (Event(name, name, 0, OPEN, user=name), Event(name, name, 1, LATE, reward=0.5))
         assert store.append([Change(row, events, {}, True, 1.0)]) == [True]
         kept = store.visit(name, name)
@@ -202,13 +201,7 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
 
 
 CHECKS = (
-    experiments_and_arms,
-    changes_are_kept,
-    a_version_is_changed_once,
-    changes_build_on_one_another,
-    overdue_visits,
-    counters_add_up,
-    visits_over_time,
-    threads,
+    experiments_and_arms, changes_are_kept, a_version_is_changed_once,
+    changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
     odd_text,
-)
+)  # fmt: skip

@@ -21,7 +21,7 @@ from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
 from .settings import IDLE_TIMEOUT, Settings
 from .stores.base import loaded
-from .visit import Choice, Opening, Visit, maybe
+from .visit import Choice, Opening, Visit
 
 
 class Experiment:
@@ -110,12 +110,10 @@ class Experiment:
 
     @property
     def settings(self) -> Settings:
-        """The settings, as the store has them."""
         return self._operations.settings
 
     @property
     def policy(self) -> Policy:
-        """The policy in use."""
         return self._operations.settings.policy
 
     @property
@@ -126,24 +124,18 @@ class Experiment:
     def visit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
-        """Open a visit, or go on with the one of this `id`.
-
-        It starts in `state`, or where the user model says.
-        """
-        visit = self._new_id(id)
-        opened = run(self._operations.opening(visit, _opening(user, state)))
-        return Visit(self, visit, opened=opened)
+        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
+        return run(self._visiting(user, id, state))
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
-        """`visit` for asyncio."""
-        visit = self._new_id(id)
-        opened = await arun(self._operations.opening(visit, _opening(user, state)))
-        return Visit(self, visit, opened=opened)
+        return await arun(self._visiting(user, id, state))
 
-    def _new_id(self, id: str | None) -> str:
-        return str(uuid.uuid4()) if id is None else check_name("id", id)
+    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps[Visit]:
+        visit = str(uuid.uuid4()) if id is None else check_name("id", id)
+        opened = yield from self._operations.opening(visit, Opening(user, state))
+        return Visit(self, visit, opened=opened)
 
     def decide(
         self,
@@ -155,7 +147,7 @@ class Experiment:
         opening: Opening | None = None,
     ) -> Decision:
         """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        return run(self._deciding(id, reward, request, step, opening))
+        return run(self._operations.deciding(id, reward, request, step, opening))
 
     async def adecide(
         self,
@@ -166,25 +158,7 @@ class Experiment:
         step: int | None = None,
         opening: Opening | None = None,
     ) -> Decision:
-        """`decide` for asyncio."""
-        return await arun(self._deciding(id, reward, request, step, opening))
-
-    def _deciding(
-        self,
-        id: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-    ) -> Steps[Decision]:
-        if request is not None:
-            check_name("request", request)
-        if step is not None:
-            step = checks.whole("step", step, 1)
-        if opening is not None:
-            check_name("id", id)
-            opening = _opening(*opening)
-        return self._operations.deciding(id, maybe(reward), request, step, opening)
+        return await arun(self._operations.deciding(id, reward, request, step, opening))
 
     def get(self, id: str) -> Visit:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""
@@ -202,10 +176,7 @@ class Experiment:
         self._change_arm(name, retired=1)
 
     def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
-        """Prior counts by arm, (pulls, successes), added to what was counted here.
-
-        Given again, they replace the earlier ones.
-        """
+        """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
         arms = []
         for name, (pulls, successes) in prior.items():
             n = checks.number(f"pulls of {name!r}", pulls, 0, inf)
@@ -255,7 +226,6 @@ class Experiment:
         self._operations.refresh(news)
 
     def reload(self) -> None:
-        """Load settings, arms and counters from the store again."""
         self._operations.reload()
 
     @property
@@ -283,9 +253,3 @@ class Experiment:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _opening(user: str | None, state: float | None) -> Opening:
-    if user is not None:
-        check_name("user", user)
-    return Opening(user, None if state is None else checks.number("state", state, 0, 1))

@@ -28,11 +28,9 @@ class Member(Protocol):
 
     name: str
 
-    def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted since the last refresh."""
+    def refresh(self, news: News | None = None) -> None: ...
 
-    def sweep(self) -> int:
-        """End the visits that are overdue."""
+    def sweep(self) -> int: ...
 
 
 class Journal:
@@ -61,14 +59,12 @@ class Journal:
         self.store.experiments()
 
     def enter(self, member: Member) -> None:
-        """Start the upkeep of an experiment."""
         self._members = [*self._members, member]
         if self._upkeep and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sojourn-upkeep", daemon=True)
             self._thread.start()
 
     def leave(self, member: Member) -> None:
-        """Stop it."""
         self._members = [m for m in self._members if m is not member]
 
     def _run(self) -> None:
@@ -86,7 +82,6 @@ class Journal:
             pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # at most a tenth of a core
 
     def _news(self, names: list[str]) -> dict[str, News]:
-        """One read for all experiments."""
         try:
             return self.store.news(names) if self.store.shared else {}
         except LiveError:

@@ -25,11 +25,7 @@ COUNTERS = (*BY_ARM, *BY_BIN, CLOCK)
 
 
 class View(NamedTuple):
-    """What a policy knew when it chose an arm.
-
-    Its optimism, the arm's pulls and successes, t, whether it is the arm's first time, and the
-    position of the arm of greatest mean.
-    """
+    """What a policy knew when it chose an arm, as in `Choice`; `best` is a position."""
 
     optimism: float | None
     pulls: float
@@ -133,7 +129,6 @@ class Learner:
             self.calls.think(self.pupil, self.memory)
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Learn from a whole log, whose counters are absorbed."""
         for event, previous in told(events):
             if previous is not None:
                 self.follow(previous, left=event.kind == LEAVE)
@@ -167,31 +162,22 @@ class Learner:
         """
         if not self.positions:
             raise ValueError("there is no arm to choose: all are retired")
-        memory, columns = self.memory, None
+        policy, memory, calls, arms = self.policy, self.memory, self.calls, self.positions
         if self.count_in_flight:
             memory = self._with_flights(memory, state)
-        if self.waiting and self.plays_each_once:
-            rest = [c for c in range(len(self.positions)) if c not in self.waiting]
+        if self.waiting:
+            rest = [c for c in range(len(arms)) if c not in self.waiting]
             if not rest:
-                return self.positions[int(np.argmin(self.issued))], 1.0
-            columns = np.array(rest)
-            memory = memory._replace(
-                pulls=memory.pulls[columns], successes=memory.successes[columns]
-            )
+                return arms[int(np.argmin(self.issued))], 1.0
+            arms = [arms[c] for c in rest]
+            memory = memory._replace(pulls=memory.pulls[rest], successes=memory.successes[rest])
         if self._step is not None:
             self._step[0] = step - 1.0
-        calls, chances = self.calls, None
-        if calls.chances is not None:
-            chances = calls.chances(self.policy, memory, state)
-        column = int(calls.choose(self.policy, memory, state, self.rng))
-        choices = len(self.positions) if columns is None else len(columns)
-        if not 0 <= column < choices:
-            raise self.policy.no_such_arm(column, choices)
-        known = chances is not None and len(chances) > 0
-        propensity = float(chances[column]) if known else None  # type: ignore[index]
-        if columns is not None:
-            column = int(columns[column])
-        return self.positions[column], propensity
+        chances: Any = () if calls.chances is None else calls.chances(policy, memory, state)
+        chosen = int(calls.choose(policy, memory, state, self.rng))
+        if not 0 <= chosen < len(arms):
+            raise policy.no_such_arm(chosen, len(arms))
+        return arms[chosen], float(chances[chosen]) if len(chances) else None
 
     def _with_flights(self, memory: Any, state: float) -> Any:
         """Pulls without a result narrow the bounds, means unchanged, if optimism is positive."""

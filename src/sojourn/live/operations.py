@@ -5,45 +5,32 @@ the writer and functions that read the store.
 """
 
 import time
-from collections import deque
 from functools import partial
 from typing import Any
 
+from .. import checks
 from .answers import LEARNED, SAME, TOO_LATE, Decision
 from .errors import Busy, Conflict, Ended, NotFound
-from .journal import Journal, Steps
+from .journal import Steps
+from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
-from .replica import TRIES, Known, Make, Replica, crowded
-from .settings import Settings
-from .turn import Turn, opened
-from .visit import Choice, Opening, VisitInfo
+from .replica import TRIES, Known, Replica, crowded
+from .turn import Turn
+from .visit import Choice, Opening, VisitInfo, maybe
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
-NOTED, PAUSE = 50, 0.05
-"""Decisions that `recent` keeps, and the least seconds between two of them."""
-
-RESOLVED = object()
-"""Internal answer: the step of the reward is resolved, so give the reward by itself first."""
-
-PAST = object()
-"""Internal answer: the step wanted was decided before."""
+PAUSE = 0.05  # the least seconds between two decisions that are noted
+RESOLVED = object()  # internal answer: the step is resolved, so give its reward by itself first
+PAST = object()  # internal answer: the step wanted was decided before
 
 
 class Operations(Replica):
     """What can be done with the visits of an experiment, on its replica in this process."""
 
-    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
-        super().__init__(name, settings, journal, make)
-        self.noted: deque[Choice] = deque(maxlen=NOTED)
-
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
-
-        def look(visit: str) -> Steps[Known]:
-            if self.stale():
-                yield self.reload
-            return self._known(visit) or Known(opened(self.name, visit), None)
+        opening = opening.checked()
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if row.version:
@@ -52,7 +39,10 @@ class Operations(Replica):
             return self.info(turn.row), turn
 
         for _ in range(TRIES):
-            tried = self._try((yield from look(visit)), act)
+            if self.stale():
+                yield self.reload
+            known = self._known(visit) or Known(Row(self.name, visit), None)
+            tried = self._try(known, act)
             if tried.ticket is not None:
                 return tried.answer if (yield tried.ticket) else None
             if not tried.stale and (yield tried.known.ticket):
@@ -68,17 +58,14 @@ class Operations(Replica):
         return turn
 
     def info(self, row: Row) -> VisitInfo:
-        """A visit as callers see it."""
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
         state = self.settings.user.experience(row.state)
         return VisitInfo(row.id, row.user, row.status, row.step, state, arm)
 
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
-        """See `Visit.info`."""
-        return self.info((yield from self.fetching(visit)))
+        return self.info((yield partial(self.fetch, visit)))
 
     def decision(self, row: Row) -> Decision:
-        """The last decision of a visit."""
         assert row.arm is not None
         state = self.settings.user.experience(row.before)
         return Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
@@ -90,9 +77,16 @@ class Operations(Replica):
         request: str | None,
         step: int | None,
         opening: Opening | None,
-    ) -> Steps[Any]:
-        """See `Experiment.decide`."""
-        due = reward
+    ) -> Steps[Decision]:
+        """See `Visit.decide`."""
+        if request is not None:
+            check_name("request", request)
+        if step is not None:
+            step = checks.whole("step", step, 1)
+        if opening is not None:
+            check_name("id", visit)
+            opening = opening.checked()
+        reward = due = maybe(reward)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -100,10 +94,11 @@ class Operations(Replica):
             except NotFound:
                 if opening is None:
                     raise
-                return Known(opened(self.name, visit), None)
+                return Known(Row(self.name, visit), None)
 
         def act(row: Row) -> tuple[Any, Turn | None]:
-            if _repeats(row, request, step):
+            known = row.step > 0 and request is not None and row.request == request
+            if known and step in (None, row.step):  # a retry of the last decision
                 return self.decision(row), None
             if step is not None and step <= row.step:
                 return PAST, None
@@ -124,17 +119,19 @@ class Operations(Replica):
 
         if opening is not None and reward is None and self._known(visit) is None:
             # Most likely it is new: open it without reading the store first.
-            tried = self._try(Known(opened(self.name, visit), None), act)
+            tried = self._try(Known(Row(self.name, visit), None), act)
             if tried.ticket is not None and (yield tried.ticket):
-                return tried.answer
+                made: Decision = tried.answer
+                return made
         while (answer := (yield from self._attempt(visit, act, look))) is RESOLVED:
             assert reward is not None
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None
         if answer is PAST:
             assert step is not None
-            return (yield from self._decided(visit, step, request))
-        return answer
+            answer = yield from self._decided(visit, step, request)
+        made = answer
+        return made
 
     def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""
@@ -153,14 +150,9 @@ class Operations(Replica):
         assert row.arm is not None
         view = self.learner.view(row.arm, decision.state)
         best = None if view.best is None else self.arms[view.best].name
-        self.noted.append(
-            Choice(now, decision.visit, decision.step, decision.arm, decision.state,
-                   view.optimism, view.pulls, view.successes, view.t, view.new, best)
-        )  # fmt: skip
+        self.noted.append(Choice(now, *decision[:4], **{**view._asdict(), "best": best}))
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
-        """See `Visit.reward`."""
-
         def act(row: Row) -> tuple[Any, Turn | None]:
             wanted = row.step if step is None else step
             if not 1 <= wanted <= row.step:
@@ -208,7 +200,6 @@ class Operations(Replica):
         return answer
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
-        """See `Visit.end`."""
         due = reward
 
         def act(row: Row) -> tuple[Any, Turn | None]:
@@ -264,9 +255,3 @@ class Operations(Replica):
             elif known.ticket is not None and known.ticket.done:
                 self._forget(known)  # another process may have changed it: look again
         return tickets
-
-
-def _repeats(row: Row, request: str | None, step: int | None) -> bool:
-    """Whether a request is a retry of the last decision."""
-    known = row.step > 0 and request is not None and row.request == request
-    return known and step in (None, row.step)

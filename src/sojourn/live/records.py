@@ -17,8 +17,7 @@ REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 """What resolved a step; the last two also say how a visit ended."""
 
 Key = tuple[str, int, int, int]
-Counts = dict[Key, float]
-"""Sums by (what, i, j, k); see `tally` and `following`."""
+Counts = dict[Key, float]  # sums by (what, i, j, k); see `tally` and `following`
 
 
 class Event(NamedTuple):
@@ -44,7 +43,7 @@ class Event(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A visit: all that is needed to go on with it.
+    """A visit: all that is needed to go on with it; by default one before its first change.
 
     `before` is the state in which the last step was decided, `state` the one it led to, `gained`
     the sum of the rewards. `version` is a random number that every change replaces, and `base` the
@@ -53,22 +52,22 @@ class Row(NamedTuple):
 
     experiment: str
     id: str
-    base: int
-    version: int
-    user: str | None
-    status: str
-    step: int
-    arm: int | None
-    pending: int
-    before: float
-    state: float
-    reward: float | None
-    gained: float
-    cause: str | None
-    request: str | None
-    propensity: float | None
-    touched: float
-    deadline: float
+    base: int = 0
+    version: int = 0
+    user: str | None = None
+    status: str = "open"
+    step: int = 0
+    arm: int | None = None
+    pending: int = 0
+    before: float = 0.0
+    state: float = 0.0
+    reward: float | None = None
+    gained: float = 0.0
+    cause: str | None = None
+    request: str | None = None
+    propensity: float | None = None
+    touched: float = 0.0
+    deadline: float = 0.0
 
 
 class Step(NamedTuple):
@@ -95,16 +94,12 @@ class Change(NamedTuple):
     wait: float
 
     def stamped(self, now: float) -> Row:
-        """The row as it is kept at time `now`."""
         touched = now if self.touch else self.row.touched
         return self.row._replace(touched=touched, deadline=touched + self.wait)
 
 
 class Bucket(NamedTuple):
-    """Visits that ended in one bucket of a timeline: how many, and sums for means and variances.
-
-    Of their lengths (`steps`), of their rewards, and of the squares of both.
-    """
+    """Visits that ended in one bucket of a timeline: sums of steps, rewards and their squares."""
 
     start: float
     visits: int

@@ -19,11 +19,11 @@ from .records import Arm, Change, Counts, News, Row
 from .settings import Settings
 from .stores.base import loaded
 from .turn import Turn
+from .visit import Choice
 from .writer import Ticket
 
-CACHE = 100_000
-"""Visits kept in memory; others are read from the store when they are needed."""
-
+CACHE = 100_000  # visits kept in memory; others are read from the store when they are needed
+NOTED = 50  # decisions that `Experiment.recent` keeps
 TRIES = 50
 
 
@@ -68,6 +68,7 @@ class Replica:
         self.writer_name = ""
         self.generation, self.loads = -1, 0
         self.conflicts = 0
+        self.noted: deque[Choice] = deque(maxlen=NOTED)
         self._rejected: deque[tuple[int, Change]] = deque()
         self._dirty = False
 
@@ -78,9 +79,8 @@ class Replica:
     def reload(self) -> None:
         """Load memory from the store again, once all that is queued is written."""
         store = self.journal.store
-        made = self._learner_for(
-            loaded(store, self.name)[0]
-        )  # which may compile: not while others wait
+        text, _ = loaded(store, self.name)
+        made = self._learner_for(text)  # which may compile: not while others wait
         with self.lock:
             self.journal.writer.barrier().wait()
             self._dirty = True  # until all of it is done
@@ -156,7 +156,8 @@ class Replica:
             self._retract_rejected()
             return self.visits.get(visit)
 
-    def _fetch(self, visit: str) -> Row:
+    def fetch(self, visit: str) -> Row:
+        """The visit as the store has it."""
         row = self.journal.store.visit(self.name, visit)
         if row is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
@@ -174,13 +175,8 @@ class Replica:
             yield self.reload
         known = self._known(visit)
         if known is None:
-            return Known((yield partial(self._fetch, visit)), None)
+            return Known((yield partial(self.fetch, visit)), None)
         return known
-
-    def fetching(self, visit: str) -> Steps[Row]:
-        """The visit as the store has it."""
-        row: Row = yield partial(self._fetch, visit)
-        return row
 
     def _attempt(self, visit: str, act: Act, look: Look | None = None) -> Steps[Any]:
         """Let `act` turn the visit and wait for the commit; retry after a conflict."""
@@ -204,7 +200,7 @@ class Replica:
             return False
         if not self.journal.store.shared:
             return True
-        row = yield partial(self._fetch, known.row.id)
+        row = yield partial(self.fetch, known.row.id)
         if row.version == known.row.version:
             return True
         self._forget(known)

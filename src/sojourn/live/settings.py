@@ -60,20 +60,15 @@ class Settings:
 
     def to_json(self) -> str:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return json.dumps(
-            plain
-            | {"policy": policy_data(self.policy), "user": states.describe(self.user)}
-            | {"bins": self.bins}
-        )
+        plain |= {"policy": policy_data(self.policy), "user": states.describe(self.user)}
+        return json.dumps({**plain, "bins": self.bins})
 
     @classmethod
     def from_json(cls, text: str) -> "Settings":
         """The inverse of `to_json`; ValueError if a policy or user is not of this package."""
         data = {name: value for name, value in json.loads(text).items() if name != "bins"}
-        return cls(
-            **data
-            | {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
-        )
+        data |= {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
+        return cls(**data)
 
 
 def _introducing(policy: Policy, in_any_state: bool) -> Policy:

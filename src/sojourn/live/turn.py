@@ -7,26 +7,11 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
+from . import records
 from .learner import Learner
-from .records import (
-    DECIDE,
-    END,
-    LATE,
-    LEAVE,
-    NEXT,
-    OPEN,
-    RESOLVE,
-    REWARD,
-    TIMEOUT,
-    Change,
-    Event,
-    Key,
-    Row,
-    Step,
-    following,
-    tally,
-)  # fmt: skip
+from .records import Change, Event, Key, Row, Step, following, tally
 from .settings import Settings
 
 VERSIONS = random.Random()
@@ -35,15 +20,7 @@ VERSIONS = random.Random()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=VERSIONS.seed)
 
-ENDED = {END: "left", TIMEOUT: "timed out"}
-
-
-def opened(experiment: str, visit: str, user: str | None = None, state: float = 0.0) -> Row:
-    """The row of a visit before its first change."""
-    return Row(
-        experiment, visit, 0, 0, user, "open", 0, None, 0, state, state, None, 0.0, None, None,
-        None, 0.0, 0.0,
-    )  # fmt: skip
+ENDED = {records.END: "left", records.TIMEOUT: "timed out"}
 
 
 class Turn:
@@ -56,7 +33,9 @@ class Turn:
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
 
-    def _add(self, event: Event) -> None:
+    def _add(self, kind: str, **values: Any) -> None:
+        here = {"experiment": self.row.experiment, "visit": self.row.id, "step": self.row.step}
+        event = Event(kind=kind, **{**here, **values})
         self.events.append(event)
         self._count(tally(event, self.settings.bins))
 
@@ -66,26 +45,18 @@ class Turn:
         for key, amount in counts.items():
             self.counts[key] += amount
 
-    def _event(self, kind: str, **values: object) -> Event:
-        return Event(self.row.experiment, self.row.id, self.row.step, kind, **values)  # type: ignore[arg-type]
-
     def open(self) -> None:
-        """The visit begins."""
         state = self.settings.user.experience(self.row.state)
-        self._add(self._event(OPEN, state=state, user=self.row.user))
+        self._add(records.OPEN, state=state, user=self.row.user)
 
     def resolve(self, reward: float | None, cause: str) -> None:
         """The pending step has its reward, or the default one."""
         row, user = self.row, self.settings.user
         value = self.settings.default_reward if reward is None else reward
-        cause = REWARD if reward is not None else cause
+        cause = records.REWARD if reward is not None else cause
         state = user.next_state(row.before, value)
-        self._add(
-            self._event(
-                RESOLVE, arm=row.arm, state=user.experience(row.before), reward=value,
-                after=user.experience(state), cause=cause,
-            )
-        )  # fmt: skip
+        seen, after = user.experience(row.before), user.experience(state)
+        self._add(records.RESOLVE, arm=row.arm, state=seen, reward=value, after=after, cause=cause)
         gained = row.gained + value
         self.row = row._replace(state=state, reward=value, gained=gained, cause=cause, pending=0)
 
@@ -104,7 +75,7 @@ class Turn:
     def decide(self, reward: float | None, request: str | None) -> None:
         """The user is still there: resolve what is pending, and choose."""
         if self.row.pending:
-            self.resolve(reward, NEXT)
+            self.resolve(reward, records.NEXT)
         self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
@@ -113,25 +84,21 @@ class Turn:
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
-        event = self._event(DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
-        self._add(event)
+        self._add(records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
 
     def leave(self, reward: float | None, cause: str) -> None:
         """The user is gone."""
         if self.row.pending:
             self.resolve(reward, cause)
         self._follow(left=True)
-        self._add(self._event(LEAVE, reward=self.row.gained, cause=cause))
+        self._add(records.LEAVE, reward=self.row.gained, cause=cause)
         self.row = self.row._replace(status=ENDED[cause])
 
     def late(self, step: int, reward: float) -> None:
         """A reward for a step that was resolved without it: logged, not learned."""
-        event = self._event(LATE, arm=None, reward=reward)
-        self._add(event._replace(step=step))
+        self._add(records.LATE, step=step, reward=reward)
 
     def change(self) -> Change:
-        """The change for the store."""
         row = self.row._replace(base=self.base, version=VERSIONS.getrandbits(62) + 1)
-        settings = self.settings
-        wait = settings.wait if row.pending else settings.idle_timeout
+        wait = self.settings.wait if row.pending else self.settings.idle_timeout
         return Change(row, tuple(self.events), dict(self.counts), self.touch, wait)

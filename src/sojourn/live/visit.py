@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import checks
 from .answers import Decision, reward_of
 from .journal import arun, run
+from .names import check_name
 from .records import Row
 
 if TYPE_CHECKING:
@@ -16,6 +18,11 @@ class Opening(NamedTuple):
 
     user: str | None = None
     state: float | None = None
+
+    def checked(self) -> "Opening":
+        user = None if self.user is None else check_name("user", self.user)
+        state = None if self.state is None else checks.number("state", self.state, 0, 1)
+        return Opening(user, state)
 
 
 class VisitInfo(NamedTuple):
@@ -54,7 +61,6 @@ class Visit:
     """One stay of one user. A call returns when what it did is durable.
 
     `opened` is what is known of it if the call that returned this visit has opened it, else None.
-
     `decide`, `reward`, `end` and `info` have twins for asyncio: `adecide` and so on.
     """
 
@@ -62,11 +68,6 @@ class Visit:
         self, experiment: "Experiment", id: str, *, opened: VisitInfo | None = None
     ) -> None:
         self.experiment, self.id, self.opened = experiment, id, opened
-
-    @property
-    def new(self) -> bool:
-        """Whether the call that returned this visit has opened it."""
-        return self.opened is not None
 
     def __repr__(self) -> str:
         return f"Visit({self.experiment.name!r}, {self.id!r})"
@@ -94,7 +95,6 @@ class Visit:
     async def adecide(
         self, reward: float | None = None, *, request: str | None = None, step: int | None = None
     ) -> Decision:
-        """`decide` for asyncio."""
         return await self.experiment.adecide(self.id, reward, request=request, step=step)
 
     def reward(self, value: float, *, step: int | None = None) -> str:
@@ -107,7 +107,6 @@ class Visit:
         return run(self._operations.rewarding(self.id, reward_of(value), step))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
-        """`reward` for asyncio."""
         return await arun(self._operations.rewarding(self.id, reward_of(value), step))
 
     def end(self, reward: float | None = None) -> bool:
@@ -115,21 +114,17 @@ class Visit:
         return run(self._operations.ending(self.id, maybe(reward)))
 
     async def aend(self, reward: float | None = None) -> bool:
-        """`end` for asyncio."""
         return await arun(self._operations.ending(self.id, maybe(reward)))
 
     def info(self) -> VisitInfo:
-        """The visit as the store has it."""
         return run(self._operations.looking_up(self.id))
 
     async def ainfo(self) -> VisitInfo:
-        """`info` for asyncio."""
         return await arun(self._operations.looking_up(self.id))
 
     @property
     def row(self) -> Row:
-        """The visit's row in the store."""
-        return run(self._operations.fetching(self.id))
+        return self._operations.fetch(self.id)
 
     @property
     def _operations(self) -> "Operations":

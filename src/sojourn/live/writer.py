@@ -38,21 +38,18 @@ class Ticket:
         return self.applied
 
     def wait(self) -> bool:
-        """Wait for the commit."""
         with self.writer.lock:
-            while not self.done:
-                self.writer.settled.wait()
+            self.writer.settled.wait_for(lambda: self.done)
         return self.outcome()
 
     async def arrive(self) -> bool:
         """`wait` for asyncio; cancelling the wait does not cancel the commit."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         with self.writer.lock:
-            waits = not self.done
-            if waits:
-                self.futures.append(future)
-        if waits:
-            await future
+            if self.done:
+                return self.outcome()
+            self.futures.append(future)
+        await future
         return self.outcome()
 
 
@@ -88,7 +85,6 @@ class Writer:
             self._held += 1
 
     def release(self) -> None:
-        """Give a place back."""
         with self.lock:
             self._held -= 1
 
@@ -124,8 +120,7 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self.lock:
-                while not self._queue and not self._closing:
-                    self._filled.wait()
+                self._filled.wait_for(lambda: self._queue or self._closing)
                 if not self._queue:
                     return
                 size = min(self._batch, len(self._queue))
@@ -150,7 +145,10 @@ class Writer:
             self._settle(batch)
 
     def _fail(self, batch: list[Ticket], error: Exception) -> None:
-        reason = error if isinstance(error, LiveError) else Unavailable(_sentence(error))
+        reason = error
+        if not isinstance(reason, LiveError):
+            text = " ".join(str(error).split())
+            reason = Unavailable(f"the store failed ({type(error).__name__}: {text})")
         with self.lock:
             self.generation += 1
             batch.extend(self._queue)
@@ -163,11 +161,7 @@ class Writer:
         """Wake all who wait for a batch: one call into each event loop, one notify for threads."""
         loops: dict[Any, list[asyncio.Future[bool]]] = defaultdict(list)
         for ticket in batch:
-            ticket.done, ticket.change, ticket.rejected = (
-                True,
-                None,
-                None,
-            )  # the cache keeps tickets
+            ticket.done, ticket.change, ticket.rejected = True, None, None  # the cache keeps it
             for future in ticket.futures:
                 loops[future.get_loop()].append(future)
         self._held -= len(batch)
@@ -181,8 +175,3 @@ def _resolve(futures: list[asyncio.Future[bool]]) -> None:
     for future in futures:
         if not future.done():
             future.set_result(True)
-
-
-def _sentence(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"the store failed ({type(error).__name__}: {text})"

@@ -21,9 +21,8 @@ from ..version import __version__
 from . import experiments, hot, models
 from .catalog import Catalog
 from .dashboard import routes
-from .errors import Refusal, broken, failures, refusal_of, sentence
+from .errors import Refusal, broken, documented, refusal_of
 from .gate import Gate
-from .keys import Keyring
 from .metrics import Metrics
 from .options import Options
 
@@ -41,17 +40,14 @@ class Service(FastAPI):
     gate: Gate
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Everything passes the gate."""
         await self.gate(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         """The schema of FastAPI's routes and of the calls that the gate answers."""
         if self.openapi_schema is None:
+            text, every = self.description, [*hot.described(), *self.routes]
             self.openapi_schema = get_openapi(
-                title=self.title,
-                version=self.version,
-                description=self.description,
-                routes=[*hot.described(), *self.routes],
+                title=self.title, version=self.version, description=text, routes=every
             )
         return self.openapi_schema
 
@@ -59,7 +55,6 @@ class Service(FastAPI):
 def create(options: Options) -> Service:
     """The service: API, dashboard, health, metrics. The store is opened when it starts."""
     metrics = Metrics()
-    keyring = None if options.keys is None else Keyring(options.keys)
     app = Service(
         title="Sojourn",
         version=__version__,
@@ -69,16 +64,14 @@ def create(options: Options) -> Service:
         redirect_slashes=False,
         lifespan=lambda app: _life(app, options, metrics),
     )
-    app.state.metrics, app.state.options, app.state.keyring = metrics, options, keyring
-    app.gate = Gate(super(Service, app).__call__, app.routes, options, keyring, metrics)
+    app.gate = Gate(super(Service, app).__call__, app.routes, options, metrics)
+    app.state.metrics, app.state.keyring = metrics, app.gate.keyring
     experiments.add_routes(app)
     _add_health(app)
     app.router.routes.extend(routes())
-    app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _failed)
-    for kind in (LiveError, ValueError, Refusal):
+    for kind in (LiveError, ValueError, Refusal, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refused)
-    app.add_exception_handler(Exception, _broken)
     return app
 
 
@@ -110,7 +103,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(catalog.close)
+        await asyncio.to_thread(journal.close)
         log.info("stopped")
 
 
@@ -157,9 +150,10 @@ def _add_health(app: FastAPI) -> None:
         page = await asyncio.to_thread(state.metrics.page, state.catalog)
         return Response(page, media_type="text/plain; version=0.0.4")
 
-    app.add_api_route("/healthz", healthz, response_model=models.StatusOut, tags=["health"])
+    shown = models.StatusOut
+    app.add_api_route("/healthz", healthz, response_model=shown, tags=["health"])
     app.add_api_route(
-        "/readyz", readyz, response_model=models.StatusOut, responses=failures(), tags=["health"]
+        "/readyz", readyz, response_model=shown, responses=documented(shown), tags=["health"]
     )
     app.add_api_route("/metrics", metrics, include_in_schema=False)
 
@@ -169,21 +163,11 @@ def _answer(refusal: Refusal) -> JSONResponse:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    refusal = refusal_of(error)
-    assert refusal is not None
+    """The answer to an error; bugs are logged by the gate, which they reach as well."""
+    refusal = refusal_of(error) or broken(request.scope["sojourn.request"])
     if refusal.status == 503:
         log.warning("%s", error)
     return _answer(refusal)
-
-
-async def _broken(request: Request, error: Exception) -> JSONResponse:
-    """The gate, which the error reaches as well, logs it."""
-    return _answer(broken(request.scope["sojourn.request"]))
-
-
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    return _answer(Refusal(422, sentence(error.errors())))
 
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:
@@ -201,7 +185,6 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> list[str]:
-    """The methods allowed at a path."""
     found = hot.methods(request.scope["path"].split("/"))
     for route in request.app.routes:
         if route.matches(request.scope)[0] is not Match.NONE:

@@ -46,7 +46,6 @@ class Asked:
 
     @property
     def experiment(self) -> str | None:
-        """The experiment that the path names."""
         words = self.words
         if len(words) > 3 and words[1] == "v1" and words[2] == "experiments":
             return words[3]

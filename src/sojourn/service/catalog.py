@@ -32,7 +32,6 @@ class Catalog:
         self._lock = asyncio.Lock()
 
     async def names(self) -> list[str]:
-        """The names of all experiments in the store."""
         return await asyncio.to_thread(self.journal.store.experiments)
 
     async def experiment(self, name: str) -> Experiment:
@@ -48,7 +47,14 @@ class Catalog:
         self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
     ) -> tuple[Experiment, bool]:
         """An experiment with these settings, and whether it is new."""
-        return await self.changing(lambda: self._made(name, arms, settings, compiled))
+
+        def work() -> tuple[Experiment, bool]:
+            new = enrol(self.journal.store, name, settings, arms)
+            if name in self.experiments:
+                self.experiments[name].reload()
+            return self._opened(name, compiled), new
+
+        return await self.changing(work)
 
     async def changing(self, work: Callable[[], T]) -> T:
         """Change experiments in a thread: one call at a time, and not cancelled halfway."""
@@ -72,15 +78,3 @@ class Catalog:
             compiled = compiled and self.compiled
             self.experiments[name] = Experiment.open(name, self.journal, compiled=compiled)
         return self.experiments[name]
-
-    def _made(
-        self, name: str, arms: Sequence[str], settings: Settings, compiled: bool
-    ) -> tuple[Experiment, bool]:
-        new = enrol(self.journal.store, name, settings, arms)
-        if name in self.experiments:
-            self.experiments[name].reload()
-        return self._opened(name, compiled), new
-
-    def close(self) -> None:
-        """Write what is queued."""
-        self.journal.close()

@@ -13,24 +13,16 @@ from .drive.crowd import Crowd
 
 NAME = "demo: shorts"
 SHORTS = {
-    "street food": 0.72,
-    "cat videos": 0.64,
-    "football": 0.58,
-    "travel": 0.52,
-    "cooking": 0.45,
-    "news": 0.38,
-}
+    "street food": 0.72, "cat videos": 0.64, "football": 0.58,
+    "travel": 0.52, "cooking": 0.45, "news": 0.38,
+}  # fmt: skip
 """The arms, and their means."""
 
 VIEWER = TwoState(q00=0.45, q01=0.08, q10=0.12, q11=0.03)
 """Nearly half of the viewers leave after two disappointments in a row."""
 
-USERS, PACE = 12, 30.0
-"""Concurrent viewers, and steps a second of all of them together."""
-
-PAUSE_AFTER_ERROR = 2.0
-"""Seconds to wait after a failure."""
-
+USERS, PACE = 12, 30.0  # concurrent viewers, and steps a second of all of them together
+PAUSE_AFTER_ERROR = 2.0  # seconds to wait after a failure
 log = logging.getLogger("sojourn.service")
 
 
@@ -45,10 +37,7 @@ def problem() -> Problem:
 
 
 async def start(catalog: Catalog, pace: float = PACE) -> asyncio.Task[None]:
-    """Begin; cancel the task to end it.
-
-    At this pace the policy need not be compiled, which takes a while at first.
-    """
+    """Begin, with a policy not compiled: that takes a while at first. Cancel the task to end it."""
     settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
     await catalog.make(NAME, list(SHORTS), settings, compiled=False)
     return asyncio.get_running_loop().create_task(play(catalog, pace), name="sojourn-demo")

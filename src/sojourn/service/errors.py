@@ -3,30 +3,20 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from ..live import Busy, Conflict, Ended, NotFound, Unavailable
 from . import models
 
 WORDS = {
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "not_allowed",
-    409: "conflict",
-    410: "ended",
-    413: "too_large",
-    415: "not_json",
-    422: "invalid",
-    429: "rate_limited",
-    500: "failed",
-    503: "unavailable",
-}
+    401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
+    409: "conflict", 410: "ended", 413: "too_large", 415: "not_json", 422: "invalid",
+    429: "rate_limited", 500: "failed", 503: "unavailable",
+}  # fmt: skip
 """The error code of every status; a full queue has 503 `busy`."""
 
-RETRY_AFTER = 1
-"""Seconds after which to retry when the store was busy or unavailable."""
-
+RETRY_AFTER = 1  # seconds after which to retry when the store was busy or unavailable
 LONGEST_VALUE = 60
 
 
@@ -59,6 +49,7 @@ REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Conflict: lambda error: Refusal(409, str(error)),
     Ended: lambda error: Refusal(410, str(error)),
     ValidationError: lambda error: Refusal(422, sentence(error.errors(include_url=False))),
+    RequestValidationError: lambda error: Refusal(422, sentence(error.errors())),
     ValueError: lambda error: Refusal(422, " ".join(str(error).split())),
     Busy: lambda error: Refusal(503, str(error), word="busy", retry_after=RETRY_AFTER),
     Unavailable: lambda error: Refusal(503, AWAY, retry_after=RETRY_AFTER),
@@ -77,10 +68,11 @@ def refusal_of(error: Exception) -> Refusal | None:
     return None
 
 
-def failures(*statuses: int) -> dict[int | str, Any]:
-    """The refusals in the schema: of these statuses, and of those that any request may meet."""
-    every = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503})
-    return {s: {"model": models.ErrorOut, "description": WORDS[s]} for s in every}
+def documented(answer: Any, statuses: Iterable[int] = ()) -> dict[int | str, Any]:
+    """The responses in the schema: of these statuses, and refusals that any request may meet."""
+    good: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
+    bad = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503} - {*good})
+    return {**good, **{s: {"model": models.ErrorOut, "description": WORDS[s]} for s in bad}}
 
 
 def not_json() -> Refusal:

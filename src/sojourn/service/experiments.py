@@ -12,13 +12,11 @@ from ..live import Conflict, Experiment, Settings
 from ..users import USERS
 from . import models
 from .catalog import Catalog
-from .errors import failures
+from .errors import documented
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
 
-WINDOW, WIDTH = 3600.0, 60.0
-"""Seconds that insight looks back, and of one bucket."""
-
+WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 Named = Annotated[models.Name, Path(), BeforeValidator(lambda text: text.replace(SLASH, "/"))]
 
 
@@ -62,16 +60,10 @@ async def show_insight(experiment: Served) -> dict[str, Any]:
 
 def _insight(experiment: Experiment) -> dict[str, Any]:
     now = experiment.now()
-    over_time = experiment.timeline(now - WINDOW, WIDTH)
-    found = insight(
-        experiment.settings,
-        experiment.all_arms,
-        experiment.counts(),
-        over_time,
-        now=now,
-        width=WIDTH,
-    )
-    return found.to_dict()
+    buckets = experiment.timeline(now - WINDOW, WIDTH)
+    return insight(
+        experiment.settings, experiment.all_arms, experiment.counts(), buckets, now=now, width=WIDTH
+    ).to_dict()
 
 
 async def put_arm(
@@ -85,11 +77,10 @@ async def put_arm(
         experiment.add_arm(arm)
         if body.model_fields_set:
             experiment.warm_start({arm: (body.pulls, body.successes)})
-        return _arm(experiment, arm)
+        return _arms(experiment)[arm]
 
-    shown = await _catalog(request).changing(work)
     response.status_code = 201 if new else 200
-    return shown
+    return await _catalog(request).changing(work)
 
 
 async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[str, Any]:
@@ -99,7 +90,7 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[s
         if experiment.arms == (arm,):
             raise Conflict(f"arm {arm!r} is the last one of {experiment.name!r}: it stays in use")
         experiment.retire_arm(arm)
-        return _arm(experiment, arm)
+        return _arms(experiment)[arm]
 
     return await _catalog(request).changing(work)
 
@@ -125,13 +116,12 @@ def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
 
     def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
-        more: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
         app.add_api_route(
             path,
             endpoint,
             methods=[method],
             response_model=answer,
-            responses={**more, **failures(*(s for s in statuses if s >= 400))},
+            responses=documented(answer, statuses),
             operation_id=endpoint.__name__,
             tags=["experiments"],
         )
@@ -181,10 +171,6 @@ def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
             "name": arm.name, "pulls": pulls, "mean": mean, "retired": bool(arm.retired)
         }  # fmt: skip
     return arms
-
-
-def _arm(experiment: Experiment, name: str) -> dict[str, Any]:
-    return _arms(experiment)[name]
 
 
 def _check(name: str, prior: models.PriorIn) -> None:

@@ -25,14 +25,10 @@ from .options import Options
 
 log = logging.getLogger("sojourn.service")
 
-SLOW = 1.0
-"""Seconds from which a successful hot call is logged."""
-
+SLOW = 1.0  # seconds from which a successful hot call is logged
 PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
-NEEDS_ALL = ("/metrics",)
-"""For keys of all experiments."""
-
+NEEDS_ALL = ("/metrics",)  # for keys of all experiments
 BODY = ("POST", "PUT", "PATCH")
 READING = ("GET", "HEAD")
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -42,16 +38,11 @@ class Gate:
     """Admits or refuses a request, answers it or passes it on, and logs it."""
 
     def __init__(
-        self,
-        app: Any,
-        routes: Sequence[BaseRoute],
-        options: Options,
-        keyring: Keyring | None,
-        metrics: Metrics,
+        self, app: Any, routes: Sequence[BaseRoute], options: Options, metrics: Metrics
     ) -> None:
-        self.app, self.routes, self.keyring, self.metrics = app, routes, keyring, metrics
+        self.app, self.routes, self.metrics = app, routes, metrics
+        self.keyring = None if options.keys is None else Keyring(options.keys)
         self.largest = options.largest_body
-        self.local_only = keyring is None
         self.origins = {origin.encode() for origin in options.origins}
         self.buckets = None
         if options.rate is not None:
@@ -86,7 +77,7 @@ class Gate:
     def admit(self, asked: Asked) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""
         headers = asked.headers
-        if self.local_only and not LOCAL.fullmatch(headers.get(b"host", b"")):
+        if self.keyring is None and not LOCAL.fullmatch(headers.get(b"host", b"")):
             raise Refusal(403, "without keys this service answers to localhost only")
         if asked.method == "OPTIONS":
             return
@@ -107,9 +98,8 @@ class Gate:
 
     def _identify(self, asked: Asked) -> None:
         """Find the key, and check that it is for the experiment that the path names."""
-        if self.keyring is None:
-            return
-        if asked.path in OPEN_TO_ALL or asked.path.startswith("/static/"):
+        is_open = asked.path in OPEN_TO_ALL or asked.path.startswith("/static/")
+        if self.keyring is None or is_open:
             return
         token = bearer(asked.headers.get(b"authorization", b"").decode("latin-1"))
         if not token and asked.method in READING:
@@ -158,22 +148,18 @@ class Gate:
         await self.app(asked.scope, receive, sending)
 
     def _known(self, asked: Asked) -> bool:
-        """Whether FastAPI has a route for this method and path."""
         return any(route.matches(asked.scope)[0] is Match.FULL for route in self.routes)
 
     async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
-        refusal = refusal_of(error)
+        refusal, where = refusal_of(error), {"request": asked.id, "route": self._route(asked)}
         if refusal is None or (isinstance(error, ValueError) and not asked.hot):
-            log.error(
-                "failed", exc_info=error, extra={"request": asked.id, "route": self._route(asked)}
-            )
+            log.error("failed", exc_info=error, extra=where)
             refusal = broken(asked.id)
         elif refusal.status == 503:
-            log.warning("%s", error, extra={"request": asked.id, "route": self._route(asked)})
+            log.warning("%s", error, extra=where)
         if not asked.status:
             headers = [JSON, *((k.encode(), v.encode()) for k, v in refusal.headers.items())]
-            body = to_json(refusal.body)
-            await self._send(asked, send, refusal.status, body, headers)
+            await self._send(asked, send, refusal.status, to_json(refusal.body), headers)
 
     async def _send(self, asked: Asked, send: Any, status: int, body: bytes, headers: Any) -> None:
         asked.status = status
@@ -183,7 +169,6 @@ class Gate:
         await send({"type": "http.response.body", "body": body})
 
     def _headers(self, asked: Asked) -> list[tuple[bytes, bytes]]:
-        """The headers of every answer."""
         headers = [(b"x-request-id", asked.id.encode("latin-1"))]
         if self.origins:
             origin = asked.headers.get(b"origin", b"")
@@ -207,12 +192,9 @@ class Gate:
         if asked.hot is not None:
             return asked.hot.path
         if not self._paths:
-            self._paths = {
-                getattr(route, "endpoint", getattr(route, "app", route)): getattr(
-                    route, "path", "other"
-                )
-                for route in self.routes
-            }
+            for route in self.routes:
+                endpoint = getattr(route, "endpoint", getattr(route, "app", route))
+                self._paths[endpoint] = getattr(route, "path", "other")
         return self._paths.get(asked.scope.get("endpoint"), "other")
 
     def _log(self, asked: Asked, status: int, seconds: float) -> None:
@@ -220,20 +202,11 @@ class Gate:
         self.metrics.answered(asked.method, route, status, seconds)
         quiet = asked.hot is not None and status < 400 and seconds < SLOW
         if not quiet and log.isEnabledFor(logging.INFO):
-            level = logging.WARNING if status >= 500 or (asked.hot and seconds >= SLOW) else 20
-            log.log(
-                level,
-                "%s %s %d",
-                asked.method,
-                route,
-                status,
-                extra={
-                    "request": asked.id,
-                    "experiment": asked.experiment,
-                    "ms": round(1000.0 * seconds, 2),
-                    "key": asked.key.id if asked.key else None,
-                },
-            )
+            slow = asked.hot is not None and seconds >= SLOW
+            level = logging.WARNING if status >= 500 or slow else logging.INFO
+            key, ms = asked.key.id if asked.key else None, round(1000.0 * seconds, 2)
+            more = {"request": asked.id, "experiment": asked.experiment, "ms": ms, "key": key}
+            log.log(level, "%s %s %d", asked.method, route, status, extra=more)
 
 
 def _replayed(body: bytes) -> Any:

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from ..live.names import LONGEST_NAME, check_name
 from . import models, visits
 from .catalog import Catalog
-from .errors import Refusal, failures
+from .errors import Refusal, documented
 
 EXPERIMENT = "/v1/experiments/{experiment}"
 VISIT = EXPERIMENT + "/visits/{visit}"
@@ -36,39 +36,24 @@ class Hot(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The parts of its path."""
         return tuple(self.path.split("/"))
 
 
 CALLS = (
-    Hot(
-        "open_new_visit", "POST", f"{EXPERIMENT}/visits",
-        models.OpeningIn, visits.open_visit, models.VisitOut, (201, 404),
-    ),
-    Hot(
-        "open_visit", "PUT", VISIT,
-        models.OpeningIn, visits.open_visit, models.VisitOut, (200, 201, 404),
-    ),
-    Hot(
-        "decide", "POST", f"{VISIT}/decisions",
-        models.DecisionIn, visits.decide, models.DecisionOut, (200, 404, 409, 410),
-    ),
-    Hot(
-        "step", "POST", f"{VISIT}/step",
-        models.StepIn, visits.step, models.DecisionOut, (200, 404, 409, 410),
-    ),
-    Hot(
-        "reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",
-        models.RewardIn, visits.reward, models.OutcomeOut, (200, 404, 409),
-    ),
-    Hot(
-        "end", "PUT", f"{VISIT}/end",
-        models.EndIn, visits.end, models.EndedOut, (200, 404, 409),
-    ),
-    Hot(
-        "batch", "POST", f"{EXPERIMENT}/batch",
-        models.BatchIn, visits.batch, models.AnswersOut, (200, 404),
-    ),
+    Hot("open_new_visit", "POST", f"{EXPERIMENT}/visits",
+        models.OpeningIn, visits.open_visit, models.VisitOut, (201, 404)),
+    Hot("open_visit", "PUT", VISIT,
+        models.OpeningIn, visits.open_visit, models.VisitOut, (200, 201, 404)),
+    Hot("decide", "POST", f"{VISIT}/decisions",
+        models.DecisionIn, visits.decide, models.DecisionOut, (200, 404, 409, 410)),
+    Hot("step", "POST", f"{VISIT}/step",
+        models.StepIn, visits.step, models.DecisionOut, (200, 404, 409, 410)),
+    Hot("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",
+        models.RewardIn, visits.reward, models.OutcomeOut, (200, 404, 409)),
+    Hot("end", "PUT", f"{VISIT}/end",
+        models.EndIn, visits.end, models.EndedOut, (200, 404, 409)),
+    Hot("batch", "POST", f"{EXPERIMENT}/batch",
+        models.BatchIn, visits.batch, models.AnswersOut, (200, 404)),
 )  # fmt: skip
 
 
@@ -116,15 +101,14 @@ def described() -> list[BaseRoute]:
     """The table as routes of FastAPI, to make the schema from; no request goes through them."""
     router = APIRouter()
     for hot in CALLS:
-        done = [status for status in hot.statuses if status < 300]
-        others: dict[int | str, Any] = {status: {"model": hot.answer} for status in done[1:]}
+        done = hot.statuses[0]
         router.add_api_route(
             hot.path,
             _signature(hot),
             methods=[hot.method],
-            status_code=done[0],
+            status_code=done,
             response_model=hot.answer,
-            responses={**others, **failures(*(s for s in hot.statuses if s >= 400))},
+            responses=documented(hot.answer, hot.statuses[1:]),
             summary=(hot.call.__doc__ or "").split("\n")[0],
             operation_id=hot.name,
             tags=["visits"],
@@ -134,21 +118,15 @@ def described() -> list[BaseRoute]:
 
 def _signature(hot: Hot) -> Callable[..., None]:
     """A function with the parameters that the path and the model have."""
-    name = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
-    kinds: dict[str, Any] = {"step": models.Step}
-    parameters = {
-        word.strip("{}"): kinds.get(word.strip("{}"), name)
-        for word in hot.words
-        if word.startswith("{")
-    }
+    name: Any = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
+    parameters = {word.strip("{}"): name for word in hot.words if word.startswith("{")}
+    if "step" in parameters:
+        parameters["step"] = models.Step
     parameters["body"] = Annotated[hot.model, Body()]
 
     def described() -> None: ...
 
-    described.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-            for name, kind in parameters.items()
-        ]
-    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    given = [inspect.Parameter(name, kind, annotation=a) for name, a in parameters.items()]
+    described.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     return described

@@ -19,12 +19,8 @@ from typing import Any
 
 ALL = "*"
 PREFIX = "sj"
-COOKIE = "sojourn_key"
-"""The cookie of the dashboard; it is good for reading only."""
-
-LOOK_AGAIN = 1.0
-"""Seconds between two looks at whether the file has changed."""
-
+COOKIE = "sojourn_key"  # the cookie of the dashboard; it is good for reading only
+LOOK_AGAIN = 1.0  # seconds between two looks at whether the file has changed
 DAY = 86_400.0
 NOBODY = "0" * 64
 
@@ -52,11 +48,9 @@ class Key:
         return ALL in self.experiments
 
     def allows(self, experiment: str) -> bool:
-        """Whether it is for this experiment."""
         return self.allows_all or experiment in self.experiments
 
     def valid(self, now: float) -> bool:
-        """Whether it has not expired."""
         return self.expires is None or now < self.expires
 
 
@@ -64,10 +58,7 @@ class Keyring:
     """The keys of a file, read again when it changes, so that nothing has to be restarted."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._seen: tuple[int, int, int] | None = None
-        self._due = 0.0
-        self._keys: dict[str, Key] = {}
+        self.path, self._due = path, 0.0
         self._keys, self._seen = read(path), _stamp(path)
 
     def find(self, token: str) -> Key | None:
@@ -123,9 +114,8 @@ def make(
     """A new key in the file, which is made if need be; and its text, which is kept nowhere."""
     keys = read(path) if path.exists() else {}
     now = time.time()
-    id = secrets.token_hex(4)
-    while id in keys:
-        id = secrets.token_hex(4)
+    while (id := secrets.token_hex(4)) in keys:
+        pass
     token = f"{PREFIX}_{id}_{secrets.token_urlsafe(32)}"
     expires = None if expires_in_days is None else now + DAY * expires_in_days
     key = Key(id, digest(token), tuple(experiments), round(now, 3), expires)

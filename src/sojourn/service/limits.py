@@ -9,8 +9,6 @@ from .errors import Refusal
 
 MOST_CALLERS = 10_000
 
-Receive = Callable[[], Any]
-
 
 class Buckets:
     """A token bucket for each caller: refilled at `rate` a second, up to `burst`.
@@ -64,7 +62,7 @@ def too_large(most: int) -> Refusal:
     return Refusal(413, f"the body is longer than {most} bytes", connection="close")
 
 
-async def read_body(receive: Receive, most: int) -> bytes:
+async def read_body(receive: Callable[[], Any], most: int) -> bytes:
     """The whole body, if it is not too long."""
     parts: list[bytes] = []
     length = 0

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from prometheus_client import (
 )
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
-from ..live import Unavailable
+from ..live import Store, Unavailable
 from ..live.records import END, NEXT, REWARD, TIMEOUT, added
 from .catalog import Catalog
 
@@ -29,6 +30,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+VISIT_LABELS, REWARD_LABELS = ("experiment", "event"), ("experiment", "outcome", "by")
 CONFLICTS = (
     "Optimistic-lock conflicts: changes rejected because another process updated the visit first; "
     "each was retried."
@@ -71,7 +73,6 @@ class Metrics:
         self._conflicts_seen = 0
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request and its latency."""
         key = method, route, status
         children = self._children.get(key)
         if children is None:
@@ -109,47 +110,37 @@ class Metrics:
             registry = CollectorRegistry()
             drop_dead_gauges(Path(os.environ[FOLDER]))
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        stored = CollectorRegistry()
+        page, stored = generate_latest(registry), CollectorRegistry()
+        stored.register(Stored(catalog.journal.store))
         with suppress(Unavailable):  # the other metrics matter all the more then
-            stored.register(_Families(list(_stored(catalog))))
-        return generate_latest(registry) + generate_latest(stored)
+            page += generate_latest(stored)
+        return page
 
 
-class _Families:
-    """A collector of metrics that are ready."""
+class Stored(Collector):
+    """Counters of every experiment from the store: over all processes and restarts."""
 
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
     def collect(self) -> list[Metric]:
-        return self._families
-
-
-def _stored(catalog: Catalog) -> Iterator[Metric]:
-    """Counters of every experiment from the store: over all processes and restarts."""
-    store = catalog.journal.store
-    visits = CounterMetricFamily(
-        "sojourn_visits", "Visits by event.", labels=["experiment", "event"]
-    )
-    steps = CounterMetricFamily("sojourn_steps", "Decisions.", labels=["experiment"])
-    rewards = CounterMetricFamily(
-        "sojourn_rewards",
-        "Rewards by outcome; missing: the decision was resolved without one.",
-        labels=["experiment", "outcome", "by"],
-    )
-    for name in store.experiments():
-        sums: defaultdict[str, float] = defaultdict(float)
-        for (what, *_), n in added(*store.counts(name)).items():
-            sums[what] += n
-        visits.add_metric([name, "opened"], sums["open"])
-        visits.add_metric([name, "left"], sums[f"left by {END}"])
-        visits.add_metric([name, "timed out"], sums[f"left by {TIMEOUT}"])
-        steps.add_metric([name], sums["issued"])
-        rewards.add_metric([name, "learned", REWARD], sums[f"resolved by {REWARD}"])
-        rewards.add_metric([name, "late", REWARD], sums["late"])
-        for cause in (NEXT, END, TIMEOUT):
-            rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
-    yield from (visits, steps, rewards)
+        about = "Rewards by outcome; missing: the decision was resolved without one."
+        visits = CounterMetricFamily("sojourn_visits", "Visits by event.", None, VISIT_LABELS)
+        steps = CounterMetricFamily("sojourn_steps", "Decisions.", None, ["experiment"])
+        rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
+        for name in self.store.experiments():
+            sums: defaultdict[str, float] = defaultdict(float)
+            for (what, *_), n in added(*self.store.counts(name)).items():
+                sums[what] += n
+            visits.add_metric([name, "opened"], sums["open"])
+            visits.add_metric([name, "left"], sums[f"left by {END}"])
+            visits.add_metric([name, "timed out"], sums[f"left by {TIMEOUT}"])
+            steps.add_metric([name], sums["issued"])
+            rewards.add_metric([name, "learned", REWARD], sums[f"resolved by {REWARD}"])
+            rewards.add_metric([name, "late", REWARD], sums["late"])
+            for cause in (NEXT, END, TIMEOUT):
+                rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
+        return [visits, steps, rewards]
 
 
 def drop_dead_gauges(folder: Path) -> None:
@@ -167,5 +158,5 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

@@ -66,7 +66,6 @@ of them with sojourn keys new, and give it with --keys
 
     @property
     def local(self) -> bool:
-        """Whether the host is a loopback address."""
         if self.host == "localhost":
             return True
         try:
@@ -76,7 +75,6 @@ of them with sojourn keys new, and give it with --keys
 
     @property
     def shared(self) -> bool:
-        """Whether several processes can serve from the store."""
         return store_class(self.store).shared
 
 

@@ -22,9 +22,7 @@ from .metrics import FOLDER
 from .options import Options
 
 BACKLOG = 2048
-STARTUP_FAILURE = 3
-"""The exit code of a Uvicorn worker that could not start."""
-
+STARTUP_FAILURE = 3  # the exit code of a Uvicorn worker that could not start
 HEALTH = 20
 """Seconds without a health check after which a worker is replaced; starting one takes several."""
 

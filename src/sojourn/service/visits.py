@@ -70,12 +70,8 @@ async def end(at: Target, body: models.EndIn) -> Answer:
 
 
 IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answer]]] = {
-    "open": open_visit,
-    "decide": decide,
-    "step": step,
-    "reward": reward,
-    "end": end,
-}
+    "open": open_visit, "decide": decide, "step": step, "reward": reward, "end": end,
+}  # fmt: skip
 
 
 async def batch(at: Target, body: models.BatchIn) -> Answer:
@@ -89,19 +85,14 @@ async def batch(at: Target, body: models.BatchIn) -> Answer:
         for place in places:
             call = body.calls[place]
             target = at._replace(visit=call.visit, step=getattr(call, "step", None))
-            status, answer = await _answered(IN_BATCH[call.call](target, call))
+            try:
+                status, answer = await IN_BATCH[call.call](target, call)
+            except Exception as error:
+                refusal = refusal_of(error)
+                if refusal is None:
+                    raise
+                status, answer = refusal.status, refusal.body
             answers[place] = {"status": status, "body": answer}
 
     await asyncio.gather(*(in_order(places) for places in visits.values()))
     return 200, {"answers": answers}
-
-
-async def _answered(call: Awaitable[Answer]) -> Answer:
-    """The answer to a call, refusals included."""
-    try:
-        return await call
-    except Exception as error:
-        refusal = refusal_of(error)
-        if refusal is None:
-            raise
-        return refusal.status, refusal.body

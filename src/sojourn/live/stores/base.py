@@ -26,13 +26,9 @@ class Store(Protocol):
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        """Copy the store at an address, as it is at one moment, to a new file.
+        """Copy the store, as it is at one moment, to a new file; ValueError tells of other ways."""
 
-        ValueError if this store is backed up in another way, which the message tells.
-        """
-
-    def experiments(self) -> list[str]:
-        """The names of all experiments."""
+    def experiments(self) -> list[str]: ...
 
     def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
         """The settings and the arms of an experiment, in their order, or None."""
@@ -51,14 +47,12 @@ class Store(Protocol):
         its events and counts are kept with it or not at all. Changes may build on one another.
         """
 
-    def visit(self, experiment: str, visit: str) -> Row | None:
-        """A visit, or None."""
+    def visit(self, experiment: str, visit: str) -> Row | None: ...
 
     def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
         """Open visits past their deadline, each with whether it was idle for `idle` seconds."""
 
-    def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None:
-        """One event, or None."""
+    def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None: ...
 
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
         """The counters of this writer, and the sum of those of all others."""
@@ -67,22 +61,15 @@ class Store(Protocol):
         """What other processes have changed: asked of stores that are `shared`."""
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters, and all events, from one snapshot.
-
-        The events of a visit are in their order.
-        """
+        """The sum of all counters and all events, each visit's in order, from one snapshot."""
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended at `since` or later, in buckets of `width` seconds from there.
-
-        In order of time; empty buckets are left out.
-        """
+        """Visits that ended from `since` on, in buckets of `width` seconds; none is empty."""
 
     def now(self) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with."""
 
-    def close(self) -> None:
-        """Close files and connections."""
+    def close(self) -> None: ...
 
 
 def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:

@@ -27,7 +27,6 @@ class MemoryStore:
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        """There is nothing to copy: another process cannot see this one's memory."""
         raise ValueError("backup is for SQLite files: memory:// ends with its process")
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
@@ -108,5 +107,4 @@ class MemoryStore:
     def now(self) -> float:
         return self._clock()
 
-    def close(self) -> None:
-        """Nothing to let go of."""
+    def close(self) -> None: ...

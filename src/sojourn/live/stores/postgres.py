@@ -9,19 +9,9 @@ from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
 from ..records import Change, Counts, Event, added
+from . import sql
 from .base import answers, chains
-from .sql import (
-    COUNTER,
-    COUNTER_KEY,
-    EVENT,
-    KEEP_COUNTER,
-    KEEP_VISIT,
-    TABLES,
-    VISIT,
-    Run,
-    SqlStore,
-    names,
-)  # fmt: skip
+from .sql import Run, SqlStore, names
 
 NAMESPACE = 0x534F4A4F
 """The first key of the advisory locks: (namespace, number) for the writer of that number."""
@@ -36,34 +26,32 @@ def _records(columns: dict[str, str]) -> str:
     return f"json_to_recordset(%s::json) AS x({kinds})"
 
 
-UNSTAMPED = 0.0
-"""A placeholder for the time of the batch, which the database fills in."""
-
-STAMPED_VISIT = names(VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
+UNSTAMPED = 0.0  # a placeholder for the time of the batch, which the database fills in
+STAMPED_VISIT = names(sql.VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
 )
-STAMPED_EVENT = names(EVENT, "x.").removesuffix('x."at"') + "now"
+STAMPED_EVENT = names(sql.EVENT, "x.").removesuffix('x."at"') + "now"
 APPEND = f"""
 WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
 kept AS (
-    INSERT INTO sojourn_visit ({names(VISIT)})
-    SELECT {STAMPED_VISIT} FROM {_records(VISIT)}, clock
-    {KEEP_VISIT} RETURNING "experiment", "id"
+    INSERT INTO sojourn_visit ({names(sql.VISIT)})
+    SELECT {STAMPED_VISIT} FROM {_records(sql.VISIT)}, clock
+    {sql.KEEP_VISIT} RETURNING "experiment", "id"
 ),
 told AS (
-    INSERT INTO sojourn_event ({names(EVENT)})
-    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **EVENT})}
+    INSERT INTO sojourn_event ({names(sql.EVENT)})
+    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **sql.EVENT})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit, clock
     ORDER BY x.n
 ),
 counted AS (
-    INSERT INTO sojourn_counter ({names(COUNTER)})
-    SELECT {COUNTER_KEY.replace('"experiment"', 'x."experiment"')}, SUM(x.n)
-    FROM {_records({**COUNTER, "visit": "TEXT"})}
+    INSERT INTO sojourn_counter ({names(sql.COUNTER)})
+    SELECT {sql.COUNTER_KEY.replace('"experiment"', 'x."experiment"')}, SUM(x.n)
+    FROM {_records({**sql.COUNTER, "visit": "TEXT"})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
-    GROUP BY {COUNTER_KEY.replace('"experiment"', 'x."experiment"')}
-    {KEEP_COUNTER}
+    GROUP BY {sql.COUNTER_KEY.replace('"experiment"', 'x."experiment"')}
+    {sql.KEEP_COUNTER}
 )
 SELECT "experiment", "id" FROM kept
 """
@@ -83,12 +71,10 @@ class PostgresStore(SqlStore):
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
-        """At postgresql://..., an address as libpq takes it."""
         return cls(url, reading=reading)
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        """PostgreSQL has its own tool."""
         raise ValueError(
             "backup is for SQLite files: for PostgreSQL use pg_dump --format=custom --file=FILE "
             "ADDRESS, and pg_restore --dbname=ADDRESS FILE into an empty database"
@@ -174,15 +160,16 @@ class PostgresStore(SqlStore):
         """One statement, so one round trip: each costs a wait for the GIL as well."""
         joined, found = chains(changes, UNSTAMPED)
         joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
-        visits = [dict(zip(VISIT, chain.row, strict=True)) for chain in joined]
+        visits = [chain.row._asdict() for chain in joined]
         with self._using(0) as db:
             writer = self.writer
             events = [
-                {"n": n, **dict(zip(EVENT, event, strict=True)), "writer": writer}
+                {"n": n, **event._asdict(), "writer": writer}
                 for n, event in enumerate(e for chain in joined for e in chain.events)
             ]
+            columns = (*sql.COUNTER, "visit")
             counts = [
-                dict(zip(COUNTER, (c.row.experiment, writer, *key, n), strict=True), visit=c.row.id)
+                dict(zip(columns, (c.row.experiment, writer, *key, n, c.row.id), strict=True))
                 for c in joined
                 for key, n in c.counts
             ]
@@ -196,18 +183,17 @@ class PostgresStore(SqlStore):
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
         if not rows:
             return []
-        columns = TABLES[table]
+        columns = sql.TABLES[table]
         arrays = ", ".join(f"?::{kind}[]" for kind in columns.values())
-        sql = f"INSERT INTO {table} ({names(columns)}) SELECT * FROM unnest({arrays}) {tail}"
+        insert = f"INSERT INTO {table} ({names(columns)}) SELECT * FROM unnest({arrays}) {tail}"
         values = [list(column) for column in zip(*rows, strict=True)]
         if table != "sojourn_visit":
-            run(sql, values)
+            run(insert, values)
             return []
-        done = set(run(f'{sql} RETURNING "experiment", "id"', values))
+        done = set(run(f'{insert} RETURNING "experiment", "id"', values))
         return [tuple(row[:2]) in done for row in rows]
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """Both from one snapshot, read a part at a time."""
         psycopg = self._psycopg
         try:
             db = self._connect()
@@ -215,21 +201,16 @@ class PostgresStore(SqlStore):
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             counts = added(*self._counts(_run(db), experiment))
             rows = db.cursor(name="history")
-            query = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = %s ORDER BY seq"
-            rows.execute(query, (experiment,))
+            rows.execute(sql.HISTORY.replace("?", "%s"), (experiment,))
         except psycopg.Error as error:
             raise Unavailable(f"the database cannot be used ({error})") from error
 
-        def read() -> Iterator[Event]:
-            try:
-                for row in rows:
-                    yield Event(*row)
-            finally:
-                if not db.closed:
-                    rows.close()
-                db.close()
+        def close() -> None:
+            if not db.closed:
+                rows.close()
+            db.close()
 
-        return counts, read()
+        return counts, sql.events(rows, close)
 
     def close(self) -> None:
         for which in (0, 1):
@@ -240,8 +221,8 @@ class PostgresStore(SqlStore):
 
 
 def _run(db: Any) -> Run:
-    def run(sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        cursor = db.execute(sql.replace("?", "%s"), parameters)
+    def run(query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        cursor = db.execute(query.replace("?", "%s"), parameters)
         return cursor.fetchall() if cursor.description else []
 
     return run

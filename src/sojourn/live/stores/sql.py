@@ -6,52 +6,45 @@ inserted at once.
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
 from .base import answers, chains, merged
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 
-VISIT = {
-    "experiment": TEXT, "id": TEXT, "base": WHOLE, "version": WHOLE, "user": TEXT, "status": TEXT,
-    "step": WHOLE, "arm": WHOLE, "pending": WHOLE, "before": REAL, "state": REAL, "reward": REAL,
-    "gained": REAL, "cause": TEXT, "request": TEXT, "propensity": REAL, "touched": REAL,
-    "deadline": REAL,
-}  # fmt: skip
-EVENT = {
-    "experiment": TEXT, "visit": TEXT, "step": WHOLE, "kind": TEXT, "arm": WHOLE, "state": REAL,
-    "reward": REAL, "after": REAL, "cause": TEXT, "request": TEXT, "propensity": REAL,
-    "user": TEXT, "writer": TEXT, "at": REAL,
-}  # fmt: skip
+KINDS = {str: TEXT, int: WHOLE, float: REAL}
+
+
+def columns(record: Any) -> dict[str, str]:
+    """The columns of a table: the fields of a record, in their order, with their SQL types."""
+    hints = get_type_hints(record).items()
+    return {name: KINDS[(get_args(hint) or (hint,))[0]] for name, hint in hints}
+
+
+VISIT, EVENT = columns(Row), columns(Event)
 COUNTER = {
     "experiment": TEXT, "writer": TEXT, "what": TEXT, "i": WHOLE, "j": WHOLE, "k": WHOLE, "n": REAL,
 }  # fmt: skip
-ARM = {
-    "experiment": TEXT, "position": WHOLE, "name": TEXT, "retired": WHOLE, "pulls": REAL,
-    "successes": REAL,
-}  # fmt: skip
+ARM = {"experiment": TEXT, **columns(Arm)}
 TABLES = {
-    "sojourn_visit": VISIT,
-    "sojourn_event": EVENT,
-    "sojourn_counter": COUNTER,
-    "sojourn_arm": ARM,
-}
+    "sojourn_visit": VISIT, "sojourn_event": EVENT, "sojourn_counter": COUNTER, "sojourn_arm": ARM,
+}  # fmt: skip
 
 
-def names(columns: dict[str, str], prefix: str = "") -> str:
-    """The columns as a list for SQL."""
-    return ", ".join(f'{prefix}"{column}"' for column in columns)
+def names(table: dict[str, str], prefix: str = "") -> str:
+    """The columns of a table as a list for SQL."""
+    return ", ".join(f'{prefix}"{column}"' for column in table)
 
 
 COUNTER_KEY = names({column: kind for column, kind in COUNTER.items() if column != "n"})
 
 
 def _table(name: str, *extra: str) -> str:
-    columns = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
-    return f"CREATE TABLE {name} ({', '.join([*extra[1:], *columns, extra[0]])})"
+    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
+    return f"CREATE TABLE {name} ({', '.join([*extra[1:], *typed, extra[0]])})"
 
 
 MIGRATIONS: list[tuple[str, ...]] = [
@@ -79,8 +72,18 @@ KEEP_ARM = (
     "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
 )
 
-Run = Callable[..., list[Any]]
-"""run(sql, parameters) -> rows."""
+HISTORY = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
+
+Run = Callable[..., list[Any]]  # run(sql, parameters) -> rows
+
+
+def events(rows: Iterable[Any], close: Callable[[], None]) -> Iterator[Event]:
+    """The events of a query, which is closed at the end."""
+    try:
+        for row in rows:
+            yield Event(*row)
+    finally:
+        close()
 
 
 class SqlStore(ABC):

@@ -13,7 +13,7 @@ from ..errors import InUse, Unavailable
 from ..records import Counts, Event, added
 from . import not_allowed
 from .clock import Steady
-from .sql import EVENT, TABLES, Run, SqlStore, names
+from .sql import HISTORY, TABLES, Run, SqlStore, events, names
 
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
@@ -34,7 +34,6 @@ class SqliteStore(SqlStore):
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
-        """At sqlite:///file."""
         _, _, rest = url.partition("://")
         if len(rest) < 2 or not rest.startswith("/"):
             raise not_allowed(url)
@@ -134,22 +133,11 @@ class SqliteStore(SqlStore):
         return [run(query, row[:2])[0][0] == row.version for row in rows]
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """Both from one snapshot."""
         with self._clearly():
             db = self._connect()
             db.execute("BEGIN")
             counts = added(*self._counts(self._run(db), experiment))
-            query = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
-            rows = db.execute(query, (experiment,))
-
-        def read() -> Iterator[Event]:
-            try:
-                for row in rows:
-                    yield Event(*row)
-            finally:
-                db.close()
-
-        return counts, read()
+            return counts, events(db.execute(HISTORY, (experiment,)), db.close)
 
     def close(self) -> None:
         for db in (self._reader, self._writer):

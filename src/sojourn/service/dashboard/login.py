@@ -10,9 +10,7 @@ from starlette.routing import Route
 from ..keys import COOKIE
 from ..limits import read_body
 
-LONGEST = 4096
-"""Bytes of a form, at most."""
-
+LONGEST = 4096  # bytes of a form, at most
 Page = Callable[..., Response]
 
 
@@ -45,7 +43,10 @@ def login_route(page: Page) -> Route:
         token = form.get("key", [""])[0].strip()
         if request.app.state.keyring.find(token) is None:
             return page(request, "login.html", 401, wrong="This key is not valid.")
-        return _sign_in(request, token)
+        response = RedirectResponse("/", 303)  # with a cookie closed to scripts and other sites
+        secure = request.url.scheme == "https"
+        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
+        return response
 
     return Route("/login", login, methods=["GET", "POST"])
 
@@ -54,12 +55,3 @@ def _same_origin(request: Request) -> bool:
     """Whether a form comes from a page of this site, by the Origin that browsers send."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host")
-
-
-def _sign_in(request: Request, token: str) -> Response:
-    """Redirect to the experiments, with a cookie that neither scripts nor other sites can use."""
-    response = RedirectResponse("/", 303)
-    response.set_cookie(
-        COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https"
-    )
-    return response

@@ -75,8 +75,6 @@ class Pages:
         )  # fmt: skip
 
     async def experiment(self, request: Request) -> Response:
-        """One experiment."""
-
         async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
             snapshot = await self.snapshots.get(experiment, view.span)
@@ -86,8 +84,6 @@ class Pages:
         return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
-        """The stream of updates of one experiment."""
-
         async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
             return self.streams.response(catalog, self.snapshots, experiment.name, view)

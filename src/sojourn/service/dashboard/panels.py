@@ -13,10 +13,7 @@ from .render import render
 
 
 class Panel(NamedTuple):
-    """A section of the page: the template panels/{name}.html, its heading, its width.
-
-    Widths are those of app.css: full, half, and wide with side.
-    """
+    """A section: the template panels/{name}.html, its heading, its width (a class of app.css)."""
 
     name: str
     title: str

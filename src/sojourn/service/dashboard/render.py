@@ -21,8 +21,7 @@ from ...version import __version__
 from ..insight.summary import Point
 
 STATIC = Path(__file__).parent / "static"
-WIDTH = 120.0
-"""Of a bar, in pixels."""
+WIDTH = 120.0  # of a bar, in pixels
 
 
 def number(value: float) -> str:
@@ -68,10 +67,7 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
 
 
 def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
-    """An interval as a small bar on a scale from 0 to `most`, with a mark at the estimate.
-
-    Hidden from screen readers: the numbers are beside it.
-    """
+    """An interval as a bar from 0 to `most`, marked at the estimate; hidden from screen readers."""
 
     def x(value: float) -> float:
         return round(min(max(value / most, 0.0), 1.0) * (WIDTH - 4.0) + 2.0, 1)

@@ -12,12 +12,10 @@ from ..insight import Insight, insight
 from .panels import RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
-FRESH = 1.0
-"""Seconds for which a snapshot is reused."""
+FRESH = 1.0  # seconds for which a snapshot is reused
 CHART_REFRESH = 1 / 60
 """Chart data are read again after this fraction of the time between two points."""
-RECENT = 12
-"""Decisions listed."""
+RECENT = 12  # decisions listed
 
 
 class ChartData(NamedTuple):

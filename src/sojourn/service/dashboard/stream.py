@@ -12,10 +12,8 @@ from .panels import LivePart
 from .snapshots import FRESH, Snapshots
 from .view import View
 
-MOST = 256
-"""Concurrent streams per process."""
-HEARTBEAT = 15.0
-"""Seconds of silence after which a comment is sent, to keep the connection open."""
+MOST = 256  # concurrent streams per process
+HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, to keep the connection open
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -26,7 +24,6 @@ class Streams:
         self.open = 0
 
     def response(self, catalog: Catalog, snapshots: Snapshots, name: str, view: View) -> Response:
-        """A stream for one reader."""
         if self.open >= MOST:
             return PlainTextResponse("too many readers", 503, {"Retry-After": "10"})
         return StreamingResponse(
@@ -79,10 +76,7 @@ async def _message(
 
 
 def swap(id: str, part: LivePart) -> str:
-    """A live part for htmx to put in its place.
-
-    In a template element, because rows of a table are not allowed beside other elements.
-    """
+    """A live part for htmx, in a template element, where rows of a table are allowed as well."""
     tag, html = part
     return f'<template><{tag} id="{id}" hx-swap-oob="innerHTML">{html}</{tag}></template>'
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-ARMS = 20
-"""Rows on one page of arms."""
+ARMS = 20  # rows on one page of arms
 LONGEST_SEARCH = 200
 
 
@@ -62,5 +61,4 @@ class View:
         return f"?{urlencode(given)}" if given else ""
 
     def but(self, **changes: Any) -> "View":
-        """The same view with changes."""
         return replace(self, **changes)

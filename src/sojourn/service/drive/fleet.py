@@ -32,12 +32,11 @@ def drive_all(
         workers.append(worker)
         pipes.append(ours)
     try:
-        try:
-            reports = _gathered(pipes, progress)
-        except KeyboardInterrupt:
-            for worker in workers:
-                worker.terminate()
-            reports = _gathered(pipes, None)
+        reports = _gathered(pipes, progress)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.terminate()
+        reports = _gathered(pipes, None)
     finally:
         for worker in workers:
             worker.terminate()
@@ -91,23 +90,18 @@ def _gathered(
     reports = []
     running: list[Any] = list(pipes)
     while running:
-        for pipe in wait(running):
-            message = _received(pipe)
-            if message is None:
+        ready: list[Any] = wait(running)
+        for pipe in ready:
+            try:
+                message = pipe.recv()
+            except EOFError:  # the process has ended
                 running.remove(pipe)
-            elif isinstance(message, Exception):
+                continue
+            if isinstance(message, Exception):
                 raise message
-            elif isinstance(message, LoadReport):
+            if isinstance(message, LoadReport):
                 reports.append(message)
             elif progress is not None:
                 done[id(pipe)] = message
                 progress(sum(v for v, _ in done.values()), sum(s for _, s in done.values()))
     return reports
-
-
-def _received(pipe: Any) -> Any:
-    """The next message of a process; None once it has ended."""
-    try:
-        return pipe.recv()
-    except EOFError:
-        return None

@@ -12,6 +12,7 @@ from ...problem import Problem
 from ...stats.intervals import Z95
 
 QUANTILES = (50, 95, 99)
+SUMS = ("visits", "steps", "reward", "reward2", "regret", "pulls", "answers", "failed")
 
 
 @dataclass
@@ -40,17 +41,11 @@ class LoadReport:
     interrupted: bool = False
 
     def __add__(self, other: "LoadReport") -> "LoadReport":
+        total = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
         return LoadReport(
-            visits=self.visits + other.visits,
-            steps=self.steps + other.steps,
-            reward=self.reward + other.reward,
-            reward2=self.reward2 + other.reward2,
-            regret=self.regret + other.regret,
+            **total,
             seconds=max(self.seconds, other.seconds),
-            pulls=self.pulls + other.pulls,
             latencies=np.concatenate((self.latencies, other.latencies)),
-            answers=self.answers + other.answers,
-            failed=self.failed + other.failed,
             interrupted=self.interrupted or other.interrupted,
         )
 

@@ -19,14 +19,9 @@ from .crowd import Crowd
 from .report import LoadReport
 from .wire import Wire
 
-GIVE_UP = 3
-"""Failed visits in a row, per user, after which driving is given up."""
-
-PULSE = 0.5
-"""Seconds between two reports of progress."""
-
-OnProgress = Callable[[int, int], None]
-"""Is called with the visits and steps so far."""
+GIVE_UP = 3  # failed visits in a row, per user, after which driving is given up
+PULSE = 0.5  # seconds between two reports of progress
+OnProgress = Callable[[int, int], None]  # is called with the visits and steps so far
 
 
 @dataclass(frozen=True)
@@ -122,7 +117,6 @@ class Metered:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was measured."""
         self.latencies = array("d")
         self.answers: Counter[str] = Counter()
 
@@ -152,7 +146,6 @@ class Driver:
         self._failed_in_a_row = 0
 
     async def user(self) -> None:
-        """One visit after the other."""
         report = self.report
         while self._wanted():
             try:
@@ -173,7 +166,6 @@ class Driver:
                 report.reward2 += stay.reward**2
 
     def _wanted(self) -> bool:
-        """Whether another visit is to begin."""
         enough = self.crowd.begun >= self.traffic.visits
         return not enough and time.monotonic() - self.began < self.traffic.seconds
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...client.caller import TIMEOUT
-from ...client.messages import NoResponse, Request, Response, headers, retry_after
+from ...client.messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
 END = b"\r\n\r\n"
 
@@ -27,9 +27,7 @@ class Wire:
     ) -> None:
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.hostname:
-            raise ValueError(
-                f"url = {url!r} is not allowed: it must begin with http:// or https://"
-            )
+            raise bad_url(url)
         self._secure = ssl.create_default_context() if address.scheme == "https" else None
         self._place = address.hostname, address.port or (443 if self._secure else 80)
         self._base, self._timeout = address.path.rstrip("/"), timeout
@@ -81,7 +79,6 @@ class _Connection(asyncio.Protocol):
         self._fail(f"the connection was closed ({error})" if error else "the connection was closed")
 
     async def ask(self, data: bytes, timeout: float) -> Response:
-        """Write a request, wait for its response."""
         loop = asyncio.get_running_loop()
         self._response = loop.create_future()
         late = loop.call_later(timeout, self._fail, f"nothing for {timeout:g} s")
@@ -119,7 +116,6 @@ class _Connection(asyncio.Protocol):
             self._response.set_exception(NoResponse(reason))
 
     def drop(self) -> None:
-        """Close."""
         self.alive = False
         self._transport.close()
 

@@ -86,7 +86,6 @@ class ArmSums:
 
     @property
     def best_name(self) -> str | None:
-        """Its name."""
         return None if self.best is None else self.names[self.best]
 
     @cached_property

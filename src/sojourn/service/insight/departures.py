@@ -13,9 +13,7 @@ from ...policies.learned import FIRST_LOOK, Learned, Watched, mistake_costs
 from ...stats.intervals import Z95, Interval, share
 from .arms import ArmSums
 
-NEGLIGIBLE = 0.1
-"""Costs that differ by at most this fraction of the greater one count as equal."""
-
+NEGLIGIBLE = 0.1  # costs that differ by at most this fraction of the greater one count as equal
 CASES = {
     "normal": "A mistake costs more when a visit goes badly: explore while it goes well.",
     "opposite": "A mistake costs more when a visit goes well: explore while it goes badly.",
@@ -70,7 +68,6 @@ class Departures:
     confidence: float
 
     def leave_rates(self, words: Sequence[str], used: Sequence[int]) -> tuple[StateLeaveRates, ...]:
-        """The leave probabilities of the states that occur."""
         return tuple(StateLeaveRates(words[b], self._rate(b, 0), self._rate(b, 1)) for b in used)
 
     def _rate(self, b: int, r: int) -> LeaveRate:

@@ -97,7 +97,6 @@ class Insight:
     arms: ArmList
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data for JSON; None where nothing is known."""
         found: dict[str, Any] = plain(self)
         return found
 
@@ -151,10 +150,7 @@ def insight(
 def _exploration(
     arms: ArmSums, seen: Departures, words: Sequence[str], used: Sequence[int]
 ) -> tuple[tuple[StateExploration, ...], float]:
-    """By state; and the variance of the total cost.
-
-    Pulls of an arm whose mean is not below that of the best one cost nothing.
-    """
+    """By state, with the variance of the total cost; arms not behind the best one cost nothing."""
     found, variance, behind, noise = [], 0.0, arms.behind, arms.noise
     best_noise = 0.0 if arms.best is None else float(noise[arms.best])
     for b in used:
