@@ -5,23 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...simulation import Result
 from ...stats.intervals import Z95, Interval
+from ...stats.moments import Array
 from ..trials import Trial
 from .problems import cost_ratio
 from .rosters import BASELINE, PAPERS
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class TrialOutcome:
     """Regret of every policy of a trial after its visits.
 
-    Policies met the same users in every run, so that `ratio` and `difference` are much sharper
-    than the regrets themselves.
+    Policies met the same users in every run, so that a `ratio` is much sharper than the regrets.
     """
 
     trial: Trial
@@ -69,10 +66,6 @@ class TrialOutcome:
 
     def regret(self, label: str) -> Interval:
         return self._combined({label: 1.0})
-
-    def difference(self, one: str, other: str) -> Interval:
-        """Regret of one less that of the other."""
-        return self._combined({one: 1.0, other: -1.0})
 
     def ratio(self, one: str, other: str) -> Interval:
         """Regret of one over that of the other; interval by the delta method."""

@@ -30,27 +30,18 @@ class Family:
     learned: str
 
 
-PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), KLUCB(), KLULCB(), KLULCB().opposite())
+GATED_KL = (KLUCB(), KLULCB(), KLULCB().opposite())
+SAFE_IMED = (SafeIMED(), SafeIMED().opposite())
+SAFE_THOMPSON = (SafeThompson(), SafeThompson().opposite())
+BOUND_THOMPSON = LearnedThompson(floor=-1)
+
+PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), *GATED_KL)
 """What the paper compares on users with two states; with a moving average it is `GENERAL`."""
 
 BEYOND = by_label(
-    IMED(),
-    SafeIMED(),
-    SafeIMED().opposite(),
-    LearnedUCB(),
-    LearnedKLUCB(),
-    LearnedIMED(floor=-1),
-    LearnedIMED(),
+    IMED(), *SAFE_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED()
 )
-SAMPLING = by_label(
-    KLUCB(),
-    KLULCB(),
-    KLULCB().opposite(),
-    Thompson(),
-    SafeThompson(),
-    SafeThompson().opposite(),
-    LearnedThompson(floor=-1),
-)
+SAMPLING = by_label(*GATED_KL, Thompson(), *SAFE_THOMPSON, BOUND_THOMPSON)
 CAUTION = by_label(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
 CAUTION_OPPOSITE = by_label(
     KLULCB().opposite(), KLULCB(c0=0).opposite(), SafeIMED().opposite(), SafeIMED(c0=0).opposite()
@@ -85,16 +76,12 @@ OURS = tuple(BEYOND)
 PAPERS = tuple({**PAPER, **GENERAL})
 """The labels of the paper's policies: the best of them in hindsight is a yardstick."""
 
-_SAFE = ("Safe IMED", "Safe IMED, opposite")
 FAMILIES = (
     Family("UCB", ("ULCB", "ULCB, opposite", "DISC-ULCB", "CONT-ULCB"), "Learned UCB"),
     Family(
         "KL-UCB", ("KL-ULCB", "KL-ULCB, opposite", "DISC-KL-ULCB", "CONT-KL-ULCB"), "Learned KL-UCB"
     ),
-    Family("IMED", _SAFE, BOUND),
-    Family("IMED", _SAFE, LEARNED),
-    Family(
-        "Thompson", ("Safe Thompson", "Safe Thompson, opposite"), LearnedThompson(floor=-1).label
-    ),
+    *(Family("IMED", tuple(by_label(*SAFE_IMED)), learned) for learned in (BOUND, LEARNED)),
+    Family("Thompson", tuple(by_label(*SAFE_THOMPSON)), BOUND_THOMPSON.label),
 )
 """Every explorer once; a roster has those of the fixed cases that go with its users."""

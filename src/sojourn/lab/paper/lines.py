@@ -77,13 +77,13 @@ def _bounds(panel: Curves, results: Results) -> Iterator[Line]:
     for number, (name, label) in enumerate(panel.shown()):
         if label not in panel.bounds:
             continue
-        trial = results[name]
+        trial, bound = results[name], f"UB {label.partition(',')[0]}"
         slope = upper_slope(trial.result.policies[trial[label]], trial.problem)
         if slope is not None and slope == least:
-            lowest.append(f"UB {short(label)}")
+            lowest.append(bound)
         elif slope is not None:
             dotted = Look(look(label, number).colour, ":", style.BOUND)
-            yield _bound(f"UB {short(label)}", dotted, slope, trial, panel)
+            yield _bound(bound, dotted, slope, trial, panel)
     if least is not None:
         grey = Look(style.GREY, (0.0, style.LOWER_DASHES), style.BOUND)
         yield _bound(" = ".join(lowest), grey, least, first, panel)
@@ -93,11 +93,6 @@ def _bound(label: str, how: Look, slope: float, trial: LabelledResult, panel: Cu
     x = trial.result.checkpoints[_seen(trial, panel)].astype(float)
     y = slope * (np.ones(x.size) if panel.per_log else np.log(x))
     return Line(label=label, look=how, x=x, y=y)
-
-
-def short(label: str) -> str:
-    """A policy's label without what follows a comma."""
-    return label.partition(",")[0]
 
 
 def _split(panel: Split, results: Results) -> Plot:
