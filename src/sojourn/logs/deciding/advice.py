@@ -40,17 +40,14 @@ class Advice:
 
     @property
     def name(self) -> str | None:
-        """The label of the recommended policy."""
         return None if self.policy is None else self.policy.label
 
     @property
     def chosen(self) -> CandidateOutcome | None:
-        """What the recommended policy is expected to do."""
         return next((o for o in self.outcomes if o.policy == self.policy), None)
 
     @property
     def verdict(self) -> str:
-        """The advice in a sentence or two."""
         if (chosen := self.chosen) is None:
             return self.reason
         base = next(o for o in self.outcomes if o.policy == BASELINE)
@@ -63,7 +60,6 @@ class Advice:
 
     @property
     def state_pays(self) -> str:
-        """Whether it pays to use the state, by the policies that do."""
         gains = {o.policy: o.aware for o in self.outcomes if o.aware is not None}
         parts = [f"{_signed(a)} for {p.label} over {BLIND[p].label}" for p, a in gains.items()]
         sure = sum(a.low > 0.0 for a in gains.values())
@@ -71,7 +67,6 @@ class Advice:
         return f"Using the state {lead}: {', '.join(parts)} (rewards per visit)."
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
         outcomes = [
             {"policy": policy_data(o.policy, o.name)} | {n: getattr(o, n) for n in INTERVALS}
             for o in self.outcomes

@@ -113,7 +113,6 @@ def _play(
 
 
 def _choose(results: Played) -> tuple[Policy, str]:
-    """The policy to run, and why."""
     by_name = {policy.label: policy for policy in results.policies}
     less = {policy.label: results.less(policy) for policy in (LearnedIMED(), IMED())}
     name, why = choose(list(by_name), less, AGREED)

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import checks
 from ...problem import Problem
 from ...stats.intervals import Interval, z
+from ...stats.moments import Array
 from ..fitting.ema import EmaFit, falling
 from ..fitting.model import MODELS, ArmFit, Fit
-
-Array = NDArray[np.float64]
 
 BEST = 6
 """The row of the best arm's mean in `Fit.covariance`, after the six leave probabilities."""
@@ -45,14 +43,10 @@ def draw_problems(
     curves: Sequence[EmaFit | None] = [fit.ema] * draws
     if model == "ema":
         curves = _curves(fit, draws, rng)
-    found = []
-    for i in range(draws):
-        # One step in every cell that the log has: then q = k / n is the drawn probability.
-        drawn = replace(
-            fit, n=(fit.n > 0).astype(float), k=q[i], arms=_arms(fit, means[i], arms), ema=curves[i]
-        )
-        found.append(drawn.problem(model))
-    return tuple(found)
+    # One step in every cell that the log has: then q = k / n is the drawn probability.
+    n = (fit.n > 0).astype(float)
+    drawn = zip(q, (_arms(fit, m, arms) for m in means), curves, strict=True)
+    return tuple(replace(fit, n=n, k=k, arms=a, ema=ema).problem(model) for k, a, ema in drawn)
 
 
 def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy
 from ...problem import Problem
 from ...simulation import Result
 from ...stats.intervals import Interval, z
-
-Array = NDArray[np.float64]
+from ...stats.moments import Array
 
 BASELINE = KLUCB()
 """Gains are measured against this policy."""
@@ -61,7 +59,6 @@ class Played:
     best: list[float] = field(default_factory=list)
 
     def add(self, problem: Problem, result: Result) -> None:
-        """Take in the result of a draw."""
         size = range(len(self.policies))
         behind = max(problem.means) - np.array(problem.means)
         self.regret.append(result.regret.mean[:, -1])
@@ -71,7 +68,6 @@ class Played:
         self.best.append(max(problem.means))
 
     def less(self, policy: Policy) -> list[Interval]:
-        """The regret of every policy minus that of one."""
         base = self.policies.index(policy)
         regret, noise = np.array(self.regret), np.mean(self.noise, axis=0)
         return [

@@ -5,8 +5,8 @@ from typing import Any
 
 import ibis
 import numpy as np
-from numpy.typing import NDArray
 
+from ...stats.moments import Array
 from ..reading.source import fetched, kept
 from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
 from .ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
@@ -67,18 +67,14 @@ def _averages(coded: Any, i: int) -> Averages:
         code=usable[f"e{i}"],
         left=(usable.end == LEFT).ifelse(1, 0),
     )
-    made = keyed.group_by(["held", "step", "code"]).aggregate(
-        n=keyed.count(), left=keyed.left.sum()
-    )
-    rows = fetched(made.order_by(["held", "step", "code"]))
-    return Averages(
-        THETAS[i],
-        rows["held"].astype(bool),
-        *(rows[c].astype(float) for c in ("step", "code", "n", "left")),
-    )
+    keys = ["held", "step", "code"]
+    made = keyed.group_by(keys).aggregate(n=keyed.count(), left=keyed.left.sum())
+    rows = fetched(made.order_by(keys))
+    numbers = (rows[c].astype(float) for c in ("step", "code", "n", "left"))
+    return Averages(THETAS[i], rows["held"].astype(bool), *numbers)
 
 
-def _bin_squares(coded: Any, i: int, start: float) -> NDArray[np.float64]:
+def _bin_squares(coded: Any, i: int, start: float) -> Array:
     """For each bin of the leave curve, sums over users of n^2, n x left and left^2."""
     usable, theta = _usable(coded, i), THETAS[i]
     step = ibis.least(usable.step, cap(theta)).cast("float64")

@@ -6,10 +6,11 @@ from typing import Any
 import ibis
 import numpy as np
 
+from ...stats.moments import Array
 from ..reading.options import Options
 from ..reading.source import fetched
 from ..reading.steps import CENSORED, LEFT, held_out
-from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Array, Totals, Whole
+from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals, Whole
 
 
 def count(table: Any, options: Options, name: str) -> Totals:

@@ -6,13 +6,11 @@ from math import exp, inf, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...stats.intervals import Interval, z
+from ...stats.moments import Array
 from ...users import TwoState
 from ...values import NeverEnds, solve
-
-Array = NDArray[np.float64]
 
 PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
 """Assumption 1: after a worse pair of rewards people leave at least as often as after a better."""

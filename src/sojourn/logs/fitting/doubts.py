@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...stats.moments import Array
 from .diagnosis import Costs, bracketed
 from .ema import log_likelihood
 from .totals import CELLS, USER_SUMS, Totals
-
-Array = NDArray[np.float64]
 
 FEW_STEPS, FEW_LEFT, FEW_USERS = 100, 10, 30
 """Cells, and logs, with less than this are called small."""

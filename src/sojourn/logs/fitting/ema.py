@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...stats.clusters import one_ratio_variance, share_interval
+from ...stats.moments import Array
 from .users import TableLeave
-
-Array = NDArray[np.float64]
 
 THETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 """The weights of a new reward that are tried."""

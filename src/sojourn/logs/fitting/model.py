@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import checks
 from ...problem import Problem
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
 from ...stats.intervals import Interval
+from ...stats.moments import Array
 from ...users import Ema, TwoState, User
 from ..reading.options import Reading
 from . import diagnosis
@@ -21,8 +21,6 @@ from .doubts import Doubt, doubts
 from .ema import EmaFit
 from .totals import CELLS, USER_SUMS, Totals
 from .users import OwnFirstStep
-
-Array = NDArray[np.float64]
 
 MODELS = ("two-state", "ema")
 
@@ -76,10 +74,8 @@ class Fit:
         cls, totals: Totals, reading: Reading | None = None, ema: EmaFit | None = None
     ) -> "Fit":
         """The fit to the totals of a log, with intervals clustered by user."""
-        over = [USER_SUMS.index(f"k {c}") for c in CELLS]
-        under = [USER_SUMS.index(f"n {c}") for c in CELLS]
-        over.append(USER_SUMS.index("best successes"))
-        under.append(USER_SUMS.index("best pulls"))
+        over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
+        under = [USER_SUMS.index(x) for x in (*(f"n {c}" for c in CELLS), "best pulls")]
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
         return cls(
             n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals),
@@ -131,26 +127,19 @@ class Fit:
 
     @cached_property
     def leave(self) -> dict[str, Interval]:
-        """The leave probability of each cell, with its interval."""
-        found = {}
-        for i, cell in enumerate(CELLS):
-            ends = share_interval(self.k[i], self.n[i], self.covariance[i, i])
-            found[cell] = Interval(float(self.q[i]), *ends)
-        return found
+        each = zip(CELLS, self.q, self.k, self.n, self.covariance.diagonal()[:-1], strict=True)
+        return {c: Interval(float(q), *share_interval(k, n, v)) for c, q, k, n, v in each}
 
     @property
     def means(self) -> tuple[float, ...]:
-        """The mean of every arm, in the order of `arms`."""
         return tuple(arm.mean.value for arm in self.arms)
 
     @cached_property
     def assumption_1(self) -> tuple[Inequality, ...]:
-        """The five inequalities of Assumption 1, with confidence."""
         return diagnosis.assumption_1(self.q[2:], self.covariance[2:6, 2:6])
 
     @cached_property
     def costs(self) -> Costs:
-        """The mistake costs, their ratio and the case, with intervals."""
         parameters = np.array([*self.q[2:], max(self.means)])
         return diagnosis.costs(parameters, self.covariance[2:, 2:])
 
@@ -171,11 +160,12 @@ class Fit:
         probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or
         in the moving average's fitted start), as in the paper.
         """
-        user = (
-            self._two_state()
-            if checks.one_of("model", model, MODELS) == "two-state"
-            else self._ema()
-        )
+        if checks.one_of("model", model, MODELS) == "two-state":
+            user: User = TwoState(*self.q[2:].tolist())
+        elif self.ema is not None:
+            user = Ema(theta=self.ema.theta, leave=self.ema.curve, start=self.ema.start)
+        else:
+            raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
         if first_step and self.n[:2].min() > 0:
             user = OwnFirstStep(user, first0=float(self.q[0]), first1=float(self.q[1]))
         with warnings.catch_warnings():
@@ -183,17 +173,7 @@ class Fit:
             warnings.filterwarnings("ignore", "the values of", UserWarning)
             return Problem(self.means, user)
 
-    def _two_state(self) -> User:
-        q00, q01, q10, q11 = self.q[2:].tolist()
-        return TwoState(q00=q00, q01=q01, q10=q10, q11=q11)
-
-    def _ema(self) -> User:
-        if self.ema is None:
-            raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
-        return Ema(theta=self.ema.theta, leave=self.ema.curve, start=self.ema.start)
-
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
         from ..reporting.data import as_dict
 
         return as_dict(self)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ...stats.moments import Array
+
 Whole = NDArray[np.int64]
 
 LONGEST = 200
@@ -56,7 +57,6 @@ class Arms:
 
     @property
     def best(self) -> int:
-        """The arm of highest mean."""
         return int(np.argmax(self.means))
 
 
@@ -102,7 +102,6 @@ class Totals:
 
     @property
     def censored(self) -> int:
-        """Visits whose end was not seen."""
         return int(self.lengths[:, 1].sum())
 
 

@@ -84,12 +84,8 @@ def _typed(raw: Any, ordered: bool, options: Options, unit: float) -> dict[str, 
     roles = options.roles
     outcome, missing = _outcome(raw[roles["reward"]], options)
     made = {"arm": raw[roles["arm"]].cast("string"), "outcome": outcome, "missing": missing}
-    for role in ("visit", "user", "step"):
-        if role in roles:
-            made[role] = raw[roles[role]]
-    for role in ("left", "censored"):
-        if role in roles:
-            made[role] = _truth(raw[roles[role]])
+    made |= {role: raw[roles[role]] for role in ("visit", "user", "step") if role in roles}
+    made |= {role: _truth(raw[roles[role]]) for role in ("left", "censored") if role in roles}
     if options.time is not None:
         made["time"] = _seconds(raw[options.time], unit)
         made["end"] = _end(raw, options, made["time"], unit)
@@ -144,17 +140,12 @@ def _try_cast(column: Any, kind: str) -> Any:
 def _seconds(column: Any, unit: float) -> Any:
     kind = column.type()
     if kind.is_timestamp() or kind.is_date():
-        return column.cast("timestamp").epoch_seconds().cast("float64") + _fraction(column)
+        stamp = column.cast("timestamp")  # whose `epoch_seconds` leave out what is below a second
+        below = stamp.microsecond().cast("float64") * 1e-6
+        return stamp.epoch_seconds().cast("float64") + below
     if kind.is_string():
         return _seconds(_try_cast(column, "timestamp"), unit)
     return column.cast("float64") * unit
-
-
-def _fraction(column: Any) -> Any:
-    """The part of a time below a second, which `epoch_seconds` leaves out."""
-    if not column.type().is_timestamp():
-        return ibis.literal(0.0)
-    return column.microsecond().cast("float64") * 1e-6
 
 
 def _end(raw: Any, options: Options, start: Any, unit: float) -> Any:

@@ -89,7 +89,6 @@ class Options:
 
     @property
     def gap_seconds(self) -> float | None:
-        """The idle time that ends a visit, in seconds."""
         return None if self.gap is None else seconds("gap", self.gap)
 
     @property

@@ -22,10 +22,6 @@ class Model:
     means: Floats
     curves: tuple[Curve, Curve]
 
-    def place(self, state: Floats, reward: float | Floats) -> Floats:
-        """What leaving depends on, as a number (see `place`)."""
-        return place(self.log.theta, state, reward)
-
     @property
     def parts(self) -> tuple[Flags, Flags]:
         """The rows that each of the curves is fitted to."""
@@ -36,16 +32,9 @@ def fit_model(log: Trajectories) -> Model:
     """Means of arms, and chances to leave by least squares, which in two states are frequencies."""
     pulls = np.bincount(log.arm, minlength=len(log.arms)).astype(float)
     wins = np.bincount(log.arm, log.reward, len(log.arms))
-    at, knots = place(log.theta, log.state, log.reward), None if log.theta == 1.0 else KNOTS
+    at, knots = log.place(log.state, log.reward), None if log.theta == 1.0 else KNOTS
     first, later = (fit_curve(at[rows], log.left[rows], knots) for rows in _parts(log))
     return Model(log, pulls, wins / np.maximum(pulls, 1.0), (first, later))
-
-
-def place(theta: float, state: Floats, reward: float | Floats) -> Floats:
-    """What leaving depends on: state and reward in two states, otherwise the state reached."""
-    if theta == 1.0:
-        return 2.0 * state + reward
-    return (1.0 - theta) * state + theta * reward
 
 
 def _parts(log: Trajectories) -> tuple[Flags, Flags]:

@@ -52,7 +52,7 @@ def check_model(model: Model, stages: Sequence[Stage]) -> None:
         )
     if log.theta < 1.0:
         return
-    seen = np.bincount(model.place(log.state, log.reward)[~log.censored].astype(int), minlength=4)
+    seen = np.bincount(log.place(log.state, log.reward)[~log.censored].astype(int), minlength=4)
     steps = [
         np.bincount(b.place.astype(int), stage.occupancy * b.chance, 4)
         for stage in stages

@@ -58,7 +58,6 @@ class Replay:
     length: dict[str, ReplayEstimate]
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
         return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -82,7 +81,6 @@ class Task:
 
     @cached_property
     def weights(self) -> Weights:
-        """Importance weights, checked for overlap."""
         return weigh(self.log, self.policy, self.memory, self.learns)
 
     @cached_property
@@ -100,7 +98,6 @@ class Task:
         return {False: length, True: played.solve(of_reward=True)}
 
     def model(self, of_reward: bool) -> tuple[float, Floats]:
-        """The value in the fitted problem."""
         solution = self.solutions[of_reward]
         return solution.value, solution.influence()
 

@@ -61,7 +61,6 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """The mean over visits."""
         return float(self.opening.mean())
 
     def influence(self) -> Floats:
@@ -70,7 +69,7 @@ class Solution:
         by_mean, by_leave = self._gradient()
         slope = by_mean / np.maximum(model.pulls, 1.0)
         rows = slope[log.arm] * (log.reward - model.means[log.arm])
-        place = model.place(log.state, log.reward)
+        place = log.place(log.state, log.reward)
         for curve, gradient, kept in zip(model.curves, by_leave, model.parts, strict=True):
             at = hats(place[kept], curve.knots)
             slopes = at.of(curve.inverse @ gradient)
@@ -101,8 +100,8 @@ class Solution:
             rows, curve = number == i, model.curves[min(i, 1)]
             mean, state = model.means[log.arm[rows]], log.state[rows]
             lose, win = (
-                (1.0 - curve.at(model.place(state, r)))
-                * hats((1.0 - log.theta) * state + log.theta * r, self.grid).of(stage.to_go)
+                (1.0 - curve.at(log.place(state, r)))
+                * hats(log.onward(state, r), self.grid).of(stage.to_go)
                 for r in (0.0, 1.0)
             )
             expected = (1.0 - mean) * lose + mean * (win + float(self.of_reward))
@@ -173,16 +172,14 @@ class PolicyInModel:
         return np.asarray(high)
 
     def _chances(self, states: Floats) -> Floats:
-        """A row of probabilities for each state."""
         return np.array([self.policy.probabilities(self.memory, float(s)) for s in states])
 
     def _branches(self, states: Floats, chances: Floats, curve: Curve) -> tuple[Branch, Branch]:
         """Reward 0 and reward 1 at these states."""
-        mean, theta = chances @ self.model.means, self.model.log.theta
+        mean, log = chances @ self.model.means, self.model.log
 
         def branch(reward: float, chance: Floats) -> Branch:
-            place = self.model.place(states, reward)
-            onward = hats((1.0 - theta) * states + theta * reward, self.grid)
+            place, onward = log.place(states, reward), hats(log.onward(states, reward), self.grid)
             return Branch(chance, place, 1.0 - curve.at(place), onward)
 
         return branch(0.0, 1.0 - mean), branch(1.0, mean)

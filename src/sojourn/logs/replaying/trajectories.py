@@ -43,7 +43,6 @@ class Trajectories:
 
     @cached_property
     def length(self) -> Ints:
-        """Steps of every visit."""
         return np.diff(np.append(self.first, self.arm.size))
 
     @cached_property
@@ -53,11 +52,17 @@ class Trajectories:
 
     @cached_property
     def next_state(self) -> Floats:
-        """The state that the row leads to."""
-        return (1.0 - self.theta) * self.state + self.theta * self.reward
+        return self.onward(self.state, self.reward)
+
+    def onward(self, state: Floats, reward: float | Floats) -> Floats:
+        """The state that a reward leads to."""
+        return (1.0 - self.theta) * state + self.theta * reward
+
+    def place(self, state: Floats, reward: float | Floats) -> Floats:
+        """What leaving depends on: state and reward in two states, otherwise the state reached."""
+        return 2.0 * state + reward if self.theta == 1.0 else self.onward(state, reward)
 
     def by_visit(self, rows: NDArray[Any]) -> Floats:
-        """Sums over the steps of each visit."""
         return np.add.reduceat(rows, self.first, dtype=float)
 
     def until(self, horizon: int) -> "Trajectories":
@@ -143,7 +148,6 @@ def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:
 
 
 def _names(log: Any) -> list[str]:
-    """Of the columns of a mapping or a frame."""
     for attribute in ("column_names", "keys", "columns"):
         found = getattr(log, attribute, None)
         if found is not None:
@@ -218,7 +222,6 @@ def _propensities(column: NDArray[Any] | None) -> Floats | None:
 def _states(
     column: NDArray[Any] | None, reward: Floats, first: Ints, theta: float, start: float
 ) -> Floats:
-    """The state before each row."""
     opening = np.full(first.size, checks.number("start", start, 0, 1))
     if column is not None:
         opening = column[first].astype(float)

@@ -38,7 +38,6 @@ class Weights:
 
     @cached_property
     def final(self) -> Floats:
-        """The weight of each visit."""
         final: Floats = self.after[self.log.first + self.log.length - 1]
         return final
 
