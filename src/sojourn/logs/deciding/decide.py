@@ -62,7 +62,8 @@ def decide(
     problems = draw_problems(fit, draws, seed=seed, model=model, arms=arms)
     cases = Counter(theory.case(problem) for problem in problems)
     tried = [] if fit.case == "improper" else _candidates(fit.case, cases)
-    results = Played(tried, min(asked, _most_visits(problems)))
+    length = float(np.mean([problem.length.mean for problem in problems]))
+    results = Played(tried, min(asked, max(1, int(MOST_STEPS / length))))
     policy, reason = None, FIX_FIRST.format(improper=IMPROPER.partition(":")[0])
     if tried:
         _play(results, problems, runs, seed, progress)
@@ -89,11 +90,6 @@ def _candidates(case: str, cases: Mapping[str, int]) -> list[Policy]:
     likely = {case} if case in GATES else set(cases)
     gates = [gate for name, gate in GATES.items() if name in likely]
     return [KLUCB(), IMED(), LearnedIMED(), *gates]
-
-
-def _most_visits(problems: Sequence[Problem]) -> int:
-    length = float(np.mean([problem.length.mean for problem in problems]))
-    return max(1, int(MOST_STEPS / length))
 
 
 def _play(

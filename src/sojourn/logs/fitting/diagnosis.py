@@ -50,10 +50,9 @@ class Costs:
 
 def assumption_1(q: Array, covariance: Array) -> tuple[Inequality, ...]:
     """The five inequalities, from the four leave probabilities q00, q01, q10, q11."""
-    index = {"00": 0, "01": 1, "10": 2, "11": 3}
     found = []
     for worse, better in PAIRS:
-        i, j = index[worse], index[better]
+        i, j = int(worse, 2), int(better, 2)
         difference = float(q[i] - q[j])
         error = sqrt(max(covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j], 0.0))
         sure = NormalDist().cdf(difference / error) if error > 0.0 else float(difference >= 0.0)

@@ -36,11 +36,6 @@ def cap(theta: float) -> int:
     return int(np.ceil(np.log(FADED) / np.log1p(-theta)))
 
 
-def decoded(code: Array) -> Array:
-    """The average in the middle of a code."""
-    return np.clip((code + 0.5 - SHIFT) / CODES, 0.0, 1.0)
-
-
 def isotonic(value: Array, weight: Array) -> Array:
     """The nonincreasing sequence nearest to `value` in weighted squares: pool neighbours that rise.
 
@@ -74,7 +69,8 @@ class Averages:
 
     def states(self, start: float) -> Array:
         """The state reached at each row, if visits start in `start`."""
-        return np.clip(decoded(self.code) + (1.0 - self.theta) ** self.step * start, 0.0, 1.0)
+        middle = np.clip((self.code + 0.5 - SHIFT) / CODES, 0.0, 1.0)  # of what has that code
+        return np.clip(middle + (1.0 - self.theta) ** self.step * start, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ...show.tables import Table
 from ...stats.intervals import Interval
-from .screen import limits, paragraph
+from .screen import cells, paragraph
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
@@ -26,14 +26,10 @@ def text(advice: "Advice") -> str:
 
 
 def _expected(advice: "Advice") -> str:
+    marks = ("*" if o.policy == advice.policy else " " for o in advice.outcomes)
     rows = [
-        (
-            f"{'*' if o.policy == advice.policy else ' '} {o.name}",
-            f"{o.regret.value:,.0f}",
-            *_cells(o.gain),
-            *_cells(o.longer),
-        )
-        for o in advice.outcomes
+        (f"{mark} {o.name}", f"{o.regret.value:,.0f}", *_cells(o.gain), *_cells(o.longer))
+        for mark, o in zip(marks, advice.outcomes, strict=True)
     ]
     table = Table(("policy", "regret", "reward", "95 %", "steps", "95 %"), rows)
     base = advice.outcomes[0]
@@ -48,6 +44,4 @@ def _expected(advice: "Advice") -> str:
 
 def _cells(interval: Interval) -> tuple[str, str]:
     """A signed number and its range; nothing for the baseline itself."""
-    if interval.low == interval.high == 0.0:
-        return "", ""
-    return f"{interval.value:+.2g}", limits(interval, "+.2g")
+    return ("", "") if interval.low == interval.high == 0.0 else cells(interval, "+.2g")

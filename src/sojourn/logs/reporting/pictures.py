@@ -17,7 +17,7 @@ from ..fitting.diagnosis import Costs, bracketed
 from ..fitting.ema import EmaFit
 from ..fitting.model import Fit
 from ..fitting.totals import CELLS, LONGEST, Totals
-from .screen import limits
+from .screen import cells
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
@@ -99,7 +99,7 @@ def _leave(fit: Fit) -> Picture:
         for cell, name in zip(CELLS, CELL_NAMES, strict=True)
         if fit.counts[cell][1]
     }
-    rows = [(name, f"{k:,}", f"{n:,}", *_cells(q, ".4f")) for name, ((k, n), q) in found.items()]
+    rows = [(name, f"{k:,}", f"{n:,}", *cells(q, ".4f")) for name, ((k, n), q) in found.items()]
     return Picture(
         "leave",
         "Who leaves, by the last two rewards",
@@ -119,7 +119,7 @@ def _average(ema: EmaFit) -> Picture:
     axes.set_ylim(bottom=0)
     each = zip(ema.state, ema.n, ema.left / ema.n, ema.low, ema.high, strict=True)
     rows = [
-        (f"{s:.3f}", f"{n:,.0f}", *_cells(Interval(q, low, high), ".4f"))
+        (f"{s:.3f}", f"{n:,.0f}", *cells(Interval(q, low, high), ".4f"))
         for s, n, q, low, high in each
     ]
     return Picture(
@@ -145,7 +145,7 @@ def _hazard(totals: Totals) -> Picture:
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     rows = [
-        (str(i + 1), f"{n[i]:,.0f}", f"{k[i]:,.0f}", *_cells(q, ".4f"))
+        (str(i + 1), f"{n[i]:,.0f}", f"{k[i]:,.0f}", *cells(q, ".4f"))
         for i, q in zip(shown, found, strict=True)
     ]
     return Picture(
@@ -193,7 +193,7 @@ def _lengths(totals: Totals) -> Picture:
 def _costs(costs: Costs) -> Picture:
     named = {"D(0), after a 0": costs.d0, "D(1), after a 1": costs.d1}
     ratio = {} if costs.ratio is None else {"D(0) / D(1)": costs.ratio}
-    rows = [(name, *_cells(d, ".3f")) for name, d in (named | ratio).items()]
+    rows = [(name, *cells(d, ".3f")) for name, d in (named | ratio).items()]
     return Picture(
         "costs",
         "What a mistake costs",
@@ -207,7 +207,7 @@ def _costs(costs: Costs) -> Picture:
 def _gain(advice: "Advice") -> Picture:
     base, *others = advice.outcomes
     rows = [
-        (o.name, f"{o.reward.value:.4g}", *_cells(o.gain, "+.3g"), *_cells(o.longer, "+.3g"))
+        (o.name, f"{o.reward.value:.4g}", *cells(o.gain, "+.3g"), *cells(o.longer, "+.3g"))
         for o in others
     ]
     headings = ("policy", "reward per visit", f"over {base.name}", "95 %", "steps longer", "95 %")
@@ -219,10 +219,6 @@ def _gain(advice: "Advice") -> Picture:
         _ranges({o.name: o.gain for o in others}, f"reward per visit more than {base.name}", 0),
         Table(headings, rows),
     )
-
-
-def _cells(interval: Interval, form: str) -> tuple[str, str]:
-    return f"{interval.value:{form}}", limits(interval, form)
 
 
 def _first(rows: Rows) -> Rows:

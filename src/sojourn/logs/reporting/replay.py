@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ...show.tables import Table
-from .screen import limits
+from ...stats.intervals import Interval
+from .screen import cells
 
 if TYPE_CHECKING:
     from ..replaying.replay import Replay, ReplayEstimate
@@ -33,4 +34,4 @@ def text(replay: "Replay") -> str:
 
 
 def _cells(estimate: "ReplayEstimate") -> tuple[str, str]:
-    return f"{estimate.mean:.4f}", limits(estimate, ".4f")
+    return cells(Interval(estimate.mean, estimate.low, estimate.high), ".4f")

@@ -15,7 +15,6 @@ from ..fitting.totals import CELLS, Totals
 if TYPE_CHECKING:
     from ..fitting.fit import Alternative
     from ..fitting.model import ArmFit, Fit
-    from ..replaying.replay import ReplayEstimate
 
 WIDTH = 100
 SHOWN = 6
@@ -52,9 +51,9 @@ def paragraph(words: str) -> str:
     return fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def limits(interval: "Interval | ReplayEstimate", form: str) -> str:
-    """Both ends, as in "0.1 to 0.2"."""
-    return f"{interval.low:{form}} to {interval.high:{form}}"
+def cells(interval: Interval, form: str) -> tuple[str, str]:
+    """The value, and both ends as in "0.1 to 0.2"."""
+    return f"{interval.value:{form}}", f"{interval.low:{form}} to {interval.high:{form}}"
 
 
 def alternatives_text(alternatives: "tuple[Alternative, ...]") -> str:
@@ -62,10 +61,10 @@ def alternatives_text(alternatives: "tuple[Alternative, ...]") -> str:
     headings = ("with", "visits", "left 00", "01", "10", "11", "D(0)/D(1)", "95 %", "case")
     rows = []
     for a in alternatives:
-        cells = [f"{k:,}/{n:,}" for k, n in (a.counts[c] for c in CELLS[2:])]
+        counts = [f"{k:,}/{n:,}" for k, n in (a.counts[c] for c in CELLS[2:])]
         ratio = a.costs.ratio
-        shown = ("", "") if ratio is None else (f"{ratio.value:.3f}", limits(ratio, ".3f"))
-        rows.append((a.name, f"{a.visits:,}", *cells, *shown, a.costs.case))
+        shown = ("", "") if ratio is None else cells(ratio, ".3f")
+        rows.append((a.name, f"{a.visits:,}", *counts, *shown, a.costs.case))
     return Table(headings, rows, left=(0,)).text()
 
 
@@ -91,18 +90,14 @@ def _leave(fit: "Fit") -> Table:
     for cell, name in zip(CELLS, ("first 0", "first 1", "0 0", "0 1", "1 0", "1 1"), strict=True):
         left, steps = fit.counts[cell]
         if steps:
-            q = fit.leave[cell]
-            numbers = (f"{left:,}", f"{steps:,}", f"{q.value:.4f}", limits(q, ".4f"))
+            numbers = (f"{left:,}", f"{steps:,}", *cells(fit.leave[cell], ".4f"))
             rows.append((*name.split(), *numbers))
     return Table(("previous", "reward", "left", "steps", "q", "95 %"), rows)
 
 
 def _arms(arms: "tuple[ArmFit, ...]", totals: Totals) -> Table:
     ranked, others = sorted(arms, key=lambda a: -a.mean.value), totals.arms
-    rows = [
-        (arm.name, f"{arm.pulls:,}", f"{arm.mean.value:.4f}", limits(arm.mean, ".4f"))
-        for arm in ranked[:SHOWN]
-    ]
+    rows = [(arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f")) for arm in ranked[:SHOWN]]
     if len(ranked) > SHOWN:
         more = f"... {len(ranked) - SHOWN} more, down to"
         rows.append((more, "", f"{ranked[-1].mean.value:.4f}", ""))
