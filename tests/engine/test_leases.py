@@ -10,7 +10,16 @@ import sojourn as sj
 from sojourn.engine import board, kernel
 from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coast_steps, coaster_for
 from sojourn.engine.divergence import bernoulli_kl
-from sojourn.engine.leases import leaser_for
+from sojourn.engine.imed import ImedLeaser
+from sojourn.engine.leaser import Leaser
+from sojourn.engine.leases import (
+    FixedLeaser,
+    HoeffdingLeaser,
+    KLLeaser,
+    Mixed,
+    Watching,
+    leaser_for,
+)
 from sojourn.engine.steps import make_tally, make_world
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
@@ -98,6 +107,20 @@ def test_many_arms(policy: Policy) -> None:
     rng = np.random.default_rng(1)
     problem = sj.Problem(rng.uniform(0.2, 0.9, 150).tolist(), SETTINGS["B"].user)
     same_with_and_without(problem, policy, 1_500, 3)
+
+
+def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
+    for alone, learned, leaser in (
+        (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),
+        (sj.KLULCB(), sj.LearnedKLUCB(), KLLeaser()),
+        (sj.SafeIMED(), sj.LearnedIMED(), ImedLeaser()),
+        (sj.Thompson(), sj.LearnedThompson(), Leaser()),
+    ):
+        assert leaser_for(alone) == leaser
+        assert leaser_for(learned) == Watching(leaser)
+        assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
+    assert leaser_for(sj.FixedArm()) == FixedLeaser()
+    assert leaser_for(sj.QLearning()) == Leaser()
 
 
 def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:

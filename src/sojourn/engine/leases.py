@@ -208,7 +208,8 @@ def _(policy: ThompsonExplorer) -> Leaser:
 
 @_leaser.register(Learned)
 def _(policy: Policy) -> Leaser:
-    explorer = next(cls for cls in type(policy).__mro__ if not issubclass(cls, Learned))
+    bases = type(policy).__mro__
+    explorer = next(c for c in bases if issubclass(c, Policy) and not issubclass(c, Learned))
     return Watching(_leaser.dispatch(explorer)(policy))
 
 
