@@ -117,19 +117,19 @@ def test_registered_problems() -> None:
 
 
 def test_spaces() -> None:
-    impatient = gym.Visit(IMPATIENT)
+    impatient = gym.VisitEnv(IMPATIENT)
     number = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float64)
-    assert gym.Visit(ANYWHERE).observation_space == gymnasium.spaces.Discrete(2)
-    assert gym.Visit(SHY).observation_space == gymnasium.spaces.Discrete(2)
-    assert gym.Visit(EMA).observation_space == impatient.observation_space == number
+    assert gym.VisitEnv(ANYWHERE).observation_space == gymnasium.spaces.Discrete(2)
+    assert gym.VisitEnv(SHY).observation_space == gymnasium.spaces.Discrete(2)
+    assert gym.VisitEnv(EMA).observation_space == impatient.observation_space == number
     assert impatient.reset(seed=1)[0] == [1.0]  # the experience, not the state
-    assert gym.Visit(ANYWHERE).action_space == gymnasium.spaces.Discrete(3)
+    assert gym.VisitEnv(ANYWHERE).action_space == gymnasium.spaces.Discrete(3)
 
 
 @problems
 def test_steps_are_the_model(problem: sj.Problem) -> None:
     """Seen, rewarded, left and lost as the problem's own tables have it, state by state."""
-    env, user = gym.Visit(problem), problem.user
+    env, user = gym.VisitEnv(problem), problem.user
     rng = np.random.default_rng(1)
     env.reset(seed=3)
     for _ in range(300):
@@ -147,7 +147,7 @@ def test_steps_are_the_model(problem: sj.Problem) -> None:
 def test_one_step_has_the_right_chances(problem: sj.Problem) -> None:
     """Chance of each (reward, left) at the first step, from the model's own probabilities."""
     visits, arm = 10_000, 1
-    envs = gym.Visits(problem, visits)
+    envs = gym.VisitsEnv(problem, visits)
     envs.reset(seed=0)
     states = envs._states
     starts = dict(zip(problem.values.first_states, problem.user.start.chances, strict=True))
@@ -163,7 +163,7 @@ def test_one_step_has_the_right_chances(problem: sj.Problem) -> None:
 
 def whole_visits(problem: sj.Problem, arm: int, visits: int) -> NDArray[np.float64]:
     """Length, reward and summed gaps of the first visit of each of many environments."""
-    envs = gym.Visits(problem, visits)
+    envs = gym.VisitsEnv(problem, visits)
     envs.reset(seed=1)
     totals, here = np.zeros((3, visits)), np.ones(visits, bool)
     while here.any():
@@ -183,7 +183,7 @@ def test_length_and_reward_of_a_visit(problem: sj.Problem) -> None:
 
 
 def test_length_and_reward_of_a_single_visit() -> None:
-    played = gym.play(gym.Visit(B), sj.FixedArm(arm=0), visits=400, seed=2)
+    played = gym.play(gym.VisitEnv(B), sj.FixedArm(arm=0), visits=400, seed=2)
     near(played.steps, B.length.mean)
     near(played.reward, B.reward.mean)
 
@@ -200,7 +200,7 @@ def test_gaps_add_up_to_regret(problem: sj.Problem) -> None:
 @pytest.mark.parametrize("policy", [sj.FixedArm(arm=1), sj.ULCB()], ids=lambda p: p.name)
 def test_agents_lose_as_much_as_in_the_simulator(policy: Any) -> None:
     runs, visits = 60, 40
-    played = gym.play_many(gym.Visits(B, runs), [policy] * runs, visits, seed=5)
+    played = gym.play_many(gym.VisitsEnv(B, runs), [policy] * runs, visits, seed=5)
     lost, reward = played.regret.sum(axis=1), played.reward.sum(axis=1)
     simulated = sj.simulate(B, [policy], visits=visits, runs=1000, seed=6).regret
     error = sqrt(simulated.std_error[0, -1] ** 2 + lost.var(ddof=1) / runs)
@@ -217,7 +217,7 @@ def test_vector_is_many_single_ones(problem: sj.Problem) -> None:
     count = 3
     singles = SyncVectorEnv([lambda: gym.make(problem, max_episode_steps=20)] * count)
     envs = gym.make_vec(problem, num_envs=count, max_episode_steps=20)
-    assert isinstance(envs, gym.Visits)
+    assert isinstance(envs, gym.VisitsEnv)
     assert envs.observation_space == singles.observation_space
     assert envs.action_space == singles.action_space
     assert envs.metadata == {**singles.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -246,7 +246,7 @@ def test_vector_is_many_single_ones(problem: sj.Problem) -> None:
 
 def test_next_step_begins_another_visit() -> None:
     """After an end the action is ignored, nothing is earned, and the state is a first one."""
-    envs = gym.Visits(sj.Problem([0.5, 0.0], sj.TwoState(1, 1, 1, 1)), 2)
+    envs = gym.VisitsEnv(sj.Problem([0.5, 0.0], sj.TwoState(1, 1, 1, 1)), 2)
     envs.reset(seed=0)
     *_, left, _, info = envs.step(np.array([0, 1]))
     assert left.all() and info["_gap"].all()
@@ -257,7 +257,7 @@ def test_next_step_begins_another_visit() -> None:
 
 
 def test_returned_arrays_are_not_used_again() -> None:
-    envs = gym.Visits(EMA, 4)
+    envs = gym.VisitsEnv(EMA, 4)
     first, _ = envs.reset(seed=1)
     kept = [envs.step(np.zeros(4, int)) for _ in range(3)]
     copies = deepcopy((first, kept))
@@ -268,7 +268,7 @@ def test_returned_arrays_are_not_used_again() -> None:
 
 
 def test_environments_can_be_copied_and_pickled() -> None:
-    for env in (gym.Visit(SHY), gym.Visits(ANYWHERE, 2)):
+    for env in (gym.VisitEnv(SHY), gym.VisitsEnv(ANYWHERE, 2)):
         env.reset(seed=1)
         action = env.action_space.sample()
         twins = [deepcopy(env), pickle.loads(pickle.dumps(env))]
@@ -278,7 +278,7 @@ def test_environments_can_be_copied_and_pickled() -> None:
 
 def test_truncation() -> None:
     forever = sj.Problem([1.0, 0.0], sj.TwoState(q00=1, q01=0, q10=1, q11=1e-9))
-    for env in (gym.Visit(forever, max_episode_steps=3), gym.make(forever, max_episode_steps=3)):
+    for env in (gym.VisitEnv(forever, max_episode_steps=3), gym.make(forever, max_episode_steps=3)):
         env.reset(seed=0)
         assert [env.step(0)[2:4] for _ in range(3)] == [(False, False)] * 2 + [(False, True)]
         env.reset()
@@ -291,16 +291,16 @@ def test_truncation() -> None:
 def test_bad_input() -> None:
     sentence = refused(lambda: gym.make("A"))
     assert sentence == "problem = 'A' is not allowed: it must be a Problem"
-    assert refused(lambda: gym.Visits(None)).startswith("problem = None is not allowed")
-    assert refused(lambda: gym.Visit(B, max_episode_steps=0)) == (
+    assert refused(lambda: gym.VisitsEnv(None)).startswith("problem = None is not allowed")
+    assert refused(lambda: gym.VisitEnv(B, max_episode_steps=0)) == (
         "max_episode_steps = 0 is not allowed: it must be a whole number of at least 1"
     )
-    assert refused(lambda: gym.Visits(B, 0)).startswith("num_envs = 0 is not allowed")
+    assert refused(lambda: gym.VisitsEnv(B, 0)).startswith("num_envs = 0 is not allowed")
     assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", q00=2)) == (
         "q00 = 2 is not allowed: it must be a number from 0 to 1"
     )
 
-    env, envs = gym.Visit(B), gym.Visits(B, 2)
+    env, envs = gym.VisitEnv(B), gym.VisitsEnv(B, 2)
     for both in (env, envs):
         with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) before step\(\)"):
             both.step(0)
@@ -324,7 +324,7 @@ def test_bad_input() -> None:
 
 
 def test_a_visit_that_is_over_has_no_next_step() -> None:
-    env = gym.Visit(sj.Problem([0.5, 0.4], sj.TwoState(1, 1, 1, 1)))
+    env = gym.VisitEnv(sj.Problem([0.5, 0.4], sj.TwoState(1, 1, 1, 1)))
     env.reset()
     assert env.step(0)[2]
     with pytest.raises(gymnasium.error.ResetNeeded):
@@ -341,9 +341,9 @@ def test_bad_players() -> None:
         "policy has 3 arms, but the environment has 2"
     )
     assert refused(lambda: gym.agent_for(sj.FixedArm(arm=2), 2)).startswith("arm = 2 is not")
-    assert refused(lambda: gym.play(gym.Visit(B), sj.UCB(), 0)).startswith("visits = 0 is not")
-    assert refused(lambda: gym.play(gym.Visit(B), sj.UCB(), 1, seed=-1)).startswith("seed = -1")
-    assert refused(lambda: gym.play_many(gym.Visits(B, 2), [sj.UCB()], 1)) == (
+    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.UCB(), 0)).startswith("visits = 0 is not")
+    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.UCB(), 1, seed=-1)).startswith("seed = -1")
+    assert refused(lambda: gym.play_many(gym.VisitsEnv(B, 2), [sj.UCB()], 1)) == (
         "players are 1, but the environments are 2"
     )
     assert refused(lambda: gym.play(gymnasium.make("Pendulum-v1"), sj.UCB(), 1)).startswith(
@@ -377,7 +377,7 @@ class NaiveWorld:
     """An environment of ours, as the naive algorithms want it."""
 
     def __init__(self, problem: sj.Problem, seed: int) -> None:
-        self.env, self.mu, self.user = gym.Visit(problem), problem.means, self
+        self.env, self.mu, self.user = gym.VisitEnv(problem), problem.means, self
         self.seed: int | None = seed
 
     def initial_state(self, k: int) -> float:
@@ -403,7 +403,7 @@ class NaiveWorld:
     ids=["ULCB", "KLUCB", "ContULCB"],
 )
 def test_agents_decide_as_naive_ones(problem: sj.Problem, policy: Any, index: Any) -> None:
-    env = Recorder(gym.Visit(problem))
+    env = Recorder(gym.VisitEnv(problem))
     gym.play(env, policy, visits=25, seed=11)
     expected = naive.run(index, NaiveWorld(problem, 11), 25, naive.first)
     assert [step[:4] for step in env.log] == expected
@@ -415,7 +415,7 @@ def test_agents_decide_as_naive_ones(problem: sj.Problem, policy: Any, index: An
 def test_agents_play_every_policy(problem: sj.Problem, kind: Any) -> None:
     """Decisions are those of `choose`, with a memory that `update` keeps."""
     policy = kind.for_problem(problem)
-    env = Recorder(gym.Visit(problem, max_episode_steps=30))
+    env = Recorder(gym.VisitEnv(problem, max_episode_steps=30))
     gym.play(env, policy, visits=8, seed=3)
     memory, rng = policy.memory(problem.arms), policy_stream(3, 0)
     for state, arm, reward, left, onward in env.log:
@@ -424,10 +424,10 @@ def test_agents_play_every_policy(problem: sj.Problem, kind: Any) -> None:
 
 
 def test_playing_is_reproducible_and_the_same_side_by_side() -> None:
-    alone = [gym.play(gym.Visit(B), sj.KLULCB(), 10, seed=s) for s in (4, 5, 4)]
+    alone = [gym.play(gym.VisitEnv(B), sj.KLULCB(), 10, seed=s) for s in (4, 5, 4)]
     assert repr(alone[0]) == repr(alone[2]) != repr(alone[1])
-    singles = SyncVectorEnv([lambda: gym.Visit(B)] * 2)
-    for envs in (gym.Visits(B, 2), singles):
+    singles = SyncVectorEnv([lambda: gym.VisitEnv(B)] * 2)
+    for envs in (gym.VisitsEnv(B, 2), singles):
         together = gym.play_many(envs, [sj.KLULCB()] * 2, 10, seed=4)
         for row in range(2):
             for one, many in zip(alone[row], together, strict=True):
@@ -436,7 +436,7 @@ def test_playing_is_reproducible_and_the_same_side_by_side() -> None:
 
 def test_one_agent_may_serve_all() -> None:
     agent = gym.agent_for(sj.ULCB(), 2)
-    played = gym.play_many(gym.Visits(B, 4), [agent] * 4, 5)
+    played = gym.play_many(gym.VisitsEnv(B, 4), [agent] * 4, 5)
     assert agent.memory.clock[0] == played.steps.sum()
     assert agent.memory.successes.sum() == played.reward.sum()
 
@@ -455,7 +455,7 @@ UNEVEN = sj.Problem([0.55, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.1, q10=0.2, q11
 )
 def test_ucb_of_others_is_ours_a_step_behind(rival: Callable[[], Any]) -> None:
     """Their t counts past pulls, ours the step to come; but for ties the decisions are the same."""
-    env = Recorder(gym.Visit(UNEVEN))
+    env = Recorder(gym.VisitEnv(UNEVEN))
     gym.play(env, rival(), visits=60, seed=8)
     ucb, rng = sj.UCB(), policy_stream(0, 0)
     memory = ucb.memory(3)
@@ -491,14 +491,14 @@ def test_ucb_of_others_is_ours_a_step_behind(rival: Callable[[], Any]) -> None:
 def test_others_learn(rival: Callable[[], Any]) -> None:
     """After some visits they show a clearly better arm more often than not."""
     clear = sj.Problem([0.2, 0.8, 0.2], sj.TwoState(q00=0.3, q01=0.1, q10=0.2, q11=0.05))
-    env = Recorder(gym.Visit(clear))
+    env = Recorder(gym.VisitEnv(clear))
     gym.play(env, rival(), visits=25, seed=9)
     later = [arm for _, arm, *_ in env.log[len(env.log) // 2 :]]
     assert later.count(1) > 0.6 * len(later)
 
 
 def test_mabwiser_shows_every_arm_first() -> None:
-    env = Recorder(gym.Visit(UNEVEN))
+    env = Recorder(gym.VisitEnv(UNEVEN))
     gym.play(env, MAB([0, 1, 2], LearningPolicy.UCB1(alpha=0.5)), visits=3)
     assert [arm for _, arm, *_ in env.log[:3]] == [0, 1, 2]
 

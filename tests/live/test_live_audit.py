@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, MemoryStore, NotFound, export, verify
-from sojourn.live.audit import Line
+from sojourn.live.audit import ExportRow
 
 STEPS = [
     # user, visit, step, arm, reward, left, censored
@@ -43,7 +43,7 @@ def test_csv(experiment: Experiment, tmp_path: Path) -> None:
     assert export(experiment.journal.store, "news", path) == len(STEPS)
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == list(Line._fields)
+    assert list(rows[0]) == list(ExportRow._fields)
     kinds = (str, str, int, str, float, int, int)
     read = [tuple(k(v) for k, v in zip(kinds, row.values(), strict=False)) for row in rows]
     assert sorted(read) == sorted(STEPS)

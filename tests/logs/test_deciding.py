@@ -11,7 +11,7 @@ import sojourn as sj
 from sojourn.logs import Advice, Fit, decide
 from sojourn.logs.deciding.decide import MOST_STEPS
 from sojourn.logs.deciding.draws import _parameters, draw_problems
-from sojourn.logs.deciding.outcomes import Played, over_draws
+from sojourn.logs.deciding.outcomes import PlayedDraws, over_draws
 from sojourn.logs.synthetic import synthetic_log
 
 TRUTH = sj.Problem([0.75, 0.55, 0.35], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
@@ -108,7 +108,7 @@ def test_one_odd_draw_among_noise_decides_nothing() -> None:
 def test_length_is_that_of_counted_steps() -> None:
     policies = [sj.KLUCB(), sj.Uniform()]
     result = sj.simulate(TRUTH, policies, visits=50, runs=4_000, checkpoints=[50])
-    played = Played(policies, 50)
+    played = PlayedDraws(policies, 50)
     played.add(TRUTH, result)
     played.add(TRUTH, result)
     for p, policy in enumerate(policies):

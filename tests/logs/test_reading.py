@@ -20,7 +20,7 @@ from sojourn.logs.fitting import averages, count
 from sojourn.logs.fitting.ema import choose, fitted
 from sojourn.logs.fitting.totals import Totals
 from sojourn.logs.reading import events, steps
-from sojourn.logs.reading.options import Options, resolve, seconds
+from sojourn.logs.reading.options import LogOptions, resolve, seconds
 from sojourn.logs.reading.source import ROW, kept, opened
 from sojourn.logs.synthetic import synthetic_log
 
@@ -50,7 +50,7 @@ def same_totals(one: Totals, other: Totals) -> None:
 
 
 @contextmanager
-def steps_of(source: Any, options: Options) -> Iterator[Any]:
+def steps_of(source: Any, options: LogOptions) -> Iterator[Any]:
     with opened(source) as found:
         chosen, _ = resolve(options, [c for c in found.table.columns if c != ROW])
         with kept(*steps.steps(events.clean(found, chosen), chosen)) as table:
@@ -58,8 +58,8 @@ def steps_of(source: Any, options: Options) -> Iterator[Any]:
 
 
 def totals_of(source: Any, **options: Any) -> Totals:
-    with steps_of(source, Options(**options)) as table:
-        return count.count(table, Options(**options), "log")
+    with steps_of(source, LogOptions(**options)) as table:
+        return count.count(table, LogOptions(**options), "log")
 
 
 def test_totals_are_those_of_the_twin() -> None:
@@ -70,7 +70,7 @@ def test_totals_are_those_of_the_twin() -> None:
     read = {**log, "reward": np.where(unknown, np.nan, log["reward"].astype(float))}
     same_totals(totals_of(read, bad="skip"), twin(with_gaps))
 
-    with steps_of(read, Options(bad="skip")) as table:
+    with steps_of(read, LogOptions(bad="skip")) as table:
         found = averages.moving_average(table, twin(with_gaps))
     twins = averages_twin(with_gaps)
     choice = choose(twins)

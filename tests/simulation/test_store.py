@@ -19,7 +19,7 @@ from sojourn.engine.streams import Stream
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Interrupted, Progress, Result, StoreWarning
-from sojourn.simulation.store import Store
+from sojourn.simulation.store import ChunkStore
 from sojourn.simulation.work import Job, machine_digest
 
 POLICIES = [sj.UCB(), sj.Uniform()]
@@ -157,7 +157,7 @@ def test_killed_in_the_middle_nothing_finished_is_lost(store: Path, computed: li
 
 
 def test_two_processes_may_share_a_store(store: Path) -> None:
-    with Store(store) as one, Store(store) as other:
+    with ChunkStore(store) as one, ChunkStore(store) as other:
         job = Job(SETTINGS["B"], sj.UCB(), 0, np.array([10]))
         for each in (one, other):
             each.enter(job)
@@ -263,7 +263,7 @@ def _sql(path: Path, statement: str) -> None:
 
 
 def _empty(path: Path) -> None:
-    Store(path).close()
+    ChunkStore(path).close()
 
 
 def _full(path: Path) -> None:

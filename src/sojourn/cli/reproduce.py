@@ -8,12 +8,12 @@ import typer
 from ..show.tables import Table
 from .arguments import option, with_options
 from .output import note, print_json, print_table
-from .studies import Options, Out, conduct, precision_of
+from .studies import Out, StudyOptions, conduct, precision_of
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
 
-@with_options("options", Options)
+@with_options("options", StudyOptions)
 def reproduce_command(
     names: Annotated[
         list[str] | None,
@@ -30,7 +30,7 @@ def reproduce_command(
         bool, option("Print the names of the figures and end.", "--list")
     ] = False,
     *,
-    options: Options,
+    options: StudyOptions,
 ) -> None:
     """Every figure and claim of the paper, as a report with verdicts.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
 
 
-class Options(NamedTuple):
+class StudyOptions(NamedTuple):
     """What may be asked of every study."""
 
     redraw: Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")] = (
@@ -41,7 +41,7 @@ def precision_of(quick: bool, precision: str | None, best: str) -> str:
 
 
 def conduct(
-    study: Callable[..., "Report[Any]"], report_file: Path, options: Options, **more: Any
+    study: Callable[..., "Report[Any]"], report_file: Path, options: StudyOptions, **more: Any
 ) -> None:
     """Run a study with these options and print its verdicts."""
     asked = options._asdict()

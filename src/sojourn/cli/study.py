@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .arguments import option, with_options
-from .studies import Options, Out, conduct, precision_of
+from .studies import Out, StudyOptions, conduct, precision_of
 
 EPILOG = "Example: sojourn study beyond --quick --out study"
 
@@ -19,7 +19,7 @@ def _root() -> None:
 
 
 @app.command("beyond", epilog=EPILOG)
-@with_options("options", Options)
+@with_options("options", StudyOptions)
 def beyond_command(
     quick: Annotated[bool, option("Few runs: about a minute (default).", "--quick")] = False,
     precision: Annotated[
@@ -27,7 +27,7 @@ def beyond_command(
     ] = None,
     out: Out = Path("study"),
     *,
-    options: Options,
+    options: StudyOptions,
 ) -> None:
     """Engagement-aware, learned and plain policies on the paper's problems and many others.
 

@@ -21,12 +21,12 @@ except ImportError:
 from .agents import Agent, MabwiserAgent, PolicyAgent, RiverAgent, agent_for
 from .makers import make, make_vec, register
 from .play import Played, play, play_many
-from .visit import Visit
-from .visits import Visits
+from .visit import VisitEnv
+from .visits import VisitsEnv
 
 __all__ = [
-    "Agent", "MabwiserAgent", "Played", "PolicyAgent", "RiverAgent", "Visit", "Visits", "agent_for",
-    "make", "make_vec", "play", "play_many",
+    "Agent", "MabwiserAgent", "Played", "PolicyAgent", "RiverAgent", "VisitEnv", "VisitsEnv",
+    "agent_for", "make", "make_vec", "play", "play_many",
 ]  # fmt: skip
 
 register()

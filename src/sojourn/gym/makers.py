@@ -9,8 +9,8 @@ from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
 from ..users import USERS, User
-from .visit import Visit, checked_problem
-from .visits import Visits
+from .visit import VisitEnv, checked_problem
+from .visits import VisitsEnv
 
 MEANS = (0.9, 0.8)  # of the paper's first problem
 
@@ -46,11 +46,11 @@ def _problem(means: Any, user: User) -> Problem:
 
 def visit(
     problem: Problem, num_envs: int | None = None, max_episode_steps: int | None = None
-) -> Visit | Visits:
+) -> VisitEnv | VisitsEnv:
     """The entry point of `sojourn/Visit-v0`: one visit, or `num_envs` side by side."""
     if num_envs is None:
-        return Visit(problem, max_episode_steps)
-    return Visits(problem, num_envs, max_episode_steps)
+        return VisitEnv(problem, max_episode_steps)
+    return VisitsEnv(problem, num_envs, max_episode_steps)
 
 
 def visit_of(
@@ -60,7 +60,7 @@ def visit_of(
     max_episode_steps: int | None = None,
     start: Any = None,
     **settings: Any,
-) -> Visit | Visits:
+) -> VisitEnv | VisitsEnv:
     """The entry point of a user model's environment: its settings, flat."""
     user = USERS[model].from_settings(**settings, start=start)
     return visit(_problem(means, user), num_envs, max_episode_steps)

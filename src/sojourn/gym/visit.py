@@ -73,7 +73,7 @@ def step_limit(max_episode_steps: int | None) -> float:
     return checks.whole("max_episode_steps", max_episode_steps, 1)
 
 
-class Visit(gymnasium.Env[Any, Any]):
+class VisitEnv(gymnasium.Env[Any, Any]):
     """Visits of one user at a time.
 
     The observation is the state of a two-state user, 0 or 1, and otherwise an array of one
@@ -83,7 +83,7 @@ class Visit(gymnasium.Env[Any, Any]):
     know nothing of that, and are those of visits that end by leaving.
 
     >>> from sojourn.lab.paper import SETTINGS
-    >>> env = Visit(SETTINGS["A"])
+    >>> env = VisitEnv(SETTINGS["A"])
     >>> env.observation_space, env.action_space
     (Discrete(2), Discrete(2))
     >>> _ = env.reset(seed=1)

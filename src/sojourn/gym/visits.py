@@ -49,16 +49,16 @@ def step_all(
     return onward, seen, rewards, left, lost
 
 
-class Visits(VectorEnv[Any, Any, Any]):
+class VisitsEnv(VectorEnv[Any, Any, Any]):
     """`num_envs` visits side by side, stepped by compiled code.
 
-    The same as `gymnasium.vector.SyncVectorEnv` over as many `Visit`, draw for draw: with an int
+    The same as `gymnasium.vector.SyncVectorEnv` over as many `VisitEnv`, draw for draw: with an int
     as seed the visits have the seeds seed, seed + 1, ..., and a list gives each its own. After
     the end of a visit the next step begins another one, whatever its action, with reward 0
     (`AutoresetMode.NEXT_STEP`); such a step has no gap, and `info["_gap"]` is False for it.
 
     >>> from sojourn.lab.paper import SETTINGS
-    >>> envs = Visits(SETTINGS["A"], num_envs=3)
+    >>> envs = VisitsEnv(SETTINGS["A"], num_envs=3)
     >>> envs.reset(seed=1)
     (array([1, 1, 1]), {})
     >>> envs.step(np.array([0, 1, 1]))[-1]["gap"].round(6)
@@ -95,7 +95,7 @@ class Visits(VectorEnv[Any, Any, Any]):
         return observed(self.observation_space, seen), {}
 
     def step(self, actions: Any) -> tuple[Any, Batch, Batch, Batch, dict[str, Any]]:
-        """Show every user an arm; `Visit.step` in batches."""
+        """Show every user an arm; `VisitEnv.step` in batches."""
         if self._begins is None:
             raise ResetNeeded("no visit is going on: call reset() before step()")
         seen, rewards, left, lost = self._advance(self._arms(actions))

@@ -34,7 +34,7 @@ def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
     return wrong
 
 
-class Line(NamedTuple):
+class ExportRow(NamedTuple):
     """One resolved step, in the columns that `sojourn fit` looks for.
 
     `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
@@ -52,11 +52,11 @@ class Line(NamedTuple):
     propensity: float | None
 
 
-def lines(events: Iterable[Event], arms: list[Arm]) -> Iterator[Line]:
+def lines(events: Iterable[Event], arms: list[Arm]) -> Iterator[ExportRow]:
     """The resolved steps of a log, each when it is known whether the user stayed."""
     users: dict[str, str] = {}
     decided: dict[str, Event] = {}
-    held: dict[str, Line] = {}
+    held: dict[str, ExportRow] = {}
     for event in events:
         visit = event.visit
         if event.kind == DECIDE:
@@ -67,7 +67,7 @@ def lines(events: Iterable[Event], arms: list[Arm]) -> Iterator[Line]:
             choice = decided[visit]
             assert event.arm is not None
             assert event.reward is not None
-            held[visit] = Line(
+            held[visit] = ExportRow(
                 users.get(visit, visit), visit, event.step, arms[event.arm].name, event.reward,
                 False, False, choice.at, choice.propensity,
             )  # fmt: skip
@@ -103,15 +103,15 @@ def export(store: Store, experiment: str, path: str | Path) -> int:
     return done
 
 
-Write = Callable[[list[Line]], None]
+Write = Callable[[list[ExportRow]], None]
 
 
 def _csv(path: Path, stack: ExitStack) -> Write:
     file = stack.enter_context(path.open("w", newline="", encoding="utf-8"))
     writer = csv.writer(file)
-    writer.writerow(Line._fields)
+    writer.writerow(ExportRow._fields)
 
-    def write(part: list[Line]) -> None:
+    def write(part: list[ExportRow]) -> None:
         for line in part:
             writer.writerow([int(v) if isinstance(v, bool) else v for v in line])
 
@@ -127,12 +127,12 @@ def _parquet(path: Path, stack: ExitStack) -> Write:
             "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
         ) from None
     kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
-    types = [kinds.get(kind, pa.float64()) for kind in Line.__annotations__.values()]
-    schema = pa.schema(list(zip(Line._fields, types, strict=True)))
+    types = [kinds.get(kind, pa.float64()) for kind in ExportRow.__annotations__.values()]
+    schema = pa.schema(list(zip(ExportRow._fields, types, strict=True)))
     writer = stack.enter_context(pq.ParquetWriter(path, schema))
 
-    def write(part: list[Line]) -> None:
-        columns = dict(zip(Line._fields, zip(*part, strict=True), strict=True))
+    def write(part: list[ExportRow]) -> None:
+        columns = dict(zip(ExportRow._fields, zip(*part, strict=True), strict=True))
         writer.write_table(pa.table({k: list(v) for k, v in columns.items()}, schema=schema))
 
     return write

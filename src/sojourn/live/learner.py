@@ -24,7 +24,7 @@ COUNTERS = (*BY_ARM, *BY_BIN, CLOCK)
 """Arrays of a memory that are sums of counters; the clock is the sum of all pulls."""
 
 
-class View(NamedTuple):
+class Knowledge(NamedTuple):
     """What a policy knew when it chose an arm, as in `Choice`; `best` is a position."""
 
     optimism: float | None
@@ -133,13 +133,13 @@ class Learner:
             if previous is not None:
                 self.follow(previous, left=event.kind == LEAVE)
 
-    def view(self, position: int, state: float) -> View:
+    def view(self, position: int, state: float) -> Knowledge:
         """What the policy knows of an arm in a state, to explain a choice."""
         memory, column = self.memory, self.column[position]
         optimism = self.policy.optimism_in_view(memory, state)
         if not self.from_counters:
             t = float(self.resolved.sum()) + 1.0
-            return View(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
+            return Knowledge(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
         pulls, successes = memory.pulls, memory.successes
         best = None
         if pulls.any():
@@ -147,7 +147,7 @@ class Learner:
             best = self.positions[int(np.argmax(means))]
         new = bool(self.issued[column] == 1.0 and pulls[column] == 0.0)
         known = float(pulls[column]), float(successes[column]), float(memory.clock[0]) + 1.0
-        return View(optimism, *known, new, best)
+        return Knowledge(optimism, *known, new, best)
 
     def begin(self) -> float:
         """A draw for the state in which the next visit starts."""

@@ -46,20 +46,20 @@ Arms = Annotated[
 ]
 
 
-class Model(BaseModel):
+class Body(BaseModel):
     """Strict: no unknown fields, no coercion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class OpeningIn(Model):
+class OpeningIn(Body):
     """How a visit begins: whose it is, and the state if it is not the user model's start."""
 
     user: Name | None = None
     state: Share | None = None
 
 
-class DecisionIn(Model):
+class DecisionIn(Body):
     """A decision is wanted.
 
     With the same `request_id` as the visit's last decision, the answer is that decision again.
@@ -78,13 +78,13 @@ class StepIn(DecisionIn):
     reward: Share
 
 
-class RewardIn(Model):
+class RewardIn(Body):
     """The reward of a decision."""
 
     value: Share
 
 
-class EndIn(Model):
+class EndIn(Body):
     """The user has left, perhaps after a last reward."""
 
     reward: Share | None = None
@@ -131,20 +131,20 @@ BatchCall = Annotated[
 ]
 
 
-class BatchIn(Model):
+class BatchIn(Body):
     """Calls of one visit are done in order, visits concurrently."""
 
     calls: Annotated[list[BatchCall], Field(max_length=MOST_CALLS)]
 
 
-class PolicyIn(Model):
+class PolicyIn(Body):
     """A policy of the package by its name, with parameters if they are not the usual ones."""
 
     name: Annotated[str, *_known(POLICIES)]
     parameters: dict[str, Any] = {}
 
 
-class UserIn(Model):
+class UserIn(Body):
     """How a visit's state follows from its rewards: a user model by its name, and its settings.
 
     `start` is a state, or states with their chances. Leave probabilities, of models that have
@@ -158,7 +158,7 @@ class UserIn(Model):
     start: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | dict[str, Share] | None = None
 
 
-class ExperimentIn(Model):
+class ExperimentIn(Body):
     """What to serve. Arms that the experiment has already stay as they are."""
 
     arms: Arms
@@ -171,14 +171,14 @@ class ExperimentIn(Model):
     count_in_flight: bool = False
 
 
-class PriorIn(Model):
+class PriorIn(Body):
     """Prior counts of one arm."""
 
     pulls: Amount = 0.0
     successes: Amount = 0.0
 
 
-class PriorsIn(Model):
+class PriorsIn(Body):
     """Prior counts by arm."""
 
     arms: dict[Name, PriorIn]

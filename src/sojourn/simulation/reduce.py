@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..stats.moments import Array, Moments, Part
 from .backends import Backend
 from .precision import Plan
-from .store import Store
+from .store import ChunkStore
 from .work import Job
 
 HELD = 64  # chunks that may wait for their turn, at least; on many workers it is four for each
@@ -61,7 +61,7 @@ class Reduction:
     plan: Plan
     jobs: Sequence[Job]
     backend: Backend
-    store: Store | None = None
+    store: ChunkStore | None = None
     progress: Callable[[Progress], None] | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
 from .reduce import Progress, Reduction, Stopped
 from .result import Result, Stream
-from .store import Store
+from .store import ChunkStore
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
@@ -106,7 +106,7 @@ def simulate(
     with ExitStack() as stack:
         backend = _backend(workers, client)
         stack.callback(backend.cancel)
-        kept = None if store is None else stack.enter_context(Store(store))
+        kept = None if store is None else stack.enter_context(ChunkStore(store))
         theory.warn_about(problem)
         if kept is not None:
             for job in jobs:

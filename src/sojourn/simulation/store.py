@@ -45,7 +45,7 @@ class StoreWarning(UserWarning):
     """A store has chunks that cannot be used."""
 
 
-class Store(AbstractContextManager["Store"]):
+class ChunkStore(AbstractContextManager["ChunkStore"]):
     """The finished chunks in a file, which is made if it does not exist."""
 
     def __init__(self, path: str | Path) -> None:

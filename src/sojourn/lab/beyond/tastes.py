@@ -29,7 +29,7 @@ from ...simulation.backends import Threads, processors
 from ...simulation.chunks import NEVER
 from ...simulation.precision import Plan, chunk_runs
 from ...simulation.reduce import Reduction
-from ...simulation.store import Store
+from ...simulation.store import ChunkStore
 from ...simulation.work import Job
 from ...stats.moments import Part
 from ...values import ByState
@@ -173,7 +173,7 @@ def simulate_tastes(
     problem, grid = tastes.average, np.array(checkpoints, np.int64)
     jobs = [TastesJob(problem, policy, seed, grid, tastes) for policy in policies]
     plan = Plan(0, chunk_runs(problem, visits, grid.size), runs)
-    with Store(store) as kept:
+    with ChunkStore(store) as kept:
         for job in jobs:
             kept.enter(job)
         done = Reduction(plan, jobs, Threads(workers or processors()), kept, progress)

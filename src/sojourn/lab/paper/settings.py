@@ -30,7 +30,7 @@ TABLE: dict[str, Callable[[], Problem]] = {
 }
 
 
-class Settings(Mapping[str, Problem]):
+class SettingTable(Mapping[str, Problem]):
     """Problems by name, solved when first asked for: importing the package solves nothing."""
 
     def __getitem__(self, name: str) -> Problem:
@@ -48,7 +48,7 @@ def _made(name: str) -> Problem:
     return TABLE[name]()
 
 
-SETTINGS = Settings()
+SETTINGS = SettingTable()
 """A and B: the simulation section; C and D: the additional simulations; ema-*: the general-state
 appendix; opposite: an instance of the opposite case, which the paper proves but does not plot.
 

@@ -80,7 +80,7 @@ def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
     return found
 
 
-class Chain(NamedTuple):
+class Linked(NamedTuple):
     """Changes of one visit that build on one another: applied together or not at all."""
 
     row: Row
@@ -88,10 +88,10 @@ class Chain(NamedTuple):
     counts: list[tuple[Key, float]]
 
 
-def chains(changes: Sequence[Change], now: float) -> tuple[list[Chain], list[Chain | None]]:
+def chains(changes: Sequence[Change], now: float) -> tuple[list[Linked], list[Linked | None]]:
     """Changes joined by visit, and the chain of every change (None: it builds on nothing here)."""
-    latest: dict[tuple[str, str], Chain] = {}
-    found: list[Chain | None] = []
+    latest: dict[tuple[str, str], Linked] = {}
+    found: list[Linked | None] = []
     for change in changes:
         row = change.stamped(now)
         key = row.experiment, row.id
@@ -100,7 +100,7 @@ def chains(changes: Sequence[Change], now: float) -> tuple[list[Chain], list[Cha
             found.append(None)
             continue
         if before is None:
-            chain = Chain(row, [], [])
+            chain = Linked(row, [], [])
         else:
             chain = before._replace(row=row._replace(base=before.row.base))
         chain.events.extend(event._replace(at=now) for event in change.events)
@@ -119,6 +119,6 @@ def merged(known: Iterable[Arm], given: Iterable[Arm]) -> list[Arm]:
     return list(arms.values())
 
 
-def answers(found: Iterable[Chain | None], applied: set[tuple[str, str]]) -> list[bool]:
+def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:
     """Which changes were applied, from which visits were."""
     return [c is not None and (c.row.experiment, c.row.id) in applied for c in found]

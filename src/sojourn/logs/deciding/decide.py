@@ -12,7 +12,7 @@ from ...recommendation import AGREED, IMPROPER, choose, played
 from ..fitting.model import Fit
 from .advice import Advice
 from .draws import draw_problems
-from .outcomes import Played
+from .outcomes import PlayedDraws
 
 DRAWS, RUNS = 32, 8
 MOST_STEPS = 1_000_000
@@ -63,7 +63,7 @@ def decide(
     cases = Counter(theory.case(problem) for problem in problems)
     tried = [] if fit.case == "improper" else _candidates(fit.case, cases)
     length = float(np.mean([problem.length.mean for problem in problems]))
-    results = Played(tried, min(asked, max(1, int(MOST_STEPS / length))))
+    results = PlayedDraws(tried, min(asked, max(1, int(MOST_STEPS / length))))
     policy, reason = None, FIX_FIRST.format(improper=IMPROPER.partition(":")[0])
     if tried:
         _play(results, problems, runs, seed, progress)
@@ -93,7 +93,7 @@ def _candidates(case: str, cases: Mapping[str, int]) -> list[Policy]:
 
 
 def _play(
-    results: Played,
+    results: PlayedDraws,
     problems: Sequence[Problem],
     runs: int,
     seed: int,
@@ -108,7 +108,7 @@ def _play(
             progress(done / len(problems))
 
 
-def _choose(results: Played) -> tuple[Policy, str]:
+def _choose(results: PlayedDraws) -> tuple[Policy, str]:
     by_name = {policy.label: policy for policy in results.policies}
     less = {policy.label: results.less(policy) for policy in (LearnedIMED(), IMED())}
     name, why = choose(list(by_name), less, AGREED)

@@ -45,7 +45,7 @@ class CandidateOutcome:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedDraws:
     """What the policies did, draw by draw; regret and lost rewards are totals over the visits."""
 
     policies: Sequence[Policy]

@@ -7,13 +7,13 @@ import ibis
 import numpy as np
 
 from ...stats.moments import Array
-from ..reading.options import Options
+from ..reading.options import LogOptions
 from ..reading.source import fetched
 from ..reading.steps import CENSORED, LEFT, held_out
 from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals, Whole
 
 
-def count(table: Any, options: Options, name: str) -> Totals:
+def count(table: Any, options: LogOptions, name: str) -> Totals:
     """The totals of a table of steps (see `steps`); ValueError where no fit can come of them."""
     steps = _steps(table)
     if steps[..., LEFT].sum() == 0:
@@ -53,7 +53,7 @@ def _steps(table: Any) -> Whole:
     return found
 
 
-def _arms(table: Any, options: Options, name: str) -> tuple[Arms, Any]:
+def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
     """The arms with enough pulls, also as an expression with their means."""
     known = table.filter(table.reward.notnull())
     pairs = {
@@ -101,7 +101,9 @@ def enough(steps: int) -> int:
     return max(ceil(0.005 * steps), min(100, ceil(0.05 * steps)))
 
 
-def _check_arms(rows: dict[str, Any], arms: int, least: int, options: Options, name: str) -> None:
+def _check_arms(
+    rows: dict[str, Any], arms: int, least: int, options: LogOptions, name: str
+) -> None:
     found = len(rows["arm"])
     if arms == 1:
         raise ValueError(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from ..reading.options import Options, Reading, resolve
+from ..reading.options import LogOptions, Reading, resolve
 from ..reading.source import ROW, Opened, kept, opened
 from .diagnosis import Costs
 from .model import Fit
@@ -67,7 +67,7 @@ def fit(
     >>> found.counts["10"], found.reading.guessed
     ((2, 2), {'visit': 'visit', 'arm': 'arm', 'reward': 'liked'})
     """
-    options = Options(
+    options = LogOptions(
         visit=visit, user=user, time=time, step=step, arm=arm, reward=reward, left=left,
         censored=censored, end=end, duration=duration, gap=gap, horizon=horizon,
         time_unit=time_unit, ties=ties, threshold=threshold, unknown=tuple(unknown), arms=arms,
@@ -107,7 +107,7 @@ def sensitivity(
     threshold 4 (1, 2) (1, 2)
     threshold 3 (1, 1) (1, 2)
     """
-    base = Options(**options)
+    base = LogOptions(**options)
     changed = {f"threshold {t:g}": replace(base, threshold=t) for t in thresholds}
     anew = replace(base, visit=None, left=None, censored=None)
     changed |= {f"gap {g}": replace(anew, gap=g) for g in gaps}
@@ -119,7 +119,7 @@ def sensitivity(
     return tuple(rows)
 
 
-def _fit(found: Opened, options: Options, ema: bool) -> Fit:
+def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
     from ..reading import events, steps
     from . import averages, count

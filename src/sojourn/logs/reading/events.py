@@ -12,7 +12,7 @@ import ibis
 import ibis.expr.operations as ops
 import pyarrow as pa
 
-from .options import NEVER, UNITS, Options, moment
+from .options import NEVER, UNITS, LogOptions, moment
 from .source import ROW, Opened
 
 YES = ("1", "1.0", "true", "t", "yes", "y")
@@ -41,7 +41,7 @@ class Events:
     notes: tuple[str, ...]
 
 
-def clean(source: Opened, options: Options) -> Events:
+def clean(source: Opened, options: LogOptions) -> Events:
     """The events of a log; ValueError if there are bad rows and they are not to be skipped."""
     raw = source.table
     unit, notes = _unit(raw, options)
@@ -67,7 +67,7 @@ def clean(source: Opened, options: Options) -> Events:
     return Events(table, counts["rows"], bad, unit, tuple(n for n in (*notes, blank) if n))
 
 
-def horizon(events: Events, options: Options) -> float | None:
+def horizon(events: Events, options: LogOptions) -> float | None:
     """Until when the log was kept, in seconds; None if nobody knows.
 
     That is as given or, where visits are cut by a gap, the last moment of the log.
@@ -79,7 +79,7 @@ def horizon(events: Events, options: Options) -> float | None:
     return float(_scalar(events.table.end.max()))
 
 
-def _typed(raw: Any, ordered: bool, options: Options, unit: float) -> dict[str, Any]:
+def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[str, Any]:
     """The columns of the clean table, as expressions over the raw one."""
     roles = options.roles
     outcome, missing = _outcome(raw[roles["reward"]], options)
@@ -102,7 +102,7 @@ def _mapped(typed: Any, arms: Mapping[Any, str]) -> Any:
     return joined.drop("item", "arm").rename(arm="mapped")
 
 
-def _outcome(column: Any, options: Options) -> tuple[Any, Any]:
+def _outcome(column: Any, options: LogOptions) -> tuple[Any, Any]:
     """0, 1 or null for each row, and whether there was nothing to read."""
     missing = column.isnull()
     if column.type().is_floating():
@@ -148,7 +148,7 @@ def _seconds(column: Any, unit: float) -> Any:
     return column.cast("float64") * unit
 
 
-def _end(raw: Any, options: Options, start: Any, unit: float) -> Any:
+def _end(raw: Any, options: LogOptions, start: Any, unit: float) -> Any:
     """When an event was over: idle time counts from here."""
     if options.duration is not None:
         lasted = ibis.coalesce(raw[options.duration].cast("float64"), 0.0)
@@ -158,7 +158,7 @@ def _end(raw: Any, options: Options, start: Any, unit: float) -> Any:
     return start
 
 
-def _unit(raw: Any, options: Options) -> tuple[float, list[str]]:
+def _unit(raw: Any, options: LogOptions) -> tuple[float, list[str]]:
     """Seconds in one unit of a numeric time column, and a note if that was guessed."""
     if options.time_unit is not None:
         return UNITS[options.time_unit], []
@@ -172,7 +172,7 @@ def _unit(raw: Any, options: Options) -> tuple[float, list[str]]:
     ]
 
 
-def _any_null(typed: Any, options: Options) -> Any:
+def _any_null(typed: Any, options: LogOptions) -> Any:
     """Whether a row cannot be placed: something that orders or groups it is missing."""
     needed = [c for c in ("visit", "user") if c in typed.columns]
     if options.time is not None and (options.step is None or options.gap is not None):
@@ -200,7 +200,7 @@ def _count(marked: Any) -> dict[str, int]:
     return {name.replace("_", " "): int(value or 0) for name, value in row.items()}
 
 
-def _no_outcome(name: str, options: Options, counts: dict[str, int]) -> str:
+def _no_outcome(name: str, options: LogOptions, counts: dict[str, int]) -> str:
     column = options.reward
     if counts["unknown outcome"] == 0:
         return f"{name} has no known reward: all {counts['rows']:,} rows of {column!r} are empty"
@@ -225,7 +225,7 @@ def _plural(count: int, one: str, more: str) -> str:
 
 
 def _refusal(
-    name: str, options: Options, counts: dict[str, int], bad: dict[str, int], blank: str
+    name: str, options: LogOptions, counts: dict[str, int], bad: dict[str, int], blank: str
 ) -> str:
     listed = ", ".join(f"{count:,} {KINDS[kind]}" for kind, count in bad.items())
     graded = bad.get("unknown outcome", 0) > 0.2 * counts["rows"]

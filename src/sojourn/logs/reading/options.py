@@ -32,10 +32,10 @@ NEVER = "never"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class LogOptions:
     """What `fit` was asked to do with a log; see there for the meaning of each.
 
-    >>> Options(gap="90s").gap_seconds
+    >>> LogOptions(gap="90s").gap_seconds
     90.0
     """
 
@@ -94,7 +94,7 @@ class Options:
     @property
     def given(self) -> dict[str, Any]:
         """What differs from the defaults."""
-        default = Options()
+        default = LogOptions()
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.arms is not None:
             found["arms"] = f"a map of {len(self.arms)} items"
@@ -154,10 +154,10 @@ def moment(name: str, value: str | float, unit: float) -> float:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-def resolve(options: Options, available: Iterable[str]) -> tuple[Options, dict[str, str]]:
+def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, dict[str, str]]:
     """The options with the columns filled in that could be guessed, and the guesses.
 
-    >>> found, guessed = resolve(Options(arm="genre"), ["Session_ID", "genre", "liked", "year"])
+    >>> found, guessed = resolve(LogOptions(arm="genre"), ["Session_ID", "genre", "liked", "year"])
     >>> guessed, found.arm
     ({'visit': 'Session_ID', 'reward': 'liked'}, 'genre')
     """
@@ -174,7 +174,7 @@ def resolve(options: Options, available: Iterable[str]) -> tuple[Options, dict[s
     return chosen, guessed
 
 
-def _guesses(options: Options, names: list[str]) -> dict[str, str]:
+def _guesses(options: LogOptions, names: list[str]) -> dict[str, str]:
     """Names that are obvious; ends of visits are not guessed where visits are cut anew by a gap."""
     cut_anew = options.gap is not None and options.visit is None
     skip = {"visit", "left", "censored"} if cut_anew else set()
@@ -189,7 +189,7 @@ def _guesses(options: Options, names: list[str]) -> dict[str, str]:
     return found
 
 
-def _check_visits(chosen: Options, names: list[str]) -> None:
+def _check_visits(chosen: LogOptions, names: list[str]) -> None:
     by_gap = chosen.gap is not None and chosen.visit is None
     if by_gap and (chosen.user is None or chosen.time is None):
         raise ValueError(f"gap needs a user and a time column: there are {', '.join(names)}")

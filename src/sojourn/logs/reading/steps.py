@@ -6,7 +6,7 @@ import ibis
 import ibis.expr.operations as ops
 
 from .events import Events, horizon
-from .options import Options
+from .options import LogOptions
 
 ON, LEFT, CENSORED = 0, 1, 2
 """What happened after a step: another one, a departure, or the log stopped looking."""
@@ -15,7 +15,7 @@ BUCKETS = 4096
 """Users fall into this many classes by a hash that is the same in every engine."""
 
 
-def steps(events: Events, options: Options, parts: int = 1) -> list[Any]:
+def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
     """One row per step: an expression for each of some parts of the users.
 
     * user, visit, arm: whose step it was, in which visit, and what was shown;
@@ -33,7 +33,7 @@ def steps(events: Events, options: Options, parts: int = 1) -> list[Any]:
     return [_steps(events.table.filter(where == i), options, until) for i in range(parts)]
 
 
-def _steps(table: Any, options: Options, until: float | None) -> Any:
+def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
     table = _merge(table, options) if options.ties != "keep" else table
     table = _with_visits(table, options)
     if "user" not in table.columns:
@@ -71,7 +71,7 @@ def held_out(table: Any) -> Any:
     return (table.bucket % 4 == 3).ifelse(1, 0)
 
 
-def _merge(table: Any, options: Options) -> Any:
+def _merge(table: Any, options: LogOptions) -> Any:
     """Rows of one moment are one screen, and one step: its reward by rule, its arm the first."""
     keys = [c for c in ("user", "visit", "time") if c in table.columns]
     place = next((table[c] for c in ("step", "row") if c in table.columns), table.arm)
@@ -87,7 +87,7 @@ def _merge(table: Any, options: Options) -> Any:
     return table.group_by(keys).aggregate(**made)
 
 
-def _with_visits(table: Any, options: Options) -> Any:
+def _with_visits(table: Any, options: LogOptions) -> Any:
     """Number the visits of each user where no column does: by the gap, or by marked ends."""
     if "visit" in table.columns:
         return table
@@ -107,7 +107,7 @@ def _with_visits(table: Any, options: Options) -> Any:
     return table.mutate(visit=total(table.fresh.sum(), 0))
 
 
-def _order(table: Any, options: Options) -> list[str]:
+def _order(table: Any, options: LogOptions) -> list[str]:
     """What orders the steps of a visit: the step or the time, then the row, or else anything."""
     by_step = options.step is not None and options.gap is None
     wanted = ["step"] if by_step else ["time", "step"]
@@ -119,7 +119,7 @@ def _is_one(table: Any, column: str) -> Any:
     return ibis.coalesce(table[column] == 1, ibis.literal(False))
 
 
-def _gone(table: Any, options: Options, until: float | None) -> Any:
+def _gone(table: Any, options: LogOptions, until: float | None) -> Any:
     """Whether the user left, if this was the last step."""
     gone = _is_one(table, "left") if "left" in table.columns else ibis.literal(True)
     if "censored" in table.columns:

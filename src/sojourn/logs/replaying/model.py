@@ -14,7 +14,7 @@ from .trajectories import Flags, Floats, Trajectories
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class FittedModel:
     """Means of arms, and chances to leave at the first step (`curves[0]`) and later."""
 
     log: Trajectories
@@ -28,13 +28,13 @@ class Model:
         return _parts(self.log)
 
 
-def fit_model(log: Trajectories) -> Model:
+def fit_model(log: Trajectories) -> FittedModel:
     """Means of arms, and chances to leave by least squares, which in two states are frequencies."""
     pulls = np.bincount(log.arm, minlength=len(log.arms)).astype(float)
     wins = np.bincount(log.arm, log.reward, len(log.arms))
     at, knots = log.place(log.state, log.reward), None if log.theta == 1.0 else KNOTS
     first, later = (fit_curve(at[rows], log.left[rows], knots) for rows in _parts(log))
-    return Model(log, pulls, wins / np.maximum(pulls, 1.0), (first, later))
+    return FittedModel(log, pulls, wins / np.maximum(pulls, 1.0), (first, later))
 
 
 def _parts(log: Trajectories) -> tuple[Flags, Flags]:

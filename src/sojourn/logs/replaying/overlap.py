@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .model import Model
+from .model import FittedModel
 from .solution import Stage
 from .trajectories import Floats, Trajectories
 
@@ -40,7 +40,7 @@ def check_weights(log: Trajectories, planned: Floats, effective: float) -> None:
         )
 
 
-def check_model(model: Model, stages: Sequence[Stage]) -> None:
+def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
     """Refuse a model that was fitted to too few steps of the kind that the policy makes."""
     log, total = model.log, np.sum([stage.occupancy.sum() for stage in stages])
     plays = np.sum([stage.occupancy @ stage.chances for stage in stages], axis=0) / total

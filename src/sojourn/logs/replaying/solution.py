@@ -16,7 +16,7 @@ import numpy as np
 
 from ...policies import Policy
 from .curve import Curve, Hats, hats
-from .model import Model
+from .model import FittedModel
 from .trajectories import Floats, Ints
 
 EVEN, MANY = 128, 48
@@ -52,7 +52,7 @@ class Stage(NamedTuple):
 class Solution:
     """A policy's value in the fitted problem: the expected reward of a visit, or its length."""
 
-    model: Model
+    model: FittedModel
     of_reward: bool
     stages: list[Stage]
     opening: Floats
@@ -115,7 +115,7 @@ class Solution:
 class PolicyInModel:
     """A policy, with a memory that does not change, in a fitted problem."""
 
-    model: Model
+    model: FittedModel
     policy: Policy
     memory: Any
     horizon: int | None
