@@ -1,4 +1,4 @@
-"""One run of one policy, three ways: the compiled kernel, its text interpreted, step by step."""
+"""One run of one policy, compiled and interpreted; and the command line in this process."""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Outcome, Run
 from hypothesis import settings
 from numpy.typing import NDArray
 
 from sojourn import Problem
+from sojourn.cli.main import main
 from sojourn.engine.coasting import coaster_for
 from sojourn.engine.kernel import columns, play
 from sojourn.engine.leases import leaser_for
@@ -59,3 +61,14 @@ def interpreted() -> Totals:
         return out
 
     return totals
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """run(*arguments): `sojourn` with these arguments, in this process."""
+
+    def call(*arguments: str) -> Outcome:
+        code = main(arguments)
+        return Outcome(code, *capsys.readouterr())
+
+    return call

@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,18 @@ def policies(problem: sj.Problem) -> list[Any]:
     return [*made, *flipped, sj.EpsilonMixture(sj.LearnedIMED())]
 
 
-def records(problems: Iterable[str] = PROBLEMS) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A key and what was measured, one after the other."""
+def records(
+    problems: Iterable[str] = PROBLEMS, only: Container[str] | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A key and what was measured, one after the other; only policies of these names, if given."""
     for name in problems:
         problem = sj.paper.SETTINGS[name]
+        chosen = [p for p in policies(problem) if only is None or p.name in only]
         for seed in SEEDS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = sj.simulate(
-                    problem, policies(problem), visits=CHECKPOINTS[-1], runs=RUNS, seed=seed,
+                    problem, chosen, visits=CHECKPOINTS[-1], runs=RUNS, seed=seed,
                     checkpoints=CHECKPOINTS,
                 )  # fmt: skip
             for p, policy in enumerate(result.policies):

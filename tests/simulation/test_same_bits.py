@@ -9,16 +9,18 @@ from same_bits import PROBLEMS, SEEDS, records
 RECORDED = json.loads((Path(__file__).parent / "same_bits.json").read_text())
 
 
+FEW = ("ULCB", "KLULCB", "LearnedIMED", "QLearning")
+"""Those whose loops other tests compile too; the script compares all."""
+
+
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_runs_are_those_recorded(problem: str) -> None:
     """Every pull and reward; regret but for the last bits of a linear solver on another machine."""
-    known = {key: bits for key, bits in RECORDED.items() if key.split()[0] == problem}
-    found = dict(records([problem]))
-    assert set(found) == set(known)
-    assert len(known) == len(RECORDED) / len(PROBLEMS)
+    found = dict(records([problem], only=FEW))
+    assert len(found) == len(SEEDS) * (len(FEW) + 2)  # two of them have an opposite
     for key, bits in found.items():
-        assert bits["counts"] == known[key]["counts"], key
-        ours, theirs = ([float.fromhex(x) for x in b["regret"]] for b in (bits, known[key]))
+        assert bits["counts"] == RECORDED[key]["counts"], key
+        ours, theirs = ([float.fromhex(x) for x in b["regret"]] for b in (bits, RECORDED[key]))
         assert ours == pytest.approx(theirs, rel=1e-9), key
 
 

@@ -28,11 +28,9 @@ class StaysFirst(User):
         object.__setattr__(self, "start", self.user.start)
 
     def __repr__(self) -> str:
-        own = [f"{name}={value!r}" for name, value in self._own().items()]
-        return f"{type(self).__name__}({', '.join(own)})"
-
-    def _own(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__getstate__().items() if name != "start"}
+        own = {name: value for name, value in self.__getstate__().items() if name != "start"}
+        given = ", ".join(f"{name}={value!r}" for name, value in own.items())
+        return f"{type(self).__name__}({given})"
 
     @property
     def states(self) -> int | None:  # type: ignore[override]
