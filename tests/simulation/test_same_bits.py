@@ -1,4 +1,4 @@
-"""The same seed gives the same runs as when they were recorded, for every policy."""
+"""The same seed gives the runs that were recorded: two policies here, all by `same_bits.py`."""
 
 import json
 from pathlib import Path
