@@ -149,7 +149,7 @@ def test_kernels_of_different_types_share_no_cache_file() -> None:
     policies = (sj.UCB(), sj.UCB(c=4), sj.ULCB())
     kernels = [_choose.compiled(p, p.memory(2), 1.0, policy_stream(0, 0)) for p in policies]
     assert kernels[0] is kernels[1] is not kernels[2]
-    names = [k._cache._cache_file._index_name for k in kernels]
+    names = [k._cache._folders[-1]._cache_file._index_name for k in kernels]
     assert names[0] == names[1] != names[2]
 
 

@@ -17,6 +17,7 @@ from numba.extending import register_jitable
 
 from .faults import CannotCompile, sentence
 from .fingerprint import engine_digest, fingerprint
+from .kept import KeptCode
 from .structs import Compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +85,8 @@ class Loop(Generic[P, R]):
         parts = [engine_digest(), self.fingerprint, *map(str, types)]
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
         named = _renamed(self.plain, f"{self.plain.__qualname__}-{digest}")
-        dispatcher = njit(named, nogil=True, cache=True, error_model="numpy")
+        dispatcher = njit(named, nogil=True, error_model="numpy")
+        dispatcher._cache = KeptCode(named)
         try:
             dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))
         except NumbaError as error:

@@ -1,0 +1,98 @@
+"""Compiled code on disk: read wherever it is, kept wherever that can be.
+
+Numba looks for the first folder that it can write to (`NUMBA_CACHE_DIR`, the package's own, the
+user's), reads no other, and fails if there is none. Here folders before that one are read as well,
+such as a cache that was filled when an image was built, and where nothing can be written code is
+compiled for this process alone.
+"""
+
+import warnings
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from numba import config
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+    NullCache,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
+)
+
+
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept, so that the next process has to compile it again."""
+
+
+class KeptCode(NullCache):  # type: ignore[misc]
+    """Numba's cache of one function: the folders up to the first that can be written to."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._folders = list(_folders(function))
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        for folder in self._folders:
+            try:
+                found = folder.load_overload(signature, target)
+            except OSError:
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        try:
+            self._folders[-1].save_overload(signature, code)
+        except (IndexError, OSError) as error:
+            _warn_once(getattr(error, "strerror", None) or "there is no folder for it")
+
+
+def _folders(function: FunctionType) -> Iterator[Any]:
+    for kind in _KINDS[0 if config.CACHE_DIR else 1 :]:
+        try:
+            folder = kind(function)
+        except (OSError, RuntimeError):  # no source file, or the user's own locators find nothing
+            continue
+        yield folder
+        try:
+            folder._impl.locator.ensure_cache_path()
+        except OSError:
+            continue
+        return
+
+
+def _kind(place: Any) -> Any:
+    """Numba's cache in one place, whether it can be written to or not."""
+
+    class Locator(place):  # type: ignore[misc]
+        @classmethod
+        def from_function(cls, function: Any, file: str) -> Any:
+            return cls(function, file)
+
+    class Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+        _locator_classes = (Locator,)
+
+    class Folder(FunctionCache):  # type: ignore[misc]
+        _impl_class = Implementation
+
+    return Folder
+
+
+_KINDS = [*map(_kind, (UserProvidedCacheLocator, InTreeCacheLocator, UserWideCacheLocator))]
+
+
+_warned: list[str] = []
+
+
+def _warn_once(reason: str) -> None:
+    if _warned:
+        return
+    _warned.append(reason)
+    warnings.warn(
+        f"compiled code cannot be kept ({reason}), so that every process compiles it again: set "
+        "NUMBA_CACHE_DIR to a folder that can be written to",
+        CacheWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,131 @@
+"""Compiled code is read where it is, and kept where that can be; nowhere is no error."""
+
+import errno
+import importlib.util
+import os
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+from numba import config
+from numba.core import caching
+
+from sojourn.cli.output import warnings_as_notes
+from sojourn.engine import kept
+
+MODULE = """
+from sojourn.engine.loops import loop
+
+@loop
+def double(x):
+    return 2 * x
+
+@loop
+def triple(x):
+    return 3 * x
+"""
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_warned", [])
+
+
+def module(folder: Path) -> ModuleType:
+    """The loops as a new process would have them."""
+    (folder / "loops_outside.py").write_text(MODULE)
+    spec = importlib.util.spec_from_file_location("loops_outside", folder / "loops_outside.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def hits(loop: Any) -> int:
+    return sum(sum(made.stats.cache_hits.values()) for made in loop._made.values())
+
+
+def read_only(*_: Any, **__: Any) -> NoReturn:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def files(folder: Path) -> set[Path]:
+    return set(folder.rglob("*.nb?"))
+
+
+@pytest.mark.usefixtures("fresh")
+def test_where_no_folder_can_be_made_code_is_compiled_and_one_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Paths below a file: not even root can write there."""
+    (tmp_path / "__pycache__").write_text("")
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "__pycache__" / "kept"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "__pycache__"))
+    loops = module(tmp_path)
+    with warnings_as_notes():
+        assert loops.double(4) == 8
+        assert loops.triple(4) == 12
+    said = capsys.readouterr().err
+    assert said == (
+        "note: compiled code cannot be kept (Not a directory), so that every process compiles it "
+        "again: set NUMBA_CACHE_DIR to a folder that can be written to\n"
+    )
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_filled_folder_is_read_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setattr(config, "CACHE_DIR", str(cache))
+    first = module(tmp_path)
+    assert first.double(4) == 8 and hits(first.double) == 0
+    filled = files(cache)
+    assert len(filled) == 2
+
+    monkeypatch.setattr(caching.tempfile, "TemporaryFile", read_only)
+    again = module(tmp_path)
+    assert again.double(4) == 8 and hits(again.double) == 1
+    with pytest.warns(kept.CacheWarning, match=r"^compiled code cannot be kept \(Read-only file"):
+        assert again.triple(4) == 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert again.triple(0.5) == 1.5  # said once
+    assert files(tmp_path) == filled
+
+
+def test_before_the_folder_that_is_written_to_a_filled_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image with a filled folder that is read-only, and a home that can be written to."""
+    cache, home = tmp_path / "cache", tmp_path / "home"
+    monkeypatch.setattr(config, "CACHE_DIR", str(cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    assert module(tmp_path).double(4) == 8
+
+    def writable(dir: str) -> Any:
+        return (home / "x").open("w") if dir.startswith(str(home)) else read_only()
+
+    monkeypatch.setattr(caching.tempfile, "TemporaryFile", writable)
+    again = module(tmp_path)
+    assert again.double(4) == 8 and hits(again.double) == 1
+    assert again.triple(4) == 12
+    assert [file.name.split("-")[0] for file in files(home)] == ["loops_outside.triple"] * 2
+
+
+@pytest.mark.usefixtures("fresh")
+def test_code_that_cannot_be_read_or_saved_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full, and files of another account."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+
+    def full(*_: Any) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "_load_index", read_only)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    with pytest.warns(kept.CacheWarning, match=r"\(No space left on device\)"):
+        assert module(tmp_path).double(4) == 8
