@@ -4,13 +4,15 @@ from typing import Any
 
 LONGEST_NAME = 200
 LONGEST_SHOWN = 60
+DOTS = frozenset((".", ".."))
+"""No names: browsers and proxies take them out of a path."""
 
 
 def printable(text: str) -> str:
-    """The text, if every store and every page can show it."""
-    if text.isprintable():
+    """The text, if every store, page and path can have it."""
+    if text.isprintable() and text not in DOTS:
         return text
-    raise ValueError("it must be printable characters")
+    raise ValueError("it must be printable characters, and not . or ..")
 
 
 def check_name(what: str, value: Any) -> str:
@@ -18,12 +20,13 @@ def check_name(what: str, value: Any) -> str:
 
     >>> check_name("id", "")
     Traceback (most recent call last):
-    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters
+    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters, and not . or ..
     """
     if isinstance(value, str):
-        if 1 <= len(value) <= LONGEST_NAME and value.isprintable():
+        if 1 <= len(value) <= LONGEST_NAME and value.isprintable() and value not in DOTS:
             return value
         value = value[:LONGEST_SHOWN]
     raise ValueError(
-        f"{what} = {value!r} is not allowed: it must be 1 to {LONGEST_NAME} printable characters"
+        f"{what} = {value!r} is not allowed: "
+        f"it must be 1 to {LONGEST_NAME} printable characters, and not . or .."
     )

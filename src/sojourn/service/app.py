@@ -179,7 +179,8 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
         detail = f"{request.method} is not allowed here, but {allowed}"
         return _answer(Refusal(405, detail, allow=allowed))
     if error.status_code == 404:
-        return _answer(Refusal(404, f"there is nothing at {request.url.path[:200]}"))
+        path = request.scope["path"].replace(hot.SLASH, "%2F")
+        return _answer(Refusal(404, f"there is nothing at {path[:200]}"))
     status = 422 if error.status_code == 400 else error.status_code
     return _answer(Refusal(status, str(error.detail)))
 

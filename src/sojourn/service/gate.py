@@ -79,7 +79,7 @@ class Gate:
         headers = asked.headers
         if self.keyring is None and not LOCAL.fullmatch(headers.get(b"host", b"")):
             raise Refusal(403, "without keys this service answers to localhost only")
-        if asked.method == "OPTIONS":
+        if asked.method == "OPTIONS" and not asked.wrong:
             return
         try:
             self._identify(asked)
@@ -89,6 +89,8 @@ class Gate:
                 asked.caller = asked.key.id if asked.key else client[0]
                 if asked.path not in PROBES:
                     self.buckets.check(asked.caller)
+        if asked.wrong:
+            raise Refusal(422, asked.wrong)
         if asked.method in BODY:
             length = headers.get(b"content-length", b"0")
             if length.isdigit() and int(length) > self.largest:
@@ -140,6 +142,8 @@ class Gate:
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
+        if asked.method == "HEAD":  # as GET, without the body
+            asked.scope, sending = {**asked.scope, "method": "GET"}, _head_only(sending)
         if asked.method in BODY:
             if asked.words[1] == "v1" and not asked.is_json and self._known(asked):
                 raise not_json()
@@ -217,3 +221,15 @@ def _replayed(body: bytes) -> Any:
         return next(messages, {"type": "http.disconnect"})
 
     return receive
+
+
+def _head_only(send: Any) -> Any:
+    """A `send` that ends the answer after its headers: also of a stream that would not end."""
+    ended = {"type": "http.response.body", "body": b"", "more_body": False}
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send(ended)
+
+    return sending

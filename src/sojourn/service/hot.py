@@ -57,6 +57,14 @@ CALLS = (
 )  # fmt: skip
 
 
+def join(words: Sequence[str]) -> str:
+    """A path for the router, where a slash within a name cannot be taken for one between names."""
+    path = "/".join(words)
+    if path.count("/") >= len(words):
+        path = "/".join(word.replace("/", SLASH) for word in words)
+    return path
+
+
 def _place(method: str, words: Sequence[str]) -> tuple[Any, ...]:
     """Where in the table a call is: what is fixed in its path, and how long that is."""
     return method, len(words), *words[:3], *words[4::2]

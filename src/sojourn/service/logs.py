@@ -1,4 +1,8 @@
-"""Log lines: JSON or text on standard error, without secrets."""
+"""Log lines: JSON or text on standard error, one for each event, without secrets.
+
+What callers send cannot forge a line: all that is not printable is escaped, and lines of a trace
+begin with a bar, which no event does.
+"""
 
 import json
 import logging
@@ -27,6 +31,17 @@ class Hiding(logging.Formatter):
         return TOKENS.sub(HIDDEN, text)
 
 
+def escaped(text: str) -> str:
+    r"""The text on one line: line breaks, control and direction characters are escaped.
+
+    >>> print(escaped("a\nb\u2028c é"))
+    a\nb\u2028c é
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
 class JsonLines(Hiding):
     """One JSON object a line: time, level, logger, message, and what was given with `extra`."""
 
@@ -40,16 +55,25 @@ class JsonLines(Hiding):
         line |= {name: value for name, value in vars(record).items() if name not in PLAIN}
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return self.hide(json.dumps(line, ensure_ascii=False, default=str))
+        return escaped(self.hide(json.dumps(line, ensure_ascii=False, default=str)))
 
 
 class TextLines(Hiding):
-    """The same for people."""
+    """The same for people; a trace follows on lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         given = {name: value for name, value in vars(record).items() if name not in PLAIN}
-        more = "".join(f" {name}={value}" for name, value in given.items())
-        return self.hide(super().format(record) + more)
+        more = "".join(f" {name}={_value(value)}" for name, value in given.items())
+        record.message, record.asctime = record.getMessage(), self.formatTime(record)
+        line = escaped(self.formatMessage(record) + more)
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        return self.hide("\n  | ".join([line, *map(escaped, trace.splitlines())]))
+
+
+def _value(value: object) -> str:
+    """A value that cannot be taken for several."""
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if set(text) & set(' ="') else text
 
 
 def secrets_of(url: str) -> tuple[str, ...]:

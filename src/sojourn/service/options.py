@@ -19,6 +19,7 @@ class Options:
 
     `rate` is how many calls a second each key, or each address where there are no keys, may make
     of this service; None: any number. `keys` is needed unless only this machine can reach `host`.
+    `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
 
     >>> Options(host="0.0.0.0")
     Traceback (most recent call last):
@@ -38,6 +39,7 @@ of them with sojourn keys new, and give it with --keys
     log_format: str = "text"
     log_level: str = "info"
     patience: float = 10.0
+    parser: str = "auto"
     compiled: bool = True
 
     def __post_init__(self) -> None:
@@ -52,6 +54,7 @@ of them with sojourn keys new, and give it with --keys
         checks.number("patience", self.patience, 0, 3600)
         checks.one_of("--log-format", self.log_format, ("json", "text"))
         checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
+        checks.one_of("parser", self.parser, ("auto", "httptools", "h11"))
         if self.rate is not None:
             checks.number("--rate", self.rate, 0, 1e9, open_ends=True)
         for origin in self.origins:

@@ -37,7 +37,7 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
     _check(options)
     listener = _listen(options.host, options.port)
     port = listener.getsockname()[1]
-    config = _config(options)
+    config = configuration(options)
     host = f"[{options.host}]" if ":" in options.host else options.host
     say(f"Sojourn at http://{host}:{port}/ (dashboard; API below /v1). Stop with Ctrl-C.")
     if options.workers > 1:
@@ -75,17 +75,23 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _config(options: Options) -> uvicorn.Config:
+def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
+    """The configuration of Uvicorn; unless `log`, that of logging stays as it is."""
     words = logs.secrets_of(options.store)
+    parser = options.parser
+    if parser == "auto":
+        parser = "httptools" if find_spec("httptools") else "h11"
     return uvicorn.Config(
         partial(create, options),
         factory=True,
         workers=options.workers,
         loop="uvloop" if find_spec("uvloop") else "asyncio",
-        http="httptools" if find_spec("httptools") else "h11",
+        http=parser,
         ws="none",
         lifespan="on",
-        log_config=logs.configuration(options.log_format, options.log_level, words),
+        log_config=logs.configuration(options.log_format, options.log_level, words)
+        if log
+        else None,
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -1,0 +1,71 @@
+"""Bytes to a server in this process, under either parser, and the bytes that it answers."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+
+from sojourn.service.options import Options
+from sojourn.service.server import configuration
+
+PARSERS = ("httptools", "h11")
+PATIENCE = 30.0
+
+
+class Wire:
+    """A server that listens on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def connect(self) -> socket.socket:
+        """A connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+    def ask(self, method: str, target: str, body: str = "", **headers: str) -> tuple[int, str]:
+        """The status and the body of the answer to a request with exactly this target."""
+        lines = [f"{method} {target} HTTP/1.1", "host: localhost", "connection: close"]
+        if method in ("POST", "PUT"):
+            lines += ["content-type: application/json", f"content-length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        with self.connect() as connection:
+            connection.sendall("\r\n".join([*lines, "", body]).encode("latin-1"))
+            return parsed(all_of(connection))
+
+
+def all_of(connection: socket.socket) -> bytes:
+    """What arrives until the server closes the connection."""
+    got = b""
+    with suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            got += part
+    return got
+
+
+def parsed(answer: bytes) -> tuple[int, str]:
+    """Status and body; the status is 0 if nothing was answered."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split(b" ")[1]) if head else 0, body.decode()
+
+
+@contextmanager
+def listening(**options: Any) -> Iterator[Wire]:
+    """A server with these options, in memory and without compiling unless they say otherwise."""
+    given = Options(**{"store": "memory://", "compiled": False, "patience": 1, **options})
+    server = uvicorn.Server(configuration(given, log=False))
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        end = time.monotonic() + PATIENCE
+        while not server.started:
+            assert thread.is_alive() and time.monotonic() < end
+            time.sleep(0.01)
+        yield Wire(listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join()
