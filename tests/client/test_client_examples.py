@@ -45,7 +45,7 @@ def test_the_page(server: serving.Server, capsys: Any) -> None:
     """The examples of docs/client.md run, against this server."""
     page = (ROOT / "docs" / "client.md").read_text().replace("http://127.0.0.1:8000", server.url)
     examples = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(compile(example, "client.md", "exec"), {})
     commands = re.findall(r"^sojourn (drive .*)$", page, re.M)

@@ -2,14 +2,17 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from ..live.answers import Decision, policy_data, reward_of
+from ..live.answers import NOT_SENT, Decision, reward_of
 from ..live.errors import Conflict
 from ..live.names import check_name
 from .caller import RETRIES, TIMEOUT, Caller, Transport
+from .described import described_policy, described_user
 from .messages import Request
+from .standby import Away, Standby
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -45,13 +48,15 @@ class AsyncClient:
         *,
         timeout: float = TIMEOUT,
         retries: int = RETRIES,
+        fallback: float | None = None,
         transport: Transport | None = None,
     ) -> None:
         if transport is None:
             from .httpx_transport import Httpx  # other transports do not need httpx
 
             transport = Httpx(url, key, timeout, blocking=False)
-        self._caller = Caller(transport, retries, asyncio.sleep)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._caller = Caller(transport, retries, asyncio.sleep, fallback, self._spawn)
 
     async def experiment(
         self,
@@ -59,14 +64,24 @@ class AsyncClient:
         arms: Sequence[str] = (),
         policy: "Policy | Mapping[str, Any] | str | None" = None,
         user: "User | Mapping[str, Any] | str | None" = None,
+        *,
+        ranking: Sequence[str] = (),
         **settings: Unpack[OtherSettings],
     ) -> "AsyncExperiment":
         found = AsyncExperiment(name, self._caller)
-        await found._enter(arms, policy, user, settings)
+        await found._enter(arms, policy, user, settings, ranking)
         return found
 
     async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._caller.transport.close()
+
+    def _spawn(self, background: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(background)
+        self._tasks.add(task)  # the event loop itself would forget it
+        task.add_done_callback(self._tasks.discard)
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,16 +93,22 @@ class AsyncClient:
 class AsyncExperiment:
     """An experiment of the service: `sojourn.Experiment` over HTTP.
 
-    `arms` are the active ones and `settings` is plain data, both as of the last call that told.
+    `arms` are the active ones, `ranking` has them best first, and `settings` is plain data: all as
+    of the last call that told.
     """
 
     def __init__(self, name: str, caller: Caller) -> None:
         self.name, self._caller = check_name("name", name), caller
         self.arms: tuple[str, ...] = ()
         self.settings: dict[str, Any] = {}
+        self._standby = Standby()
 
     def __repr__(self) -> str:
         return f"AsyncExperiment({self.name!r})"
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        return self._standby.ranking
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
@@ -112,17 +133,29 @@ class AsyncExperiment:
     async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior counts, (pulls, successes) by arm; they replace those given before."""
         arms = {name: {"pulls": n, "successes": s} for name, (n, s) in prior.items()}
-        await self._call("PUT", "prior", arms=arms)
+        self._see(await self._call("PUT", "prior", arms=arms))
 
     async def _enter(
-        self, arms: Sequence[str], policy: Any, user: Any, settings: Mapping[str, Any]
+        self,
+        arms: Sequence[str],
+        policy: Any,
+        user: Any,
+        settings: Mapping[str, Any],
+        ranking: Sequence[str],
     ) -> None:
         """Create or update the experiment; with nothing given, see that it is there."""
+        if ranking and self._caller.fallback is None:
+            raise ValueError("ranking is not allowed without a fallback: Client(url, fallback=1)")
         body = dict(settings)
         if policy is not None:
             body["policy"] = described_policy(policy)
         if user is not None:
             body["user"] = described_user(user)
+        if ranking and not (arms or body):
+            self.arms = self._standby.ranking = tuple(check_name("ranking", n) for n in ranking)
+            with suppress(Away):
+                self._see(await self._ask("GET"))
+            return
         if not arms:
             await self._look()
         if arms or body:
@@ -136,9 +169,26 @@ class AsyncExperiment:
     def _see(self, answer: dict[str, Any]) -> None:
         self.arms = tuple(arm["name"] for arm in answer["arms"] if not arm["retired"])
         self.settings = {k: v for k, v in answer.items() if k not in ("name", "arms")}
+        self._standby.tell(answer["arms"])
 
     async def _call(self, method: str, *path: str, **body: Any) -> Any:
         return await self._caller.call(Request.of(method, "experiments", self.name, *path, **body))
+
+    async def _ask(self, method: str, *path: str, **body: Any) -> Any:
+        """`_call` for visits: if there is a fallback, `Away` when its time is over or just was."""
+        caller = self._caller
+        if caller.fallback is None:
+            return await self._call(method, *path, **body)
+        with self._standby.attempt():
+            request = Request.of(method, "experiments", self.name, *path, **body)
+            answer = await caller.call(request, caller.fallback)
+        if self._standby.stale():
+            caller.spawn(self._refresh())
+        return answer
+
+    async def _refresh(self) -> None:
+        with suppress(Exception):  # whatever it is, the calls that matter will tell
+            await self._look()
 
 
 class AsyncVisit:
@@ -157,7 +207,9 @@ class AsyncVisit:
         self._experiment = experiment
         self._opening = opening
         self._step = 0 if id is None else None
+        self._state = float((opening or {}).get("state", 1.0))
         self._unanswered: tuple[Any, str] | None = None
+        self._away: dict[str, Any] | None = None  # what was asked when a fallback had to answer
         self.id = uuid.uuid4().hex if id is None else check_name("id", id)
 
     def __repr__(self) -> str:
@@ -170,72 +222,69 @@ class AsyncVisit:
 
         After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
         After `Conflict`, another process has continued the visit; the next call goes on from there.
+
+        If the client has a fallback and the service is away, the best arm of its last ranking, with
+        `Decision.fallback` and step 0. The reward of that arm is not sent: the next call asks again
+        what this one asked, until the service answers.
         """
         reward = None if reward is None else reward_of(reward)
         if step is None and self._step is not None:
             step = self._step + 1
-        request = request or self._request_id((reward, step))
-        body = {"request_id": request, "step": step, "open": self._opening, "reward": reward}
+        body = self._away or {
+            "request_id": request or self._request_id((reward, step)),
+            "step": step, "open": self._opening, "reward": reward,
+        }  # fmt: skip
         try:
-            answer = await self._call("POST", "decisions" if reward is None else "step", **body)
+            path = "decisions" if body["reward"] is None else "step"
+            answer = await self._call("POST", path, **body)
         except Conflict:
-            self._step = self._unanswered = None  # another process went on with this visit
+            self._step = self._unanswered = self._away = None  # another process went on with it
             raise
-        self._opening = self._unanswered = None
-        self._step = answer["step"]
+        except Away:
+            self._away = body
+            return Decision(self.id, 0, self._experiment.ranking[0], self._state, None)
+        self._opening = self._unanswered = self._away = None
+        self._step, self._state = answer["step"], answer["state"]
         return Decision(*(answer[name] for name in Decision._fields))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
-        """The reward of a step, by default the last one: "learned", "same" or "late"."""
+        """The reward of a step, by default the last one: "learned", "same" or "late".
+
+        If the client has a fallback, "not sent" if the service did not decide this step, or is
+        away.
+        """
         value = reward_of(value)
-        if step is None:
-            step = self._step or (await self._call("GET"))["step"]
-        answer = await self._call("PUT", "decisions", str(step), "reward", value=value)
+        if step == 0 or (step is None and self._away):
+            return NOT_SENT
+        try:
+            if step is None:
+                step = self._step or (await self._call("GET"))["step"]
+            answer = await self._call("PUT", "decisions", str(step), "reward", value=value)
+        except Away:
+            return NOT_SENT
         return str(answer["outcome"])
 
     async def aend(self, reward: float | None = None) -> bool:
-        """The user has left, perhaps after a last reward. False if that was known."""
+        """The user has left, perhaps after a last reward. False if that was known.
+
+        Also False if the client has a fallback and the service is away: its idle timeout will end
+        the visit.
+        """
         reward = None if reward is None else reward_of(reward)
-        if self._opening is not None:
-            await self._call("PUT", **self._opening)
-            self._opening = None
-        return bool((await self._call("PUT", "end", reward=reward))["ended"])
+        try:
+            if self._opening is not None:
+                await self._call("PUT", **self._opening)
+                self._opening = None
+            body = {"reward": None if self._away else reward}
+            return bool((await self._call("PUT", "end", **body))["ended"])
+        except Away:
+            return False
 
     async def _call(self, method: str, *path: str, **body: Any) -> Any:
-        return await self._experiment._call(method, "visits", self.id, *path, **body)
+        return await self._experiment._ask(method, "visits", self.id, *path, **body)
 
     def _request_id(self, asked: Any) -> str:
         """A new id; or, if the same decision was asked for without an answer, the id it had."""
         if self._unanswered is None or self._unanswered[0] != asked:
             self._unanswered = asked, uuid.uuid4().hex
         return self._unanswered[1]
-
-
-def described_policy(policy: Any) -> dict[str, Any]:
-    """What the service takes for a policy: a value with name and parameters, a name, or plain data.
-
-    >>> described_policy("KLULCB"), described_policy({"name": "UCB", "parameters": {"c": 4}})
-    ({'name': 'KLULCB'}, {'name': 'UCB', 'parameters': {'c': 4}})
-    """
-    if isinstance(policy, str):
-        return {"name": policy}
-    if isinstance(policy, Mapping):
-        return dict(policy)
-    if not isinstance(getattr(policy, "name", None), str):
-        raise ValueError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
-    return policy_data(policy)
-
-
-def described_user(user: Any) -> dict[str, Any]:
-    """What the service takes for a user model: a model of the package, a name, or plain data.
-
-    >>> described_user("last-reward"), described_user({"model": "moving-average", "theta": 0.5})
-    ({'model': 'last-reward'}, {'model': 'moving-average', 'theta': 0.5})
-    """
-    if isinstance(user, str):
-        return {"model": user}
-    if isinstance(user, Mapping):
-        return dict(user)
-    from ..live.states import describe, live  # has been loaded by whoever made a user model
-
-    return describe(live(user))

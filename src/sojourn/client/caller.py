@@ -5,16 +5,19 @@ instead of awaiting, so that they finish in one go (`finish`).
 """
 
 import random
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import wraps
+from math import inf
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from .. import checks
 from ..live.errors import Unavailable
 from .messages import NoResponse, Request, Response
 
 RETRIES, TIMEOUT = 6, 10.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0
+FIRST_PAUSE, LONGEST_PAUSE, SHORTEST_TIMEOUT = 0.05, 10.0, 0.01
 RETRY_STATUSES = {429, 502, 503, 504}  # the service, or a proxy before it, asks to try again later
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -33,19 +36,29 @@ class Caller:
     """Calls a service, with up to `retries` retries and growing pauses between them.
 
     Every call may be repeated: a decision has a request id and a step number, made before the first
-    attempt, and all other calls are idempotent by nature.
+    attempt, and all other calls are idempotent by nature. `fallback` is how long a visit's call may
+    take, None if there is no fallback; `spawn` runs a coroutine in the background.
     """
 
     transport: Transport
     retries: int
     sleep: Callable[[float], Awaitable[None]]
+    fallback: float | None = None
+    spawn: Callable[[Coroutine[Any, Any, None]], None] = lambda background: background.close()
 
-    async def call(self, request: Request) -> Any:
+    def __post_init__(self) -> None:
+        if self.fallback is not None:
+            checks.number("fallback", self.fallback, 0, inf, open_ends=True)
+
+    async def call(self, request: Request, patience: float = inf) -> Any:
+        """The decoded answer; no attempt begins when `patience` seconds are over."""
+        deadline = time.monotonic() + patience
         for attempt in range(self.retries + 1):
             wait = 0.0
             error: Exception
             try:
-                response = await self.transport.send(request)
+                left = max(deadline - time.monotonic(), SHORTEST_TIMEOUT)
+                response = await self.transport.send(request._replace(limit=left))
             except NoResponse as lost:
                 tries = f"tried {attempt + 1} times"
                 error = Unavailable(f"no answer from the service ({lost}), {tries}")
@@ -54,8 +67,10 @@ class Caller:
                 if response.status not in RETRY_STATUSES:
                     return response.result
                 error, wait = response.error, response.retry_after or 0.0
-            if attempt < self.retries:
-                await self.sleep(pause(attempt, wait))
+            wait = pause(attempt, wait)
+            if attempt == self.retries or time.monotonic() + wait >= deadline:
+                break
+            await self.sleep(wait)
         raise error
 
 
@@ -87,12 +102,13 @@ def finish(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def blocking(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+    name: str, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
 ) -> Callable[Concatenate[Any, P], T]:
-    """A method of the asyncio client for its blocking counterpart, which has it as `_twin`."""
+    """A method of the asyncio client under its name in the blocking one, which has the `_twin`."""
 
     @wraps(method)
     def call(own: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return finish(method(own._twin, *args, **kwargs))
 
+    call.__qualname__, call.__name__ = name, name.rpartition(".")[2]  # for help()
     return call

@@ -1,7 +1,8 @@
 """`Client`: the service from threads. Each call runs its twin of `async_client` to the end."""
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
@@ -18,6 +19,10 @@ class Client:
     A request without a response within `timeout` seconds, or with the answer to try later, is
     retried up to `retries` times with growing pauses. Nothing is counted twice by that.
 
+    With `fallback`, in seconds, the calls of a visit take about that long at most and do not fail
+    because the service is away: the best arm of the last ranking known is shown, and the decision
+    says so (`Decision.fallback`). It is not learned from.
+
     >>> def first_two(url: str) -> list[str]:
     ...     with Client(url) as client:
     ...         shorts = client.experiment("shorts", arms=["dance", "cooking", "news"])
@@ -29,11 +34,18 @@ class Client:
     """
 
     def __init__(
-        self, url: str, key: str | None = None, *, timeout: float = TIMEOUT, retries: int = RETRIES
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        fallback: float | None = None,
     ) -> None:
         from .httpx_transport import Httpx  # the rest of the package works without httpx
 
-        self._caller = Caller(Httpx(url, key, timeout, blocking=True), retries, _sleep)
+        transport = Httpx(url, key, timeout, blocking=True)
+        self._caller = Caller(transport, retries, _sleep, fallback, _in_a_thread)
 
     def experiment(
         self,
@@ -41,15 +53,19 @@ class Client:
         arms: Sequence[str] = (),
         policy: "Policy | Mapping[str, Any] | str | None" = None,
         user: "User | Mapping[str, Any] | str | None" = None,
+        *,
+        ranking: Sequence[str] = (),
         **settings: Unpack[OtherSettings],
     ) -> "Experiment":
         """The experiment of this name, created or updated if arms or settings are given.
 
         They are those of `sojourn.Experiment`; policy and user may also be names or plain data as
-        in the HTTP API. With the name alone: `NotFound` if there is no such experiment.
+        in the HTTP API. With the name alone: `NotFound` if there is no such experiment. With its
+        name and a `ranking` of arms, best first, a client with a fallback can begin while the
+        service is away.
         """
         found = AsyncExperiment(name, self._caller)
-        finish(found._enter(arms, policy, user, settings))
+        finish(found._enter(arms, policy, user, settings, ranking))
         return Experiment(found)
 
     def close(self) -> None:
@@ -81,6 +97,11 @@ class Experiment:
         return self._twin.arms
 
     @property
+    def ranking(self) -> tuple[str, ...]:
+        """The active arms, best first, as of the last call that told."""
+        return self._twin.ranking
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Policy, user and the other settings as plain data, as of the last call that told."""
         return self._twin.settings
@@ -95,9 +116,9 @@ class Experiment:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""
         return Visit(self._twin.get(id))
 
-    add_arm = blocking(AsyncExperiment.add_arm)
-    retire_arm = blocking(AsyncExperiment.retire_arm)
-    warm_start = blocking(AsyncExperiment.warm_start)
+    add_arm = blocking("Experiment.add_arm", AsyncExperiment.add_arm)
+    retire_arm = blocking("Experiment.retire_arm", AsyncExperiment.retire_arm)
+    warm_start = blocking("Experiment.warm_start", AsyncExperiment.warm_start)
 
 
 class Visit:
@@ -120,10 +141,14 @@ class Visit:
         """The reward of the pending arm, and the arm to show next, in one round trip."""
         return self.decide(reward).arm
 
-    decide = blocking(AsyncVisit.adecide)
-    reward = blocking(AsyncVisit.areward)
-    end = blocking(AsyncVisit.aend)
+    decide = blocking("Visit.decide", AsyncVisit.adecide)
+    reward = blocking("Visit.reward", AsyncVisit.areward)
+    end = blocking("Visit.end", AsyncVisit.aend)
 
 
 async def _sleep(seconds: float) -> None:
     time.sleep(seconds)
+
+
+def _in_a_thread(background: Coroutine[Any, Any, None]) -> None:
+    threading.Thread(target=finish, args=(background,), daemon=True).start()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -26,26 +27,27 @@ ERRORS: dict[int, type[Exception]] = {
 
 
 class Request(NamedTuple):
-    """One HTTP request; the body is JSON."""
+    """One HTTP request; the body is JSON. `limit` is in seconds, as are all timeouts."""
 
     method: str
     path: str
     body: bytes = b""
     compiles: bool = False
+    limit: float = inf
 
     @classmethod
     def of(cls, method: str, *path: str, **body: Any) -> "Request":
         """A request below /v1; values of the body that are None are left out.
 
-        >>> Request.of("PUT", "experiments", "a/b", user="u42", state=None)
-        Request(method='PUT', path='/v1/experiments/a%2Fb', body=b'{"user":"u42"}', compiles=False)
+        >>> Request.of("PUT", "experiments", "a/b", user="u42", state=None)[:3]
+        ('PUT', '/v1/experiments/a%2Fb', b'{"user":"u42"}')
         """
         given = {name: value for name, value in body.items() if value is not None}
         text = b"" if method == "GET" else json.dumps(given, separators=(",", ":")).encode()
         return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
 
     def timeout(self, usual: float) -> float:
-        return max(usual, COMPILE_TIMEOUT) if self.compiles else usual
+        return min(self.limit, max(usual, COMPILE_TIMEOUT) if self.compiles else usual)
 
 
 class Response(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from .. import checks
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
+NOT_SENT = "not sent"  # and in a client whose service is away
 
 
 class Decision(NamedTuple):
@@ -20,6 +21,11 @@ class Decision(NamedTuple):
     def id(self) -> str:
         """Unique within the experiment: the visit and the step."""
         return f"{self.visit}:{self.step}"
+
+    @property
+    def fallback(self) -> bool:
+        """Whether a client made it because its service was away: it is no step of the visit."""
+        return self.step == 0
 
 
 def reward_of(value: Any) -> float:

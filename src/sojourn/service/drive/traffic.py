@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...client import AccessDenied, AsyncClient, AsyncExperiment
-from ...client.async_client import described_user
+from ...client.described import described_user
 from ...client.messages import NoResponse, Request, Response
 from ...live import LiveError, NotFound, Unavailable
 from ...policies import Policy

@@ -37,15 +37,16 @@ class Wire:
         self._spread, self._opened = spread, 0
 
     async def send(self, request: Request) -> Response:
-        connection = await self._connection()
+        timeout = request.timeout(self._timeout)
+        connection = await self._connection(min(timeout, self._timeout))
         head = f"{request.method} {self._base}{request.path} HTTP/1.1\r\n{self._head}"
         length = f"content-length: {len(request.body)}\r\n\r\n"
         data = f"{head}{length}".encode() + request.body
-        response = await connection.ask(data, request.timeout(self._timeout))
+        response = await connection.ask(data, timeout)
         self._idle.append(connection)
         return response
 
-    async def _connection(self) -> "_Connection":
+    async def _connection(self, timeout: float) -> "_Connection":
         while self._idle and self._opened >= self._spread:
             connection = self._idle.popleft() if self._spread else self._idle.pop()
             if connection.alive:
@@ -54,7 +55,7 @@ class Wire:
         self._opened += 1
         try:
             made = loop.create_connection(_Connection, *self._place, ssl=self._secure)
-            return (await asyncio.wait_for(made, self._timeout))[1]
+            return (await asyncio.wait_for(made, timeout))[1]
         except (OSError, TimeoutError) as error:
             raise NoResponse(f"{type(error).__name__}: {error}".rstrip(": ")) from None
 
