@@ -6,14 +6,17 @@ reload.
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from .errors import Busy, LiveError, Unavailable
 from .records import Change
+
+log = logging.getLogger("sojourn.live")
 
 Append = Callable[[Sequence[Change]], Sequence[bool]]
 
@@ -21,12 +24,13 @@ Append = Callable[[Sequence[Change]], Sequence[bool]]
 class Ticket:
     """A change in the queue; without a change it is a barrier."""
 
-    __slots__ = ("applied", "change", "done", "error", "futures", "rejected", "writer")
+    __slots__ = ("applied", "change", "done", "error", "futures", "mark", "rejected", "writer")
 
     def __init__(
         self, writer: "Writer", change: Change | None, rejected: Callable[[], None] | None = None
     ) -> None:
         self.writer, self.change, self.rejected = writer, change, rejected
+        self.mark: Any = None
         self.done, self.applied = False, False
         self.error: LiveError | None = None
         self.futures: list[asyncio.Future[bool]] = []
@@ -53,6 +57,16 @@ class Ticket:
         return self.outcome()
 
 
+class Watch(Protocol):
+    """What traces commits: which calls a commit was for, and how it went."""
+
+    def mark(self) -> Any:
+        """Called where a change is queued; given back when it is committed."""
+
+    def committed(self, marks: list[Any], seconds: float, error: Exception | None) -> None:
+        """Called in the writer's thread after each commit, and after one that failed."""
+
+
 class Writer:
     """The one thread that writes."""
 
@@ -67,6 +81,7 @@ class Writer:
         self.generation = 0
         self.on_commit: Callable[[int, float], None] | None = None
         """Called in the writer's thread after each commit: how many changes, how many seconds."""
+        self.watch: Watch | None = None
         self._thread = threading.Thread(target=self._run, name="sojourn-writer", daemon=True)
         self._thread.start()
 
@@ -91,6 +106,8 @@ class Writer:
     def submit(self, change: Change, generation: int, rejected: Callable[[], None]) -> Ticket:
         """Queue a change in a reserved place; `rejected` is called on a conflict."""
         ticket = Ticket(self, change, rejected)
+        if self.watch is not None:
+            ticket.mark = self.watch.mark()
         with self.lock:
             if generation != self.generation or self._closing:
                 self._held -= 1
@@ -133,16 +150,28 @@ class Writer:
         try:
             applied = iter(self._append(changes))
         except Exception as error:
+            self._report(batch, began, error)
             self._fail(batch, error)
             return
-        if self.on_commit is not None and changes:
-            self.on_commit(len(changes), time.perf_counter() - began)
+        self._report(batch, began)
         for ticket in batch:
             ticket.applied = ticket.change is None or next(applied)
             if not ticket.applied and ticket.rejected is not None:
                 ticket.rejected()
         with self.lock:
             self._settle(batch)
+
+    def _report(self, batch: list[Ticket], began: float, error: Exception | None = None) -> None:
+        """Tell the metrics and the traces; what fails there must not end the writer's thread."""
+        marks = [ticket.mark for ticket in batch if ticket.change is not None]
+        seconds = time.perf_counter() - began
+        try:
+            if self.on_commit is not None and marks and error is None:
+                self.on_commit(len(marks), seconds)
+            if self.watch is not None:
+                self.watch.committed(marks, seconds, error)
+        except Exception:
+            log.exception("a commit could not be reported")
 
     def _fail(self, batch: list[Ticket], error: Exception) -> None:
         reason = error

@@ -18,7 +18,7 @@ from starlette.routing import Match
 
 from ..live import Journal, LiveError
 from ..version import __version__
-from . import experiments, hot, models
+from . import experiments, hot, models, telemetry
 from .catalog import Catalog
 from .dashboard import routes
 from .errors import Refusal, broken, documented, refusal_of
@@ -86,6 +86,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
     catalog = Catalog(journal, compiled=options.compiled, tell=tell)
     app.state.catalog = app.gate.catalog = catalog
     metrics.watch(catalog)
+    traces = app.gate.traces = journal.writer.watch = telemetry.start()
     _hear_signals(catalog)
     tasks: list[asyncio.Task[None]] = []
     try:
@@ -104,6 +105,8 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
             with suppress(asyncio.CancelledError):
                 await task
         await asyncio.to_thread(journal.close)
+        if traces is not None:
+            await asyncio.to_thread(traces.close)
         log.info("stopped")
 
 

@@ -22,6 +22,7 @@ from .keys import Keyring, bearer, from_cookie
 from .limits import Buckets, read_body, too_large
 from .metrics import Metrics
 from .options import Options
+from .telemetry import Traces
 
 log = logging.getLogger("sojourn.service")
 
@@ -51,6 +52,7 @@ class Gate:
         self._numbers, self._start = itertools.count(1), secrets.token_hex(4)
         self._paths: dict[Any, str] = {}
         self.catalog: Catalog  # set when the service starts
+        self.traces: Traces | None = None  # likewise
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -59,6 +61,7 @@ class Gate:
             return
         began = time.perf_counter()
         asked = Asked(scope, f"{self._start}-{next(self._numbers)}")
+        span = None if self.traces is None else self.traces.begin(asked)
         try:
             self.admit(asked)
             if asked.hot is not None:
@@ -73,6 +76,8 @@ class Gate:
             await self._refuse(asked, send, error)
         finally:
             self._log(asked, asked.status, time.perf_counter() - began)
+            if self.traces is not None and span is not None:
+                self.traces.end(span, asked, self._route(asked))
 
     def admit(self, asked: Asked) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""

@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..live import LiveError, open_store
-from . import logs
+from . import logs, telemetry
 from .app import create
 from .keys import Keyring
 from .metrics import FOLDER
@@ -56,6 +56,7 @@ def _check(options: Options) -> None:
     """Fail early, with one sentence, for what would fail in every worker."""
     if options.keys is not None:
         Keyring(options.keys)
+    telemetry.wanted()
     try:
         open_store(options.store).close()
     except LiveError as error:
