@@ -5,6 +5,9 @@ import logging
 import logging.config
 import re
 import stat
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.cli.main import main
-from sojourn.service import keys, logs
+from sojourn.service import keys, logs, sessions
 from sojourn.service.app import Options
 from sojourn.service.server import run
 
@@ -38,7 +41,7 @@ def test_keys_are_kept_as_hashes(tmp_path: Path) -> None:
     text = file.read_text()
     assert secret not in text and key.hash in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [f.name for f in tmp_path.iterdir()] == ["keys.json"]
+    assert {f.name for f in tmp_path.iterdir()} == {"keys.json", ".keys.json.lock"}
     other = keys.make(file, ["*"])[1]
     ring = keys.Keyring(file)
     assert ring.find(token) == key
@@ -104,17 +107,65 @@ def test_who_may_do_what(tmp_path: Path) -> None:
             http.get("/v1/experiments", headers={"host": "any.example", **page}).status_code == 401
         )
 
-        cookie = {"cookie": f"theme=dark; {keys.COOKIE}={shorts}"}
-        assert http.get("/v1/experiments/shorts", headers=cookie).status_code == 200
-        assert http.get("/v1/experiments/news", headers=cookie).status_code == 403
-        assert http.get("/experiments/news", headers=cookie).status_code == 403
-        assert http.get("/events/news", headers=cookie).status_code == 403
-        answer = http.put("/v1/experiments/shorts/visits/v", json={}, headers=cookie)
-        assert answer.status_code == 401  # a cookie changes nothing
         answer = http.get("/experiments/shorts", headers=page)
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
         text = http.get("/metrics", **auth(all_)).text
         assert 'sojourn_unauthorized_total{status="403"}' in text
+
+
+NEW = """
+import sys
+from pathlib import Path
+from sojourn.service import keys
+for name in sys.argv[2:]:
+    keys.make(Path(sys.argv[1]), [name])
+"""
+
+
+def test_no_change_of_the_file_is_lost(tmp_path: Path) -> None:
+    """Processes and threads make keys while others revoke some: all of it is in the file."""
+    file = tmp_path / "keys.json"
+    doomed = [keys.make(file, ["old"])[0].id for _ in range(20)]
+    names = [[f"{process}-{n}" for n in range(20)] for process in range(3)]
+    made = [subprocess.Popen([sys.executable, "-c", NEW, file, *some]) for some in names[1:]]
+    work = [threading.Thread(target=keys.make, args=(file, [name])) for name in names[0]]
+    work += [threading.Thread(target=keys.revoke, args=(file, id)) for id in doomed]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join()
+    assert [process.wait(60) for process in made] == [0, 0]
+    found = sorted(key.experiments[0] for key in keys.read(file).values())
+    assert found == sorted(name for some in names for name in some)
+
+
+def test_the_file_stays_as_readable_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    key, _ = keys.make(file, ["*"])
+    file.chmod(0o640)
+    keys.make(file, ["*"])
+    keys.revoke(file, key.id)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_files_from_before_there_were_roles(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    entries = [
+        {"id": id, "hash": "0" * 64, "experiments": names, "made": 0.0, "expires": None}
+        for id, names in {"a": ["*"], "b": ["shorts", "news"]}.items()
+    ]
+    file.write_text(json.dumps({"keys": entries}))
+    assert {key.id: key.role for key in keys.read(file).values()} == {"a": "operator", "b": "owner"}
+    keys.make(file, ["*"])
+    assert [key.role for key in keys.read(file).values()] == ["operator", "owner", "owner"]
+    for wrong in (
+        {"role": "king"},
+        {"role": "operator", "experiments": ["shorts"]},
+        {"role": None},
+    ):
+        file.write_text(json.dumps({"keys": [entries[0] | wrong]}))
+        with pytest.raises(ValueError, match="is not a file of keys"):
+            keys.read(file)
 
 
 def test_keys_come_and_go_while_serving(tmp_path: Path) -> None:
@@ -154,16 +205,26 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     id = token.split("_")[1]
     assert id in listed and "shorts, news" in listed and "until 20" in listed
     assert token.split("_", 2)[2] not in listed
-    assert main([*new, "--json"]) == 0
+    assert re.search(f"^{id}  owner +shorts, news", listed, re.M)
+    assert main([*new, "--role", "decide", "--json"]) == 0
     assert json.loads(capsys.readouterr().out).keys() == {"id", "key"}
     assert main(["keys", "list", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["id"] == id
+    one, other = json.loads(capsys.readouterr().out)
+    assert (one["id"], one["role"], other["role"]) == (id, "owner", "decide")
+    assert main(["keys", "new", str(file), "--role", "operator", "--json"]) == 0
+    operator = keys.read(file)[json.loads(capsys.readouterr().out)["id"]]
+    assert (operator.role, operator.experiments) == ("operator", ("*",))
     assert main(["keys", "revoke", str(file), id]) == 0
     assert keys.Keyring(file).find(token) is None
     for wrong, sentence in (
         (["revoke", str(file), "zzz"], "there is no key 'zzz'"),
         (["new", str(file)], "--experiment is missing"),
         (["new", str(file), "--experiment", "a", "--expires", "-1"], "--expires -1 is not allowed"),
+        (["new", str(file), "--role", "king"], "--role = 'king' is not allowed: it must be one of"),
+        (
+            ["new", str(file), "--role", "operator", "--experiment", "a"],
+            "role = 'operator' is not allowed for a: an operator is for all experiments, '*'",
+        ),
         (["list", str(tmp_path / "none.json")], "cannot be read"),
         (["new", str(tmp_path / "no" / "k.json"), "--experiment", "a"], "cannot be written"),
     ):
@@ -224,7 +285,8 @@ def test_nothing_secret_is_logged_at_any_level(tmp_path: Path) -> None:
                     url = f"/v1/experiments/{path}"
                     both: dict[str, Any] = {
                         "headers": {
-                            "authorization": f"Bearer {token}", "cookie": f"{keys.COOKIE}={token}"
+                            "authorization": f"Bearer {token}",
+                            "cookie": f"{sessions.COOKIE}={token}",
                         }
                     }  # fmt: skip
                     http.put(url, json=PLAIN, **both)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .. import checks
 from .arguments import AsJson, option
 from .output import print_json
 
@@ -25,6 +26,14 @@ def new_command(
         list[str] | None,
         option("An experiment it is for; '*': all. Repeat for more.", metavar="NAME"),
     ] = None,
+    role: Annotated[
+        str,
+        option(
+            "decide: visits only, for front ends; read: look only; owner: everything of its "
+            "experiments; operator: everything, for all experiments.",
+            metavar="decide|read|owner|operator",
+        ),
+    ] = "owner",
     expires: Annotated[
         float | None, option("For how many days; default: for ever.", metavar="DAYS")
     ] = None,
@@ -33,27 +42,31 @@ def new_command(
     """Make a key. It is printed once and kept nowhere; the file has its hash."""
     from ..service import keys
 
+    checks.one_of("--role", role, keys.ROLES)
+    if not experiment and role == keys.OPERATOR:
+        experiment = [keys.ALL]
     if not experiment:
         raise ValueError("--experiment is missing: give a name, or '*' for all experiments")
     if expires is not None and not 0.0 < expires <= 36_500.0:
         raise ValueError(f"--expires {expires:g} is not allowed: it must be from 0 to 36500 days")
-    key, token = keys.make(file, experiment, expires)
+    key, token = keys.make(file, experiment, expires, role)
     print_json({"id": key.id, "key": token}) if as_json else print(token)
 
 
 @app.command("list", epilog="Example: sojourn keys list keys.json")
 def list_command(file: File, as_json: AsJson = False) -> None:
-    """The keys of a file: their ids, experiments, and when they expire."""
+    """The keys of a file: their ids, roles, experiments, and when they expire."""
     from ..service import keys
 
     found = list(keys.read(file).values())
     if as_json:
-        names = ("id", "experiments", "made", "expires")
+        names = ("id", "role", "experiments", "made", "expires")
         print_json([{name: getattr(key, name) for name in names} for key in found])
         return
     for key in found:
         until = "for ever" if key.expires is None else f"until {_day(key.expires)}"
-        print(f"{key.id}  {', '.join(key.experiments)}  since {_day(key.made)}  {until}")
+        of = ", ".join(key.experiments)
+        print(f"{key.id}  {key.role:8}  {of}  since {_day(key.made)}  {until}")
 
 
 @app.command("revoke", epilog="Example: sojourn keys revoke keys.json 1f2e3d4c")

@@ -14,11 +14,11 @@ from typing import Any
 from pydantic_core import to_json
 from starlette.routing import BaseRoute, Match
 
-from . import hot
+from . import hot, roles
 from .asked import JSON, Asked
 from .catalog import Catalog
 from .errors import Refusal, broken, not_json, refusal_of
-from .keys import Keyring, bearer, from_cookie
+from .keys import Keyring
 from .limits import Buckets, read_body, too_large
 from .metrics import Metrics
 from .options import Options
@@ -29,9 +29,7 @@ log = logging.getLogger("sojourn.service")
 SLOW = 1.0  # seconds from which a successful hot call is logged
 PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
-NEEDS_ALL = ("/metrics",)  # for keys of all experiments
 BODY = ("POST", "PUT", "PATCH")
-READING = ("GET", "HEAD")
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
@@ -104,24 +102,20 @@ class Gate:
                 raise not_json()
 
     def _identify(self, asked: Asked) -> None:
-        """Find the key, and check that it is for the experiment that the path names."""
+        """Find the key, and check that it is for the experiment and the route of the path."""
         is_open = asked.path in OPEN_TO_ALL or asked.path.startswith("/static/")
         if self.keyring is None or is_open:
             return
-        token = bearer(asked.headers.get(b"authorization", b"").decode("latin-1"))
-        if not token and asked.method in READING:
-            token = from_cookie(asked.headers.get(b"cookie", b"").decode("latin-1"))
-        key = self.keyring.find(token)
+        key = self.keyring.caller(asked.method, asked.scope.get("scheme", "http"), asked.headers)
         if key is None:
             self._send_to_login(asked)
             detail = "a valid key is needed: Authorization: Bearer sj_..."
             raise Refusal(401, detail, www_authenticate="Bearer")
         asked.key = asked.scope["sojourn.key"] = key
-        name = asked.experiment
-        if name is not None and not key.allows(name):
-            raise Refusal(403, f"the key {key.id} is not for experiment {name[:200]!r}")
-        if asked.path in NEEDS_ALL and not key.allows_all:
-            raise Refusal(403, f"the key {key.id} is not for all experiments")
+        route = self._template(asked) if asked.hot is None else asked.hot.path
+        refused = roles.refusal(key, asked.method, route, asked.experiment)
+        if refused is not None:
+            raise Refusal(403, refused)
 
     def _send_to_login(self, asked: Asked) -> None:
         """Redirect browsers that ask for a page."""
@@ -150,14 +144,21 @@ class Gate:
         if asked.method == "HEAD":  # as GET, without the body
             asked.scope, sending = {**asked.scope, "method": "GET"}, _head_only(sending)
         if asked.method in BODY:
-            if asked.words[1] == "v1" and not asked.is_json and self._known(asked):
+            if asked.words[1] == "v1" and not asked.is_json and self._template(asked):
                 raise not_json()
             if b"content-length" not in asked.headers:
                 receive = _replayed(await read_body(receive, self.largest))
         await self.app(asked.scope, receive, sending)
 
-    def _known(self, asked: Asked) -> bool:
-        return any(route.matches(asked.scope)[0] is Match.FULL for route in self.routes)
+    def _template(self, asked: Asked) -> str | None:
+        """The path of the route that the application will take, if there is one."""
+        scope = asked.scope
+        if asked.method == "HEAD":  # as GET
+            scope = {**scope, "method": "GET"}
+        for route in self.routes:
+            if route.matches(scope)[0] is Match.FULL:
+                return getattr(route, "path", "other")
+        return None
 
     async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
         refusal, where = refusal_of(error), {"request": asked.id, "route": self._route(asked)}

@@ -1,4 +1,4 @@
-"""API keys: a file of hashes, each with its experiments and when it expires.
+"""API keys: a file of hashes, each with its role, its experiments and when it expires.
 
 A key is `sj_<id>_<secret>` with a secret of 256 random bits, shown once. The file has the SHA-256
 of the whole key; a slow hash would add nothing to 256 bits.
@@ -10,16 +10,25 @@ import json
 import logging
 import os
 import secrets
+import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import checks
+from . import sessions
+
+ROLES = DECIDE, READ, OWNER, OPERATOR = "decide", "read", "owner", "operator"
+"""What a key is for: front ends, readers, who runs an experiment, who runs the service."""
+
 ALL = "*"
 PREFIX = "sj"
-COOKIE = "sojourn_key"  # the cookie of the dashboard; it is good for reading only
+READING = ("GET", "HEAD")
 LOOK_AGAIN = 1.0  # seconds between two looks at whether the file has changed
 DAY = 86_400.0
 NOBODY = "0" * 64
@@ -41,6 +50,15 @@ class Key:
     experiments: tuple[str, ...]
     made: float
     expires: float | None = None
+    role: str = OWNER
+
+    def __post_init__(self) -> None:
+        checks.one_of("role", self.role, ROLES)
+        if self.role == OPERATOR and not self.allows_all:
+            raise ValueError(
+                f"role = {OPERATOR!r} is not allowed for {', '.join(self.experiments)}: "
+                f"an operator is for all experiments, {ALL!r}"
+            )
 
     @property
     def allows_all(self) -> bool:
@@ -60,16 +78,48 @@ class Keyring:
     def __init__(self, path: Path) -> None:
         self.path, self._due = path, 0.0
         self._keys, self._seen = read(path), _stamp(path)
+        self._signed_out = sessions.SignedOut(sessions.shared_file())
 
     def find(self, token: str) -> Key | None:
         """The key that this text is, if it is one and still valid."""
+        words = token.split("_", 2)
+        key = self._valid(words[1]) if len(words) == 3 else None
+        same = hmac.compare_digest(digest(token), NOBODY if key is None else key.hash)
+        return key if same else None
+
+    def caller(self, method: str, scheme: str, headers: Mapping[bytes, bytes]) -> Key | None:
+        """The valid key of a request: that of its header, or to read only, that of its session."""
+        token = bearer(headers.get(b"authorization", b"").decode("latin-1"))
+        if not token and method in READING:
+            return self.signed_in(sessions.from_headers(scheme, headers))
+        return self.find(token)
+
+    def sign_in(self, key: Key) -> str:
+        """A new session for a key, which it never outlives."""
+        until = time.time() + sessions.LIFETIME
+        return sessions.sign(key.id, key.hash, min(until, key.expires or until))
+
+    def signed_in(self, text: str) -> Key | None:
+        """The key of a session, if neither has ended."""
+        session = sessions.parse(text)
+        key = None if session is None else self._valid(session.key)
+        if session is None or key is None or session.expires <= time.time():
+            return None
+        expected = sessions.sign(session.key, key.hash, session.expires, session.nonce)
+        genuine = hmac.compare_digest(text, expected)
+        return key if genuine and session.nonce not in self._signed_out else None
+
+    def sign_out(self, text: str) -> None:
+        """End a session; without one, nothing."""
+        session = sessions.parse(text)
+        if session is not None and self.signed_in(text) is not None:
+            self._signed_out.add(session)
+
+    def _valid(self, id: str) -> Key | None:
         if time.monotonic() >= self._due:
             self._look_again()
-        words = token.split("_", 2)
-        key = self._keys.get(words[1]) if len(words) == 3 else None
-        expected = NOBODY if key is None else key.hash
-        same = hmac.compare_digest(digest(token), expected)
-        return key if same and key is not None and key.valid(time.time()) else None
+        key = self._keys.get(id)
+        return key if key is not None and key.valid(time.time()) else None
 
     def _look_again(self) -> None:
         self._due = time.monotonic() + LOOK_AGAIN
@@ -94,7 +144,7 @@ def read(path: Path) -> dict[str, Key]:
         keys = [_key(entry) for entry in data["keys"]]
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path} is not a file of keys: make one with sojourn keys new {path}"
         ) from None
@@ -102,40 +152,69 @@ def read(path: Path) -> dict[str, Key]:
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
-    key = Key(**{**entry, "experiments": tuple(entry["experiments"])})
+    """An entry of the file; those from before there were roles could do everything of theirs."""
+    experiments = tuple(entry["experiments"])
+    role = entry.get("role", OPERATOR if ALL in experiments else OWNER)
+    key = Key(**{**entry, "experiments": experiments, "role": role})
     if not (isinstance(key.id, str) and isinstance(key.hash, str) and len(key.hash) == 64):
         raise ValueError("not a key")
     return key
 
 
 def make(
-    path: Path, experiments: Sequence[str], expires_in_days: float | None = None
+    path: Path, experiments: Sequence[str], expires_in_days: float | None = None, role: str = OWNER
 ) -> tuple[Key, str]:
     """A new key in the file, which is made if need be; and its text, which is kept nowhere."""
-    keys = read(path) if path.exists() else {}
-    now = time.time()
-    while (id := secrets.token_hex(4)) in keys:
-        pass
-    token = f"{PREFIX}_{id}_{secrets.token_urlsafe(32)}"
-    expires = None if expires_in_days is None else now + DAY * expires_in_days
-    key = Key(id, digest(token), tuple(experiments), round(now, 3), expires)
-    _write(path, [*keys.values(), key])
+    with _locked(path):
+        keys = read(path) if path.exists() else {}
+        now = time.time()
+        while (id := secrets.token_hex(4)) in keys:
+            pass
+        token = f"{PREFIX}_{id}_{secrets.token_urlsafe(32)}"
+        expires = None if expires_in_days is None else now + DAY * expires_in_days
+        key = Key(id, digest(token), tuple(experiments), round(now, 3), expires, role)
+        _write(path, [*keys.values(), key])
     return key, token
 
 
 def revoke(path: Path, id: str) -> None:
     """Take a key out of the file."""
-    keys = read(path)
-    if id not in keys:
-        raise ValueError(f"there is no key {id!r} in {path}")
-    _write(path, [key for key in keys.values() if key.id != id])
+    with _locked(path):
+        keys = read(path)
+        if id not in keys:
+            raise ValueError(f"there is no key {id!r} in {path}")
+        _write(path, [key for key in keys.values() if key.id != id])
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Nobody else changes the file meanwhile: no process, no thread.
+
+    The lock is on a file of its own, which stays: the file of keys is replaced at every change.
+    """
+    try:
+        file = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written ({error.strerror})") from None
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 def _write(path: Path, keys: Sequence[Key]) -> None:
-    """Atomically, and readable by the owner only (a temporary file has mode 0600)."""
+    """Atomically; a new file is readable by its owner only, another stays as readable as it was."""
     text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
     except OSError as error:
         raise ValueError(f"{path} cannot be written ({error.strerror})") from None
     try:
@@ -143,6 +222,11 @@ def _write(path: Path, keys: Sequence[Key]) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            found = path.stat()
+            with suppress(OSError):
+                shutil.chown(name, found.st_uid, found.st_gid)
+            shutil.copymode(path, name)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -162,16 +246,3 @@ def bearer(authorization: str) -> str:
     """
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def from_cookie(header: str) -> str:
-    """The key in a header `Cookie: ...`, or nothing.
-
-    >>> from_cookie("theme=dark; sojourn_key=sj_1_x")
-    'sj_1_x'
-    """
-    for pair in header.split(";"):
-        name, _, value = pair.strip().partition("=")
-        if name == COOKIE:
-            return value
-    return ""

@@ -1,13 +1,14 @@
 """Signing in with an API key, where the service needs one."""
 
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ..keys import COOKIE
+from .. import roles, sessions
 from ..limits import read_body
 
 LONGEST = 4096  # bytes of a form, at most
@@ -25,11 +26,28 @@ def may_see(request: Request, name: str) -> bool:
     return key is None or key.allows(name)
 
 
+def may_go_on(request: Request, route: str, name: str) -> Callable[[], bool]:
+    """Whether the request would be admitted now: its key or session may have ended meanwhile."""
+    keyring = request.app.state.keyring
+    if keyring is None:
+        return lambda: True
+    caller = partial(keyring.caller, request.method, request.url.scheme, _headers(request))
+
+    def still() -> bool:
+        key = caller()
+        return key is not None and roles.refusal(key, request.method, route, name) is None
+
+    return still
+
+
 def login_route(page: Page) -> Route:
     """The form, which posts a key to sign in, or `out` to sign out."""
 
     async def login(request: Request) -> Response:
-        if request.app.state.keyring is None:
+        keyring, scheme, headers = request.app.state.keyring, request.url.scheme, _headers(request)
+        cookie = sessions.cookie_name(scheme, headers)
+        secure = cookie == sessions.SECURE_COOKIE
+        if keyring is None:
             return RedirectResponse("/", 303)
         if request.method != "POST":
             return page(request, "login.html", wrong="")
@@ -37,18 +55,27 @@ def login_route(page: Page) -> Route:
             return page(request, "login.html", 403, wrong="The form came from another site.")
         form = parse_qs((await read_body(request.receive, LONGEST)).decode("latin-1"))
         if "out" in form:
+            keyring.sign_out(sessions.from_headers(scheme, headers))
             response = RedirectResponse("/login", 303)
-            response.delete_cookie(COOKIE)
+            response.delete_cookie(cookie, httponly=True, samesite="strict", secure=secure)
             return response
         token = form.get("key", [""])[0].strip()
-        if request.app.state.keyring.find(token) is None:
+        key = keyring.find(token)
+        if key is None:
             return page(request, "login.html", 401, wrong="This key is not valid.")
+        if roles.refusal(key, "GET", "/", None) is not None:
+            wrong = f"This key has the role {key.role}: it is not for reading."
+            return page(request, "login.html", 403, wrong=wrong)
         response = RedirectResponse("/", 303)  # with a cookie closed to scripts and other sites
-        secure = request.url.scheme == "https"
-        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
+        session = keyring.sign_in(key)
+        response.set_cookie(cookie, session, httponly=True, samesite="strict", secure=secure)
         return response
 
     return Route("/login", login, methods=["GET", "POST"])
+
+
+def _headers(request: Request) -> dict[bytes, bytes]:
+    return dict(request.scope["headers"])
 
 
 def _same_origin(request: Request) -> bool:

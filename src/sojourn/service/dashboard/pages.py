@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from ...live import Experiment, LiveError, NotFound
 from ..catalog import Catalog
 from ..hot import SLASH
-from .login import login_route, may_see, signed_in
+from .login import login_route, may_go_on, may_see, signed_in
 from .render import render
 from .snapshots import Snapshots
 from .static import Static
@@ -86,7 +86,8 @@ class Pages:
     async def events(self, request: Request) -> Response:
         async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
-            return self.streams.response(catalog, self.snapshots, experiment.name, view)
+            still = may_go_on(request, "/events/{name}", experiment.name)
+            return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
 
         return await self._with_experiment(request, show)
 

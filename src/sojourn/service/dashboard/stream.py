@@ -1,7 +1,7 @@
 """Server-sent events: the live parts of a page that have changed, at most once a second."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -23,11 +23,18 @@ class Streams:
     def __init__(self) -> None:
         self.open = 0
 
-    def response(self, catalog: Catalog, snapshots: Snapshots, name: str, view: View) -> Response:
+    def response(
+        self,
+        catalog: Catalog,
+        snapshots: Snapshots,
+        name: str,
+        view: View,
+        still: Callable[[], bool] = lambda: True,
+    ) -> Response:
         if self.open >= MOST:
             return PlainTextResponse("too many readers", 503, {"Retry-After": "10"})
         return StreamingResponse(
-            self._counted(changes(catalog, snapshots, name, view)),
+            self._counted(changes(catalog, snapshots, name, view, still)),
             headers=HEADERS,
             media_type="text/event-stream",
         )
@@ -42,14 +49,21 @@ class Streams:
 
 
 async def changes(
-    catalog: Catalog, snapshots: Snapshots, name: str, view: View
+    catalog: Catalog,
+    snapshots: Snapshots,
+    name: str,
+    view: View,
+    still: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[str]:
-    """Messages for one reader, until the service stops."""
+    """Messages for one reader, until the service stops or the reader may not go on (`still`)."""
     yield "retry: 2000\n\n"
     sent: dict[str, LivePart] = {}
     quiet = 0.0
     while not catalog.stopping.is_set():
         message = await _message(catalog, snapshots, name, view, sent)
+        if not still():
+            yield event("ended", "Signed out.")
+            return
         quiet = 0.0 if message else quiet + FRESH
         if message:
             yield message

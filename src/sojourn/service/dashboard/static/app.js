@@ -198,6 +198,7 @@ document.addEventListener("htmx:sseMessage", updated);
 document.addEventListener("htmx:sseOpen", (event) => {
   status("Live", "live");
   event.detail.source.addEventListener("trouble", (message) => status(message.data, "lost"));
+  event.detail.source.addEventListener("ended", () => location.reload()); // to sign in again
 });
 document.addEventListener("htmx:sseError", () => status("Connection lost, reconnecting", "lost"));
 document.addEventListener("htmx:afterSettle", localTimes);
