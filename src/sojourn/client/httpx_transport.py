@@ -1,8 +1,10 @@
 """The transport over httpx."""
 
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from ..live.forks import PerProcess
 from .messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
 try:
@@ -18,15 +20,16 @@ class Httpx:
         if not url.startswith(("http://", "https://")):
             raise bad_url(url)
         options: dict[str, Any] = {"base_url": url, "headers": headers(key)}
-        http: Any = httpx.Client(**options) if blocking else httpx.AsyncClient(**options)
-        self._http, self._close = http, http.close if blocking else http.aclose
+        kind: Any = httpx.Client if blocking else httpx.AsyncClient
+        self._http = PerProcess(kind(**options), partial(kind, **options))
+        self._close = kind.close if blocking else kind.aclose
         self._timeout = timeout
 
     async def send(self, request: Request) -> Response:
         timeout = request.timeout(self._timeout)
         try:
             response = await _maybe(
-                self._http.request(
+                self._http.get().request(
                     request.method, request.path, content=request.body, timeout=timeout
                 )
             )
@@ -36,7 +39,9 @@ class Httpx:
         return Response(response.status_code, response.content, wait)
 
     async def close(self) -> None:
-        await _maybe(self._close())
+        http = self._http.opened
+        if http is not None:  # else forked, and not used since
+            await _maybe(self._close(http))
 
 
 async def _maybe(result: Any) -> Any:

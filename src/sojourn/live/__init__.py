@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Busy as Busy,
         Conflict as Conflict,
         Ended as Ended,
+        Forked as Forked,
         InUse as InUse,
         LiveError as LiveError,
         NotFound as NotFound,

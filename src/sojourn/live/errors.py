@@ -28,5 +28,9 @@ class InUse(ValueError):
     """A SQLite file is open in another process."""
 
 
+class Forked(LiveError):
+    """The experiment was opened before a fork, and its store cannot be opened again here."""
+
+
 class NotFound(LiveError):
     """There is no such experiment, visit or step."""

@@ -14,6 +14,7 @@ from ..users import User
 from .answers import Decision
 from .enrolment import check_arms, enrol
 from .errors import NotFound
+from .forks import PerProcess
 from .journal import Journal, Steps, arun, run
 from .learner import Learner
 from .names import check_name
@@ -47,7 +48,8 @@ class Experiment:
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
-    fixes the coin flips of the policy, which are then those of the simulator.
+    fixes the coin flips of the policy, which are then those of the simulator. After a fork it is
+    opened again by the child's first call, if the store is PostgreSQL; else calls raise `Forked`.
     """
 
     def __init__(
@@ -78,19 +80,42 @@ class Experiment:
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
         )
-        seed = secrets.randbits(62) if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
+        self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
+        self._learner = partial(Learner, run=run, compiled=compiled)
         self._own = not isinstance(store, Journal)
-        self.journal = store if isinstance(store, Journal) else Journal(store)
+        journal = store.here() if isinstance(store, Journal) else Journal(store)
         try:
-            enrol(self.journal.store, name, settings, names)
-            make = partial(Learner, seed=seed, run=run, compiled=compiled)
-            self._operations = Operations(name, settings, self.journal, make)
-            self._operations.reload()
+            enrol(journal.store, name, settings, names)
+            operations = self._operate(settings, journal)
         except BaseException:
             if self._own:
-                self.journal.close()
+                journal.close()
             raise
-        self.journal.enter(self)
+
+        def reopen() -> Operations:
+            here = journal.here()
+            made = self._operate(operations.settings, here)
+            here.enter(self)
+            return made
+
+        self._processes = PerProcess(operations, reopen)
+        journal.enter(self)
+
+    def _operate(self, settings: Settings, journal: Journal) -> Operations:
+        seed = secrets.randbits(62) if self._seed is None else self._seed
+        make = partial(self._learner, seed=seed)
+        operations = Operations(self.name, settings, journal, make)
+        operations.reload()
+        return operations
+
+    @property
+    def _operations(self) -> Operations:
+        return self._processes.get()
+
+    @property
+    def journal(self) -> Journal:
+        """The store with its threads, those of this process."""
+        return self._operations.journal
 
     @classmethod
     def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
@@ -244,9 +269,12 @@ class Experiment:
 
     def close(self) -> None:
         """Write what is queued; visits stay open in the store."""
-        self.journal.leave(self)
+        operations = self._processes.opened
+        if operations is None:  # forked, and not used since
+            return
+        operations.journal.leave(self)
         if self._own:
-            self.journal.close()
+            operations.journal.close()
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@ import time
 from collections.abc import Generator
 from typing import Any, Protocol, Self, TypeVar
 
-from .errors import LiveError
+from .errors import Forked, LiveError
+from .forks import PerProcess
 from .records import News
 from .stores import Store, open_store
 from .writer import Writer
@@ -54,6 +55,20 @@ class Journal:
         self._thread: threading.Thread | None = None
         self._upkeep = upkeep
 
+        def reopen() -> Journal:
+            if not isinstance(store, str) or not self.store.shared:
+                raise Forked(
+                    "the experiment was opened before a fork, and its store serves one process: "
+                    "open it in the child, such as in gunicorn's post_fork, or use postgresql://"
+                )
+            return Journal(store, queue=queue, batch=batch, upkeep=upkeep)
+
+        self._processes = PerProcess(self, reopen)
+
+    def here(self) -> "Journal":
+        """This journal; after a fork another one like it, which the child has for itself."""
+        return self._processes.get()
+
     def check(self) -> None:
         """Raise `Unavailable` if the store cannot be read."""
         self.store.experiments()
@@ -98,7 +113,12 @@ class Journal:
             log.exception("upkeep failed")
 
     def close(self) -> None:
-        """Write what is queued, and close the store."""
+        """Write what is queued, and close the store; after a fork, only what the child opened."""
+        here = self._processes.opened
+        if here is not self:
+            if here is not None:
+                here.close()
+            return
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
