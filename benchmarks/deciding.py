@@ -60,7 +60,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
     """As text."""
     return Table(
         "One decision, microseconds",
-        ("arms", *(policy.name for policy in POLICIES)),
+        ("arms", *(policy.label for policy in POLICIES)),
         [
             (f"{r['arms']:,}", *(number(r["ns"][policy.name] / 1e3) for policy in POLICIES))
             for r in rows

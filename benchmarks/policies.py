@@ -81,7 +81,7 @@ def measure_setting(setting: str, plan: Plan) -> tuple[Row, list[Row]]:
 
 
 def measure(plan: Plan) -> dict[str, list[Row]]:
-    """The same on all settings, and what must be reached."""
+    """The same on all settings, and the targets."""
     bare, rows = [], []
     for setting in plan.settings:
         loops, found = measure_setting(setting, plan)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn import POLICIES
+
 from .bare import why_no_c
 from .plans import PAPER_HALF_WIDTH
 
@@ -47,6 +49,16 @@ def number(x: float | None) -> str:
     return f"{x:.0f}" if x >= 100.0 else f"{x:.1f}" if x >= 10.0 else f"{x:.2f}"
 
 
+def label(policy: str) -> str:
+    """What tables call a policy, which the figures name by its class.
+
+    >>> label("KLULCB"), label("ULCB float32")
+    ('KL-ULCB', 'ULCB float32')
+    """
+    name, space, rest = policy.partition(" ")
+    return (POLICIES[name].title or name) + space + rest
+
+
 def bare_table(rows: list[dict[str, Any]]) -> Table:
     """The bare loops."""
     reason = why_no_c()
@@ -87,7 +99,7 @@ def policy_table(rows: list[dict[str, Any]]) -> Table:
         [
             (
                 r["setting"],
-                r["policy"] + ("" if r["leases"] else " *"),
+                label(r["policy"]) + ("" if r["leases"] else " *"),
                 *(
                     number(r[c])
                     for c in ("on", "off", "off_to_on", "to_plain", "to_coasting", "off_to_plain")
@@ -101,21 +113,21 @@ def policy_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """In words."""
+    """In words; what is not reached is a goal."""
     if row["reached_plain"]:
         return "reached" if row["reached_coasting"] else "reached against plain"
-    return "missed"
+    return "goal"
 
 
 def target_table(rows: list[dict[str, Any]]) -> Table:
-    """What must be reached."""
+    """The targets, reached or not yet."""
     return Table(
-        "Must reach: ratio to the bare loop, leases on",
+        "Targets: ratio to the bare loop, leases on",
         ("setting", "policy", "verdict", "target", "to plain", "to coasting"),
         [
             (
                 r["setting"],
-                r["policy"],
+                label(r["policy"]),
                 verdict(r),
                 number(r["target"]),
                 number(r["to_plain"]),
@@ -139,7 +151,7 @@ def many_table(rows: list[dict[str, Any]]) -> Table:
         [
             (
                 r["family"],
-                r["policy"],
+                label(r["policy"]),
                 str(r["arms"]),
                 *(number(r["on"][c]) for c in columns),
                 *(number(r["off"][c] if r["off"] else None) for c in columns[2:]),
@@ -154,7 +166,9 @@ def many_table(rows: list[dict[str, Any]]) -> Table:
 
 def peer_table(found: dict[str, Any]) -> Table:
     """Peers, ours first."""
-    lines = [("sojourn", p, "leases", "", number(ns), "1") for p, ns in found["ours"].items()]
+    lines = [
+        ("sojourn", label(p), "leases", "", number(ns), "1") for p, ns in found["ours"].items()
+    ]
     for peer in found["peers"]:
         if "unavailable" in peer:
             lines.append((peer["peer"], "-", peer["unavailable"], "", "-", "-"))
@@ -162,7 +176,7 @@ def peer_table(found: dict[str, Any]) -> Table:
         lines += [
             (
                 peer["peer"],
-                r["policy"],
+                label(r["policy"]),
                 r["note"],
                 peer["version"],
                 number(r["ns"]),
@@ -186,7 +200,7 @@ def agreement_table(found: dict[str, Any]) -> Table:
         [
             (
                 peer["peer"],
-                c["policy"],
+                label(c["policy"]),
                 str(c["visits"]),
                 f"{c['regret']:.1f} ± {c['std_error']:.1f}",
                 f"{c['ours']:.1f} ± {c['our_std_error']:.1f}",
@@ -212,7 +226,7 @@ def precision_table(rows: list[dict[str, Any]]) -> Table:
         ),
         [
             (
-                r["policy"],
+                label(r["policy"]),
                 number(r["regret"]),
                 *(number(r[c][n]) for c in ("deviation", "needed") for n in ("gaps", "rewards")),
                 number(1e3 * r["seconds_a_run"]),
@@ -222,8 +236,9 @@ def precision_table(rows: list[dict[str, Any]]) -> Table:
             )
             for r in rows
         ],
-        f"{', '.join(r['policy'] for r in index)} together: {number(total['gaps'])} core-seconds "
-        f"from gaps, {number(total['rewards'])} from rewards. Deviations (sd) are per run. "
+        f"{', '.join(label(r['policy']) for r in index)} together: {number(total['gaps'])} "
+        f"core-seconds from gaps, {number(total['rewards'])} from rewards. "
+        "Deviations (sd) are per run. "
         "Last column: from gaps, to a half-width of 1 % of the regret.",
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ DURABLE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "max_conn
 CEILING, USUAL = "memory only", "a transaction a request"
 STORES = ("SQLite", "PostgreSQL")
 OF_CEILING, TIMES_NAIVE = 0.6, 5.0
-"""What must be reached."""
+"""The goals."""
 
 NAMES = tuple(str(arm) for arm in range(ARMS))
 
@@ -210,10 +210,10 @@ def compared(ours: list[dict[str, Any]], theirs: list[dict[str, Any]] | None) ->
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """Whether a row reaches what it must."""
+    """Whether a row reaches the goals, or which of them it does not yet."""
     if row["times_naive"] is None:
         return ""
-    missed = [
+    goals = [
         words
         for words, reached in (
             (f"{OF_CEILING:.0%} of the ceiling", row["of_ceiling"] >= OF_CEILING),
@@ -221,13 +221,13 @@ def verdict(row: dict[str, Any]) -> str:
         )
         if not reached
     ]
-    return f"missed: {', '.join(missed)}" if missed else "reached"
+    return f"goal: {', '.join(goals)}" if goals else "reached"
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
     """As text."""
     return Table(
-        f"Serving: durable steps a second, {VISITS} visits at a time, {ARMS} arms, LearnedIMED",
+        f"Serving: durable steps a second, {VISITS} visits at a time, {ARMS} arms, Learned IMED",
         (
             "called", "store", "verdict", "steps/s", "p50 ms", "p99 ms", "of memory only",
             f"times {USUAL}",
@@ -239,7 +239,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
             )
             for r in rows
         ],
-        f"Must reach: {OF_CEILING:.0%} of memory only and {TIMES_NAIVE:g} times the usual design, "
+        f"Goals: {OF_CEILING:.0%} of memory only and {TIMES_NAIVE:g} times the usual design, "
         f"in which every request is a transaction. Visits of {STEPS} steps; a step is a reward "
         "and the next arm in one call, answered when both are on disk.",
         left=3,

@@ -22,6 +22,7 @@ from benchmarks.bare import bare_loops, coasting, forms, why_no_c
 from benchmarks.peers import PEERS, Peer, lockstep_numpy
 from benchmarks.plans import COMPARED, FAMILIES, GENERAL_STATE, TARGETS, Plan, for_setting
 from benchmarks.policies import verdicts
+from benchmarks.report import target_table
 from benchmarks.timing import one_core, race
 
 TOLERANCE = 4.5  # standard errors
@@ -115,6 +116,9 @@ def test_verdicts_compare_with_both_bare_loops() -> None:
     (found,) = verdicts(rows)
     assert found["target"] == 1.3
     assert found["reached_plain"] and not found["reached_coasting"]
+    table = target_table([found, found | {"reached_plain": False, "policy": "KLUCB"}])
+    words = [tuple(row[1:3]) for row in table.rows]
+    assert words == [("UCB", "reached against plain"), ("KL-UCB", "goal")]
 
 
 @pytest.mark.parametrize("optimism", [1.0, -1.0])
@@ -170,7 +174,7 @@ def test_figures_are_written_as_json_and_markdown(
     for row in found["precision"]:
         assert row["ratio"] == row["needed"]["rewards"] / row["needed"]["gaps"]
     printed = capsys.readouterr().out
-    for title in ("Bare loops", "Must reach", "Policies", "Many arms", "Cost of the paper's"):
+    for title in ("Bare loops", "Targets", "Policies", "Many arms", "Cost of the paper's"):
         assert title in printed and f"### {title}" in text.read_text()
 
 
@@ -188,8 +192,12 @@ def test_the_page_of_figures_has_the_mark_and_all_tables() -> None:
     page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text()
     _, mark, figures = page.partition(MARK)
     assert mark
-    for title in ("Bare loops", "Must reach", "Policies", "Many arms", "Peers", "Cost of the"):
+    for title in ("Bare loops", "Targets", "Policies", "Many arms", "Peers", "Cost of the"):
         assert f"### {title}" in figures
+    assert "missed" not in page  # a target is reached, or a goal
+    cells = {cell.strip() for line in figures.splitlines() for cell in line.split("|")}
+    titled = {name: cls.title for name, cls in sj.POLICIES.items() if cls.title not in ("", name)}
+    assert set(titled.values()) <= cells and not cells & titled.keys()
 
 
 def test_unknown_parts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

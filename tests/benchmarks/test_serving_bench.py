@@ -98,7 +98,7 @@ def test_verdicts() -> None:
     ]  # fmt: skip
     assert [serving.verdict(row) for row in rows] == ["", "reached", ""]
     slow = rows[1] | {"of_ceiling": 0.5, "times_naive": 4.0}
-    assert serving.verdict(slow) == "missed: 60% of the ceiling, 5 times"
+    assert serving.verdict(slow) == "goal: 60% of the ceiling, 5 times"
     assert "SQLite" in serving.table(rows).markdown()
 
 
