@@ -95,20 +95,12 @@ console.log(JSON.stringify({
 """
 
 
-def test_typescript(server: serving.Server, tmp_path: Path) -> None:
+def test_typescript(server: serving.Server, compiled: Path) -> None:
     """The front end's example has the types it says, and its calls do what they say."""
-    compiler = typescript(tmp_path)
-    subprocess.run([compiler, "-p", EXAMPLES, "--outDir", tmp_path], check=True)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    (tmp_path / "driver.js").write_text(DRIVER)
     with Client(server.url) as client:
         client.experiment("front end", ARMS)
     with cutting(urlsplit(server.url).port or 0, "after", "pass", "before", "pass") as cutter:
-        done = subprocess.run(
-            ["node", tmp_path / "driver.js", server.url, cutter.url],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
-    said = json.loads(done.stdout)
+        said = run_node(compiled, DRIVER, server.url, cutter.url)
     assert said["steps"] == [1, 2, 3] and said["same"]
     assert said["another"] and said["fresh"] == said["after"] == 1
     assert said["refused"] == "not_found"
@@ -117,17 +109,100 @@ def test_typescript(server: serving.Server, tmp_path: Path) -> None:
         assert visit["status"] == "left"
 
 
-def typescript(folder: Path) -> str:
-    """The TypeScript compiler: the machine's own, or else from npm."""
+AWAY_DRIVER = """
+import { Feed, rank } from "./feed.js";
+
+const [url] = process.argv.slice(2);
+const [real, clock] = [globalThis.fetch, performance.now.bind(performance)];
+let [mode, sent, later] = ["up", 0, 0];
+performance.now = () => clock() + later;
+globalThis.fetch = async (...given) => {
+  sent += 1;
+  if (mode === "away") throw new TypeError("refused");
+  const response = await real(...given);
+  if (mode === "lost") throw new TypeError("cut");
+  return mode === "busy" ? new Response("{}", { status: 503 }) : response;
+};
+const options = { url, experiment: "fallback", retries: 0 };
+const feed = new Feed({ ...options, fallback: 9000 });
+const visit = feed.visit;
+const first = await feed.next();
+while (feed.ranking.length === 0) await new Promise((done) => setTimeout(done, 10));
+mode = "lost";
+const lost = await feed.next(1);
+mode = "away";
+sent = 0;
+const away = [await feed.next(0), await feed.next(0)];
+const asked = sent;
+later += 5000;
+mode = "busy";
+away.push(await feed.next(0));
+mode = "up";
+later += 5000;
+const back = [await feed.next(0), await feed.next(1)];
+await feed.leave(0);
+mode = "away";
+const given = new Feed({ ...options, fallback: 100, ranking: ["b", "a"] });
+const offline = await given.next();
+await given.leave(1);
+const unknown = await new Feed({ ...options, fallback: 100 }).next().catch((e) => e.message);
+const plain = await new Feed(options).next().catch((e) => e.message);
+const arm = (name, pulls, mean, retired = false) => ({ name, pulls, mean, retired });
+const ranked = rank([
+  arm("new", 0, null), arm("newer", 0, null), arm("lucky", 1, 1), arm("good", 900, 0.5),
+  arm("best", 900, 0.9, true),
+]);
+console.log(JSON.stringify({
+  visit, first, lost, away, asked, back, ranking: feed.ranking, offline, unknown, plain, ranked,
+}));
+"""
+
+
+def test_typescript_while_the_service_is_away(server: serving.Server, compiled: Path) -> None:
+    with Client(server.url) as client:
+        shorts = client.experiment("fallback", ARMS)
+        shorts.warm_start({"dance": (4, 4), "cooking": (400, 300), "news": (400, 200)})
+        said = run_node(compiled, AWAY_DRIVER, server.url)
+        assert said["ranking"] == list(client.experiment("fallback").ranking)
+    assert said["first"]["step"] == 1 and said["first"]["fallback"] is False
+    for shown in (said["lost"], *said["away"]):
+        assert (shown["arm"], shown["step"], shown["fallback"]) == ("cooking", 0, True)
+        assert shown["id"] == f"{said['visit']}:0" and shown["visit"] == said["visit"]
+    assert said["asked"] == 0  # just after a call that failed
+    assert [(d["step"], d["fallback"]) for d in said["back"]] == [(2, False), (3, False)]
+    _, visit = server.call("GET", f"/v1/experiments/fallback/visits/{said['visit']}")
+    assert (visit["status"], visit["step"]) == ("left", 3)
+    assert said["offline"]["arm"] == "b" and said["unknown"] == said["plain"] == "refused"
+    assert said["ranked"] == ["good", "lucky", "new", "newer"]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with feed.js."""
+    folder = tmp_path_factory.mktemp("typescript")
+    compile_typescript(folder)
+    (folder / "package.json").write_text('{"type": "module"}')
+    return folder
+
+
+def run_node(folder: Path, script: str, *arguments: str) -> Any:
+    """What a script beside feed.js prints."""
+    (folder / "driver.js").write_text(script)
+    words = ["node", str(folder / "driver.js"), *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def compile_typescript(folder: Path) -> None:
+    """Do what the examples' page says, with the result in this folder."""
     if shutil.which("node") is None:
         pytest.skip("node is not here to run TypeScript")
-    found = shutil.which("tsc")
-    if found is not None:
-        return found
-    if shutil.which("npm") is None:
-        pytest.skip("neither tsc nor npm is here to compile TypeScript")
-    install = ["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "typescript@5"]
-    done = subprocess.run(install, capture_output=True, text=True, check=False)
-    if done.returncode:
+    (command,) = re.findall(r"^(npx .* tsc -p \.)$", (EXAMPLES / "README.md").read_text(), re.M)
+    if shutil.which("npx") is None:
+        pytest.skip("npx is not here to compile TypeScript")
+    words = [*command.split(), "--outDir", str(folder)]
+    done = subprocess.run(words, cwd=EXAMPLES, capture_output=True, text=True, check=False)
+    if re.search("npm (error|ERR!) code E", done.stderr):
         pytest.skip(f"npm could not get TypeScript: {done.stderr.strip()[-200:]}")
-    return str(folder / "node_modules" / ".bin" / "tsc")
+    assert done.returncode == 0, done.stdout + done.stderr
