@@ -5,7 +5,7 @@ BIN    := .venv/bin
 READY  := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench clean
+.PHONY: help run test lint bench attack clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: lint  ## lint, then every test and doctest
 
 bench: $(READY)  ## speed against bare loops and other packages; ARGS=--quick for a rough look
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+attack: $(READY)  ## kill, hang, fill, flood and fuzz the service for ten minutes; ARGS="--only kill"
+	@$(BIN)/python -m attack $(ARGS)
 
 clean:  ## remove .venv and everything generated
 	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

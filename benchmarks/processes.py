@@ -29,7 +29,7 @@ from sojourn.service.drive import LoadReport, Traffic, adrive
 
 from .report import Table
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 NORMAL = 1.959963984540054
 

@@ -29,7 +29,7 @@ from .plans import Plan
 from .report import Table, number
 
 HOME = Path(__file__).parents[1]
-sys.path.insert(0, str(HOME / "tests"))
+sys.path.insert(0, str(HOME / "tests" / "support"))
 
 DURABLE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "max_connections=100")
 CEILING, USUAL = "memory only", "a transaction a request"

@@ -24,12 +24,6 @@ CREATE FUNCTION fake.clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE SQL VOLATILE
 
 SEARCH_PATH = "?options=-csearch_path%3Dfake,pg_catalog,public"
 
-FULL = """
-CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
-CREATE TRIGGER full_disk BEFORE INSERT ON sojourn_event EXECUTE FUNCTION full_disk();
-"""
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
@@ -84,7 +78,7 @@ def test_a_full_disk_of_the_database(server: str) -> None:
         experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
         visit = experiment.visit(id="v")
         visit.decide(request="r1")
-        db.execute(FULL)
+        db.execute(postgres.FULL_DISK)
         for _ in range(3):
             with pytest.raises(Unavailable, match=r"cannot be used .*could not extend file"):
                 visit.decide(1, request="r2")

@@ -12,7 +12,7 @@ import postgres
 import psycopg
 import pytest
 import serving
-from crashes import check, kill_server, wait_until
+from crashes import check, kill_server, wait_until, workers
 from service_load import Load, quiet_port
 
 from sojourn.live import open_store
@@ -28,9 +28,7 @@ def check_all(place: str, said: list[list[str]]) -> None:
     """What was acknowledged is there, counted once; and as all was acknowledged, nothing else."""
     store = open_store(place)
     try:
-        check(store, said)
-        kept = Counter(event.kind for event in store.history("load")[1])
-        assert kept == Counter(line[0] for line in said)
+        check(store, said, everything=True)
     finally:
         store.close()
 
@@ -130,16 +128,3 @@ def test_four_workers_and_the_same_visits_one_worker_killed(database: str) -> No
     assert decided - sum(key[0] == "decide" for key in said) <= load.troubles["Conflict"]
     assert len({event.writer for event in events if event.kind == "decide"}) >= 2
     assert load.troubles["Conflict"] > 0
-
-
-def workers(parent: int) -> list[int]:
-    """The processes that serve, of the one that looks after them."""
-    found = []
-    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        try:
-            words = Path(f"/proc/{child}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"spawn_main" in words:
-            found.append(int(child))
-    return found

@@ -6,28 +6,52 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sojourn.live import Store, verify
 
 
-def check(store: Store, said: list[list[str]]) -> None:
-    """Everything said is there, and the counters are the fold of what is there."""
+class Audit(NamedTuple):
+    """What a store has not kept of what was said, what it has twice, and counters that differ."""
+
+    lost: list[list[str]]
+    doubled: list[tuple[str, str, str]]
+    differing: dict[Any, Any]
+
+
+def audit(store: Store, said: list[list[str]], *, everything: bool = False) -> Audit:
+    """Compare events with what was acknowledged: kind, visit, step, arm or reward.
+
+    `everything` says that nothing was done that was not acknowledged: more of it counts as doubled.
+    """
     _, events = store.history("load")
     loaded = store.load("load")
     assert loaded is not None
     names = [arm.name for arm in loaded[1]]
-    kept = {}
+    kept: dict[tuple[str, str, str], Any] = {}
+    doubled = []
     for event in events:
         key = event.kind, event.visit, str(event.step)
-        assert key not in kept
+        if key in kept:
+            doubled.append(key)
         kept[key] = event
-    for kind, visit, step, what in said:
-        event = kept[kind, visit, step]
+    if everything:
+        doubled += sorted(kept.keys() - {(kind, visit, step) for kind, visit, step, _ in said})
+
+    def there(kind: str, visit: str, step: str, what: str) -> bool:
+        event = kept.get((kind, visit, step))
+        if event is None:
+            return False
         if kind == "decide":
-            assert event.arm is not None and names[event.arm] == what
-        if kind == "resolve":
-            assert event.reward == float(what)
-    assert verify(store, "load") == {}
+            return event.arm is not None and names[event.arm] == what
+        return kind != "resolve" or event.reward == float(what)
+
+    return Audit([line for line in said if not there(*line)], doubled, verify(store, "load"))
+
+
+def check(store: Store, said: list[list[str]], *, everything: bool = False) -> None:
+    """Everything said is there, and the counters are the fold of what is there."""
+    assert audit(store, said, everything=everything) == Audit([], [], {})
 
 
 def wait_until(true) -> None:  # type: ignore[no-untyped-def]
@@ -38,13 +62,35 @@ def wait_until(true) -> None:  # type: ignore[no-untyped-def]
     raise AssertionError("waited for a minute")
 
 
+def children(parent: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    return [int(p) for p in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def workers(parent: int) -> list[int]:
+    """The processes that serve, of the one that looks after them."""
+    found = []
+    for child in children(parent):
+        try:
+            words = Path(f"/proc/{child}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"spawn_main" in words:
+            found.append(child)
+    return found
+
+
+def server_processes(folder: Path) -> list[int]:
+    """The processes of the PostgreSQL server with this folder, its postmaster first."""
+    pid = int((folder / "postmaster.pid").read_text().split()[0])
+    return [pid, *children(pid)]
+
+
 def kill_server(folder: Path):  # type: ignore[no-untyped-def]
     """Kill -9 the server and all its processes; returns how to start it again."""
-    pid = int((folder / "postmaster.pid").read_text().split()[0])
     command = shlex.split((folder / "postmaster.opts").read_text())
     owner = folder.stat().st_uid
-    tasks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    for each in (pid, *map(int, tasks)):
+    for each in server_processes(folder):
         os.kill(each, signal.SIGKILL)
 
     def restart() -> None:

@@ -16,6 +16,13 @@ from pathlib import Path
 
 SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
 
+FULL_DISK = """
+CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON sojourn_event EXECUTE FUNCTION full_disk();
+"""
+"""What makes a disk full, as PostgreSQL reports it: until the trigger is dropped."""
+
 
 @contextmanager
 def server(settings: Sequence[str] = SETTINGS) -> Iterator[str]:

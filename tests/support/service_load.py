@@ -35,9 +35,13 @@ class Load:
             for number in range(clients)
         ]
 
+    def client(self) -> Client:
+        """The client of a thread."""
+        return Client(self.url, retries=1, timeout=5.0)
+
     def _run(self, number: int) -> None:
         try:
-            with Client(self.url, retries=1, timeout=5.0) as client:
+            with self.client() as client:
                 shorts = self.insist(lambda: client.experiment("load", ARMS, POLICY))
                 (self._together if self.shared else self._alone)(shorts, number)
         except BaseException as error:

@@ -10,7 +10,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,14 +61,18 @@ def serve(
     *arguments: str,
     interpreted: bool = True,
     environment: Mapping[str, str] | None = None,
+    under: Sequence[str] = (),
 ) -> Iterator[Server]:
     """Start a server and wait until it is ready; at the end it is stopped, killed if need be.
 
-    Policies are not compiled unless `interpreted` is False: that takes seconds.
+    Policies are not compiled unless `interpreted` is False: that takes seconds. `under` is a
+    command that runs the one after it, such as ``prlimit --nofile=1024``.
     """
     with tempfile.TemporaryDirectory(prefix="sojourn-serve") as folder:
         log = Path(folder) / "log"
-        process = start(log, store, *arguments, interpreted=interpreted, environment=environment)
+        process = start(
+            log, store, *arguments, interpreted=interpreted, environment=environment, under=under
+        )
         try:
             server = Server(_address(process, log), process, log)
             _wait(server)
@@ -89,6 +93,7 @@ def start(
     *arguments: str,
     interpreted: bool = True,
     environment: Mapping[str, str] | None = None,
+    under: Sequence[str] = (),
 ) -> "subprocess.Popen[bytes]":
     """The process itself; what it prints and logs goes to `log`."""
     given = [*arguments, *(["--interpreted"] if interpreted else [])]
@@ -96,7 +101,7 @@ def start(
         given += ["--port", "0"]
     with log.open("wb") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", "sojourn", "serve", *given],
+            [*under, sys.executable, "-m", "sojourn", "serve", *given],
             stdout=file,
             stderr=subprocess.STDOUT,
             env={**os.environ, "SOJOURN_STORE": store, **(environment or {})},
