@@ -150,7 +150,7 @@ def new_arms(ground: Ground, tally: Tally, seconds: float) -> None:
     ):
         load.more(50)
         with adding_arms(url, tally, pause=0.2) as adding:
-            load.run_for(seconds)
+            load.run_for(max(3.0, seconds))
         load.finish()
         tally.expect(adding.added > 0, "no arm could be added")
         tally.expect("Traceback" not in server.lines, "a traceback in the log")

@@ -30,6 +30,7 @@ class Ground:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder, self._stack = folder, stack
         os.environ[MARK] = self.mark = secrets.token_hex(8)
+        stack.callback(os.environ.pop, MARK)
 
     @cached_property
     def postgres(self) -> str:
