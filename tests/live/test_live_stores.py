@@ -32,7 +32,7 @@ from sojourn.live import (
     verify,
 )
 from sojourn.live.records import fold
-from sojourn.live.stores import STORES, sql
+from sojourn.live.stores import STORES, tables
 from sojourn.live.stores.clock import Steady
 from sojourn.policies import Policy
 from sojourn.service.options import Options
@@ -164,17 +164,18 @@ def test_migration(
         return SqliteStore(tmp_path / "live.db") if kind == "sqlite" else PostgresStore(database)
 
     store = opened()
+    store.save("e", "{}")
     store.append([conformance.change(None)])
     store.close()
     with monkeypatch.context() as patch:
-        patch.setattr(sql, "MIGRATIONS", [*sql.MIGRATIONS, EXTRA])
+        patch.setattr(tables, "MIGRATIONS", [*tables.MIGRATIONS, EXTRA])
         for _ in range(2):
             store = opened()
             assert store.visit("e", "v") is not None
             with store._reading() as run:
                 assert run("SELECT extra FROM sojourn_visit") == [(None,)]
             store.close()
-    with pytest.raises(ValueError, match="the tables are of version 2, and this version"):
+    with pytest.raises(ValueError, match="the tables are of version 3, and this version"):
         opened()
 
 
@@ -186,6 +187,7 @@ def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     wall += 1e6
     assert 5e9 <= clock() < 5e9 + 60
     store = SqliteStore(tmp_path / "live.db")
+    store.save("e", "{}")
     store.append([conformance.change(None, wait=30.0)])
     for wall in (6e9, 1e9):  # noqa: B007
         assert store.overdue("e", 30.0, 10) == []

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
-from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Row
+from .errors import NotFound
+from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Part, Row
 from .stores.base import Store
+from .who import ACTING
 
 Open = Callable[[], Store]
 
@@ -52,9 +54,15 @@ def experiments_and_arms(open_store: Open, durable: bool = True) -> None:
         store.close()
 
 
+def _with_experiment(open_store: Open) -> Store:
+    store = open_store()
+    store.save("e", "{}", [Arm(0, "a")])
+    return store
+
+
 def changes_are_kept(open_store: Open, durable: bool = True) -> None:
     """Rows, events and counts come back as they went in, also after closing."""
-    store = open_store()
+    store = _with_experiment(open_store)
     first = change(None)
     second = change(first.row, step=1)
     assert store.append([first]) == [True]
@@ -80,7 +88,7 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
 
 def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
     """Of two changes of one version the first wins; the other leaves no trace."""
-    store = open_store()
+    store = _with_experiment(open_store)
     first = change(None)
     assert store.append([first, change(None)]) == [True, False]
     assert store.append([change(None)]) == [False]
@@ -98,7 +106,7 @@ def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
 
 def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None:
     """Several changes of a visit in one batch go in together or not at all."""
-    store = open_store()
+    store = _with_experiment(open_store)
     first = change(None)
     second = change(first.row, step=1)
     third = change(second.row, step=2)
@@ -114,7 +122,7 @@ def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None
 
 def overdue_visits(open_store: Open, durable: bool = True) -> None:
     """Deadlines count from the last sign of life, by the clock of the store."""
-    store = open_store()
+    store = _with_experiment(open_store)
     rows = {name: change(None, name, wait=wait) for name, wait in (("a", -5), ("b", -9), ("c", 99))}
     store.append(list(rows.values()))
     found = store.overdue("e", 1000.0, 10)
@@ -135,7 +143,7 @@ def overdue_visits(open_store: Open, durable: bool = True) -> None:
 
 def counters_add_up(open_store: Open, durable: bool = True) -> None:
     """Counters are sums of what was applied; experiments do not mix; others are others."""
-    store = open_store()
+    store = _with_experiment(open_store)
     for number in range(5):
         store.append([change(None, f"v{number}"), change(None, f"w{number}")])
     assert store.counts("e") == ({("issued", 0, 0, 0): 10.0, ("open", 0, 0, 0): 5.0}, {})
@@ -152,7 +160,7 @@ def counters_add_up(open_store: Open, durable: bool = True) -> None:
 
 def visits_over_time(open_store: Open, durable: bool = True) -> None:
     """Visits that ended are summed by stretches of time."""
-    store = open_store()
+    store = _with_experiment(open_store)
     ends = {"v": (3, 2.0), "w": (5, 0.5)}
     for visit, (step, gained) in ends.items():
         first = change(None, visit)
@@ -164,13 +172,109 @@ def visits_over_time(open_store: Open, durable: bool = True) -> None:
     (bucket,) = store.timeline("e", since - 5000.0, 5000.0)
     assert (bucket.start, bucket.visits) == (since, 2)
     assert store.timeline("e", since + 2000.0, 1.0) == store.timeline("d", since, 1.0) == []
+    minute = since // 60.0 * 60.0
+    assert store.timeline("e", minute, 6000.0) == [Bucket(minute, 2, 8.0, 34.0, 2.5, 4.25)]
+    parts = store.timeline("e", minute, 60.0)
+    assert sum(part.visits for part in parts) == 2 and all(part.start % 60.0 == 0 for part in parts)
+    store.fold_minutes(since + 9000.0)
+    (hour,) = store.timeline("e", minute - 3600.0 * 2, 6e6)
+    assert hour[1:] == (2, 8.0, 34.0, 2.5, 4.25)
+    assert all(part.start % 3600.0 == 0 for part in store.timeline("e", 0.0, 60.0))
+    store.close()
+
+
+def dropped_experiments(open_store: Open, durable: bool = True) -> None:
+    """Nothing is left of them, late changes are rejected, others stay."""
+    store = _with_experiment(open_store)
+    store.save("d", "{}", [Arm(0, "b")])
+    first = change(None)
+    assert store.append([first]) == [True]
+    store.drop("e")
+    assert store.experiments() == ["d"] and store.load("e") is None
+    assert store.append([change(first.row, step=1), change(None, "w")]) == [False, False]
+    assert store.visit("e", "v") is None and store.counts("e") == ({}, {})
+    assert list(store.history("e")[1]) == []
+    for name in ("e", "f"):
+        try:
+            store.drop(name)
+        except NotFound:
+            continue
+        raise AssertionError(f"{name} was dropped, and is not there")
+    assert [edit.what for edit in store.edits(10, "e")] == ["dropped", "created"]
+    store.close()
+
+
+def erased_users(open_store: Open, durable: bool = True) -> None:
+    """Their id is nowhere, and a process that still knows it does not bring it back."""
+    store = _with_experiment(open_store)
+    first, other = change(None), change(None, "w")
+    event = first.events[0]._replace(user="u")
+    told = other.events[0]._replace(user="x")
+    other = other._replace(row=other.row._replace(user="x"), events=(told,))
+    assert store.append([first._replace(events=(event,)), other]) == [True, True]
+    assert store.erase("u") == 1
+    assert store.append([change(first.row, step=1)]) == [True]
+    rows = [store.visit("e", visit) for visit in ("v", "w")]
+    assert [row and row.user for row in rows] == [None, "x"]
+    assert [event.user for event in store.history("e")[1]] == [None, "x", None]
+    assert store.erase("u") == 0
+    store.close()
+
+
+def archived_visits(open_store: Open, durable: bool = True) -> None:
+    """Visits that ended leave the store with their events; their sums, and the counters, stay."""
+    store = _with_experiment(open_store)
+    gone, open_, again = change(None), change(None, "w"), change(None, "x")
+    for ends in (gone, again):
+        ended = ends._replace(row=ends.row._replace(status="left"))
+        assert store.append([ended]) == [True]
+    assert store.append([open_]) == [True]
+    before = store.now() + 1.0
+    rows = store.ended("e", before, 10)
+    assert [row.id for row in rows] == ["v", "x"]
+    assert store.ended("e", before, 1) == rows[:1] and store.ended("e", before - 1e6, 10) == []
+    assert [event.visit for event in store.events_of("e", ["v", "x"])] == ["v", "x"]
+    part = Part("e", "2026-11-16", "a.parquet", 2, 2, "0" * 64)
+    stale = [rows[0], rows[1]._replace(version=-1)]
+    assert not store.archive(part, stale, {("open", 0, 0, 0): 1.0})
+    assert store.parts() == [] and len(list(store.history("e")[1])) == 3
+    assert store.archive(part, rows[:1], {("open", 0, 0, 0): 0.5})
+    assert not store.archive(part._replace(file="b"), rows[:1], {})
+    assert store.archive(part._replace(file="c"), rows[1:], {("open", 0, 0, 0): 0.5})
+    assert [each.file for each in store.parts("e")] == ["a.parquet", "c"]
+    ledger, events = store.ledger("e")
+    assert [event.visit for event in events] == ["w"]
+    assert ledger.archived == {("open", 0, 0, 0): 1.0} and ledger.counts["open", 0, 0, 0] == 1.5
+    assert {status: n for status, (n, _, _) in ledger.rows.items()} == {"open": 1}
+    assert store.append([change(rows[0], step=1)]) == [False]  # it does not come back
+    store.replace_part(part, part._replace(file="b"))
+    assert [each.file for each in store.parts()] == ["b", "c"]
+    store.close()
+
+
+def audit_log(open_store: Open, durable: bool = True) -> None:
+    """Who changed what; saving what is there already is no change."""
+    store = open_store()
+    store.save("e", '{"x": 1}', [Arm(0, "a")])
+    store.save("e", '{"x": 1}', [Arm(0, "a")])
+    token = ACTING.set("ann")
+    try:
+        store.save("e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
+    finally:
+        ACTING.reset(token)
+    second, first = store.edits(10)
+    assert (first.who, first.what, first.detail) == (
+        "process", "created", '{"x": 1, "arms": {"a": {}}}'
+    )  # fmt: skip
+    assert (second.who, second.experiment, second.what) == ("ann", "e", "changed")
+    assert second.detail == '{"x": 2, "arms": {"a": {"retired": 1}, "b": {}}}'
+    assert store.edits(1) == [second] and store.edits(10, "d") == []
     store.close()
 
 
 def threads(open_store: Open, durable: bool = True) -> None:
     """One thread writes while others read."""
-    store = open_store()
-    store.save("e", "{}", [Arm(0, "a")])
+    store = _with_experiment(open_store)
 
     def read(_: int) -> bool:
         total, events = store.history("e")
@@ -203,5 +307,5 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
 CHECKS = (
     experiments_and_arms, changes_are_kept, a_version_is_changed_once,
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
-    odd_text,
+    odd_text, dropped_experiments, erased_users, archived_visits, audit_log,
 )  # fmt: skip

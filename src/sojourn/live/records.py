@@ -2,7 +2,9 @@
 
 A visit goes `open`, then for every step `decide` and `resolve`, then `leave`. A step is resolved
 exactly once, by the first of its reward, the next decision, the end and a timeout. That the user
-stayed after a step is known from the next `decide`, that they left from `leave`.
+stayed after a step is known from the next `decide`, that they left from `leave`. A reward for a
+step that was resolved without it is `late`; if it is learned all the same, `retract` takes back
+the default reward first.
 """
 
 from collections import defaultdict
@@ -12,9 +14,12 @@ from typing import NamedTuple
 
 from ..engine.steps import level_of
 
-OPEN, DECIDE, RESOLVE, LEAVE, LATE = "open", "decide", "resolve", "leave", "late"
+OPEN, DECIDE, RESOLVE, LEAVE = "open", "decide", "resolve", "leave"
+LATE, RETRACT = "late", "retract"
 REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 """What resolved a step; the last two also say how a visit ended."""
+
+LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
 Key = tuple[str, int, int, int]
 Counts = dict[Key, float]  # sums by (what, i, j, k); see `tally` and `following`
@@ -23,7 +28,8 @@ Counts = dict[Key, float]  # sums by (what, i, j, k); see `tally` and `following
 class Event(NamedTuple):
     """One line of the log. States are what the policy saw of them, from 0 to 1.
 
-    The reward of an event of kind `leave` is the sum over the visit, and its step the last one.
+    The reward of an event of kind `leave` is the sum over the visit, and its step the last one. A
+    `late` reward that was learned has the cause `reward`.
     """
 
     experiment: str
@@ -108,6 +114,51 @@ class Bucket(NamedTuple):
     reward: float
     reward2: float
 
+    def plus(self, other: "Bucket") -> "Bucket":
+        """The sums of both, with the start of this one."""
+        visits, *sums = (one + more for one, more in zip(self[1:], other[1:], strict=True))
+        return Bucket(self.start, int(visits), *sums)
+
+
+NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
+
+
+class Edit(NamedTuple):
+    """A line of the audit log: who changed what of an experiment, and when."""
+
+    at: float
+    who: str
+    experiment: str
+    what: str
+    detail: str
+
+
+class Part(NamedTuple):
+    """A file of the archive: whole visits that ended on one day, no longer in the store."""
+
+    experiment: str
+    day: str
+    file: str
+    visits: int
+    events: int
+    digest: str
+
+
+class Ledger(NamedTuple):
+    """All sums of an experiment at one moment, for `verify` to compare with its events.
+
+    `archived` are the sums of events that were moved to the archive, those of `charted` included.
+    `rows` has, by status, how many visits there are, their steps and their rewards. `charted` is
+    the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
+    and step.
+    """
+
+    counts: Counts
+    archived: Counts
+    rows: dict[str, tuple[int, int, float]]
+    charted: Bucket
+    late: dict[tuple[str, int], float]
+
 
 class Arm(NamedTuple):
     """An arm: its number, whether it is retired, and counts from elsewhere to begin with."""
@@ -141,20 +192,22 @@ def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
     ('successes', 0, 1, 0) 1.0
     ('resolved by reward', 0, 0, 0) 1.0
     """
-    if event.kind in (DECIDE, RESOLVE):
-        assert event.arm is not None
+    if event.arm is not None:
         assert event.state is not None
         b = level_of(event.state, bins)
         if event.kind == DECIDE:
             yield ("issued", event.arm, b, 0), 1.0
-        else:
+        elif event.kind == RESOLVE:
             yield ("pulls", event.arm, b, 0), 1.0
-            if event.reward:
-                yield ("successes", event.arm, b, 0), event.reward
+        elif event.kind == LATE:
+            yield (LEARNED_LATE, 0, 0, 0), 1.0
+        if event.reward:
+            sign = -1.0 if event.kind == RETRACT else 1.0
+            yield ("successes", event.arm, b, 0), sign * event.reward
     if event.kind in (RESOLVE, LEAVE):
         verb = "resolved" if event.kind == RESOLVE else "left"
         yield (f"{verb} by {event.cause}", 0, 0, 0), 1.0
-    elif event.kind in (OPEN, LATE):
+    elif event.kind == OPEN or (event.kind == LATE and event.cause != REWARD):
         yield (event.kind, 0, 0, 0), 1.0
 
 
@@ -192,6 +245,22 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
         for key, amount in chain(followed, tally(event, bins)):
             total[key] += amount
     return dict(total)
+
+
+def charted(events: Iterable[Event]) -> Bucket:
+    """What the timeline adds up of these events: the visits that ended."""
+    total = NO_VISITS
+    for event in events:
+        if event.kind == LEAVE:
+            total = total.plus(ended(event))
+    return total
+
+
+def ended(event: Event) -> Bucket:
+    """One visit that ended, by its last event."""
+    assert event.reward is not None
+    n, gained = float(event.step), event.reward
+    return Bucket(event.at, 1, n, n * n, gained, gained * gained)
 
 
 def added(one: Counts, other: Counts) -> Counts:

@@ -98,6 +98,18 @@ class Turn:
         """A reward for a step that was resolved without it: logged, not learned."""
         self._add(records.LATE, step=step, reward=reward)
 
+    def learn_late(self, resolved: Event, reward: float) -> None:
+        """Take back the reward with which a step was resolved, and count the late one.
+
+        The visit went on from the state that the default reward led to, so that states and
+        departures stay as they were counted.
+        """
+        assert resolved.reward is not None
+        there = {"step": resolved.step, "arm": resolved.arm, "state": resolved.state}
+        self._add(records.RETRACT, **there, reward=resolved.reward)
+        self._add(records.LATE, **there, reward=reward, cause=records.REWARD)
+        self.row = self.row._replace(gained=self.row.gained + reward - resolved.reward)
+
     def change(self) -> Change:
         row = self.row._replace(base=self.base, version=VERSIONS.getrandbits(62) + 1)
         wait = self.settings.wait if row.pending else self.settings.idle_timeout

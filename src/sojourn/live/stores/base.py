@@ -1,11 +1,12 @@
 """What a store must offer; `sojourn.live.conformance` checks it."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
-from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
 
 
 class Store(Protocol):
@@ -37,14 +38,32 @@ class Store(Protocol):
         """Make or change an experiment.
 
         Arms are found by name: known ones are changed, new ones get the next positions, whatever
-        position they come with; those not given stay as they are.
+        position they come with; those not given stay as they are. What is different is an `Edit`
+        of the audit log, by `who.ACTING`.
+        """
+
+    def edits(self, limit: int, experiment: str | None = None) -> list[Edit]:
+        """The audit log, the latest first."""
+
+    def drop(self, experiment: str) -> None:
+        """Delete an experiment with all it has, or raise `NotFound`; what is archived stays there.
+
+        Changes of its visits that are still on their way are rejected. If others may be writing,
+        its name is not free at once: `save` raises `Conflict` until it is.
+        """
+
+    def erase(self, user: str) -> int:
+        """Forget the id of a user in all visits and events, whose number is returned; sums stay.
+
+        A process that still knows a visit of theirs does not bring the id back.
         """
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """Apply changes in one transaction, durable when this returns; say which were applied.
 
-        A change is applied if its visit is at the version `row.base` (0: there is no such visit);
-        its events and counts are kept with it or not at all. Changes may build on one another.
+        A change is applied if its visit is at the version `row.base` (0: there is no such visit)
+        and there is such an experiment; its events and counts are kept with it or not at all.
+        Changes may build on one another. A visit that ends is added to its minute of the timeline.
         """
 
     def visit(self, experiment: str, visit: str) -> Row | None: ...
@@ -61,10 +80,41 @@ class Store(Protocol):
         """What other processes have changed: asked of stores that are `shared`."""
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters and all events, each visit's in order, from one snapshot."""
+        """The sum of all counters, and all events that are not archived, from one snapshot.
+
+        The events of each visit are in order.
+        """
+
+    def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
+        """All sums and, as in `history`, all events that are not archived, from one snapshot."""
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended from `since` on, in buckets of `width` seconds; none is empty."""
+        """Visits that ended from `since` on, in buckets of `width` seconds; none is empty.
+
+        If both are whole minutes it is made of sums by the minute, however many visits there were;
+        else of events that are not archived.
+        """
+
+    def ended(self, experiment: str, before: float, limit: int) -> list[Row]:
+        """Visits that ended and were last touched before that time, the oldest first."""
+
+    def events_of(self, experiment: str, visits: Sequence[str]) -> list[Event]:
+        """All events of these visits, each visit's in order."""
+
+    def archive(self, part: Part, rows: Sequence[Row], sums: Counts) -> bool:
+        """Delete visits with their events, which `part` has; False: one has changed, so none is.
+
+        Counters stay. `sums` are added to those of the archive, in the same transaction.
+        """
+
+    def parts(self, experiment: str | None = None) -> list[Part]:
+        """The files of the archive, by day."""
+
+    def replace_part(self, old: Part, new: Part) -> None:
+        """Another file has taken the place of one of the archive."""
+
+    def fold_minutes(self, before: float) -> None:
+        """Add up the minutes of the timeline before that time to hours."""
 
     def now(self) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with."""
@@ -117,6 +167,31 @@ def merged(known: Iterable[Arm], given: Iterable[Arm]) -> list[Arm]:
         position = arms[arm.name].position if arm.name in arms else len(arms)
         arms[arm.name] = arm._replace(position=position)
     return list(arms.values())
+
+
+def edit_of(
+    before: tuple[str, Iterable[Arm]] | None, settings: str, arms: Iterable[Arm]
+) -> tuple[str, str] | None:
+    """What saving changes, for the audit log: a word and the details as JSON; None: nothing.
+
+    >>> edit_of(("{}", [Arm(0, "a")]), "{}", [Arm(0, "a", retired=1), Arm(0, "b")])
+    ('changed', '{"arms": {"a": {"retired": 1}, "b": {}}}')
+    """
+    text, known = before or ("{}", ())
+    was, now = (json.loads(each) for each in (text, settings))
+    found = {name: value for name, value in now.items() if was.get(name) != value}
+    arms_before = {arm.name: arm for arm in known}
+    changed = {}
+    for arm in arms:
+        old = arms_before.get(arm.name, Arm(0, arm.name))
+        given = arm._asdict().items() - old._replace(position=arm.position)._asdict().items()
+        if given or arm.name not in arms_before:
+            changed[arm.name] = dict(sorted(given))
+    if changed:
+        found["arms"] = changed
+    if before is not None and not found:
+        return None
+    return ("changed" if before else "created"), json.dumps(found)
 
 
 def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:

@@ -6,9 +6,32 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
-from ..records import LEAVE, Arm, Bucket, Change, Counts, Event, Key, News, Row
-from .base import answers, chains, merged
+from ..errors import NotFound
+from ..records import (
+    LATE,
+    LEAVE,
+    NO_VISITS,
+    OPEN,
+    REWARD,
+    Arm,
+    Bucket,
+    Change,
+    Counts,
+    Edit,
+    Event,
+    Key,
+    Ledger,
+    News,
+    Part,
+    Row,
+    added,
+    ended,
+)
+from ..who import ACTING
+from .base import answers, chains, edit_of, merged
 from .clock import Steady
+
+MINUTE, HOUR = 60.0, 3600.0
 
 
 class MemoryStore:
@@ -36,6 +59,10 @@ class MemoryStore:
         self._events: dict[str, list[Event]] = defaultdict(list)
         self._index: dict[tuple[str, str, int, str], Event] = {}
         self._counts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
+        self._minutes: dict[str, dict[float, Bucket]] = defaultdict(dict)
+        self._archived: dict[str, Counts] = defaultdict(dict)
+        self._parts: list[Part] = []
+        self._edits: list[Edit] = []
 
     def experiments(self) -> list[str]:
         return sorted(self._settings)
@@ -45,8 +72,43 @@ class MemoryStore:
 
     def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
         with self._lock:
-            known = self._settings.get(experiment, ("", []))[1]
-            self._settings[experiment] = settings, merged(known, arms)
+            found = self._settings.get(experiment)
+            edit = edit_of(found, settings, arms)
+            if edit is not None:
+                self._edit(experiment, *edit)
+            self._settings[experiment] = settings, merged(found[1] if found else (), arms)
+
+    def _edit(self, experiment: str, what: str, detail: str) -> None:
+        self._edits.append(Edit(self._clock(), ACTING.get(), experiment, what, detail))
+
+    def edits(self, limit: int, experiment: str | None = None) -> list[Edit]:
+        found = [edit for edit in self._edits if experiment in (None, edit.experiment)]
+        return found[::-1][:limit]
+
+    def drop(self, experiment: str) -> None:
+        with self._lock:
+            if self._settings.pop(experiment, None) is None:
+                raise NotFound(f"there is no experiment {experiment!r} in the store")
+            for table in (self._events, self._counts, self._minutes, self._archived):
+                table.pop(experiment, None)
+            self._visits = {k: row for k, row in self._visits.items() if k[0] != experiment}
+            self._index = {k: event for k, event in self._index.items() if k[0] != experiment}
+            self._parts = [part for part in self._parts if part.experiment != experiment]
+            self._edit(experiment, "dropped", "")
+
+    def erase(self, user: str) -> int:
+        with self._lock:
+            keys = {key for key, row in self._visits.items() if row.user == user}
+            for key in keys:
+                self._visits[key] = self._visits[key]._replace(user=None)
+            for experiment in {experiment for experiment, _ in keys}:
+                events = self._events[experiment]
+                for place, event in enumerate(events):
+                    if event.kind == OPEN and (experiment, event.visit) in keys:
+                        events[place] = event._replace(user=None)
+                        self._index[experiment, event.visit, event.step, OPEN] = events[place]
+            self._edit("", "erased a user", f"{len(keys)} visits")
+        return len(keys)
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
         joined, found = chains(changes, self._clock())
@@ -54,16 +116,24 @@ class MemoryStore:
         with self._lock:
             for row, events, counts in joined:
                 key = row.experiment, row.id
-                if row.base == (self._visits[key].version if key in self._visits else 0):
+                before = self._visits.get(key)
+                base = 0 if before is None else before.version
+                if row.experiment in self._settings and row.base == base:
                     applied.add(key)
-                    self._visits[key] = row
+                    self._visits[key] = row if before is None else row._replace(user=before.user)
                     for event in events:
                         kept = event._replace(writer=self.writer)
                         self._events[row.experiment].append(kept)
                         self._index[row.experiment, row.id, event.step, event.kind] = kept
+                        if event.kind == LEAVE:
+                            self._chart(row.experiment, event.at // MINUTE * MINUTE, ended(event))
                     for name, amount in counts:
                         self._counts[row.experiment][name] += amount
         return answers(found, applied)
+
+    def _chart(self, experiment: str, start: float, more: Bucket) -> None:
+        minutes = self._minutes[experiment]
+        minutes[start] = minutes.get(start, NO_VISITS._replace(start=start)).plus(more)
 
     def visit(self, experiment: str, visit: str) -> Row | None:
         return self._visits.get((experiment, visit))
@@ -93,16 +163,81 @@ class MemoryStore:
         with self._lock:
             return dict(self._counts[experiment]), iter(list(self._events[experiment]))
 
+    def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
+        rows: dict[str, tuple[int, int, float]] = {}
+        with self._lock:
+            for (name, _), row in self._visits.items():
+                if name == experiment:
+                    n, steps, gained = rows.get(row.status, (0, 0, 0.0))
+                    rows[row.status] = n + 1, steps + row.step, gained + row.gained
+            charted = NO_VISITS
+            for bucket in self._minutes[experiment].values():
+                charted = charted.plus(bucket)
+            events = list(self._events[experiment])
+            late = {
+                (e.visit, e.step): float(e.reward or 0.0)
+                for e in events
+                if (e.kind, e.cause) == (LATE, REWARD)
+            }
+            counts, archived = dict(self._counts[experiment]), dict(self._archived[experiment])
+        return Ledger(counts, archived, rows, charted, late), iter(events)
+
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        sums: dict[int, list[float]] = defaultdict(lambda: [0.0] * 5)
-        for event in reversed(self._events[experiment]):
-            if event.at < since:
-                break
-            if event.kind == LEAVE and event.reward is not None:
-                numbers = 1.0, event.step, event.step**2, event.reward, event.reward**2
-                total = sums[int((event.at - since) // width)]
-                total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
-        return [Bucket(since + width * i, int(n), *rest) for i, (n, *rest) in sorted(sums.items())]
+        with self._lock:
+            if since % MINUTE == 0.0 == width % MINUTE:
+                found = list(self._minutes[experiment].values())
+            else:
+                found = [ended(e) for e in self._events[experiment] if e.kind == LEAVE]
+        sums: dict[int, Bucket] = {}
+        for bucket in found:
+            if bucket.start >= since:
+                i = int((bucket.start - since) // width)
+                start = NO_VISITS._replace(start=since + width * i)
+                sums[i] = sums.get(i, start).plus(bucket)
+        return [bucket for _, bucket in sorted(sums.items())]
+
+    def ended(self, experiment: str, before: float, limit: int) -> list[Row]:
+        with self._lock:
+            rows = [
+                row
+                for row in self._visits.values()
+                if row.experiment == experiment and row.status != "open" and row.touched < before
+            ]
+        return sorted(rows, key=lambda row: row.touched)[:limit]
+
+    def events_of(self, experiment: str, visits: Sequence[str]) -> list[Event]:
+        wanted = set(visits)
+        with self._lock:
+            return [event for event in self._events[experiment] if event.visit in wanted]
+
+    def archive(self, part: Part, rows: Sequence[Row], sums: Counts) -> bool:
+        name, ids = part.experiment, {row.id for row in rows}
+        with self._lock:
+            if any(self._visits.get((name, row.id)) != row for row in rows):
+                return False
+            gone = [event for event in self._events[name] if event.visit in ids]
+            for event in gone:
+                del self._index[name, event.visit, event.step, event.kind]
+            self._events[name] = [event for event in self._events[name] if event.visit not in ids]
+            for row in rows:
+                del self._visits[name, row.id]
+            self._archived[name] = added(self._archived[name], sums)
+            self._parts.append(part)
+        return True
+
+    def parts(self, experiment: str | None = None) -> list[Part]:
+        found = [part for part in self._parts if experiment in (None, part.experiment)]
+        return sorted(found, key=lambda part: (part.day, part.file))
+
+    def replace_part(self, old: Part, new: Part) -> None:
+        with self._lock:
+            self._parts = [part for part in self._parts if part != old] + [new]
+
+    def fold_minutes(self, before: float) -> None:
+        with self._lock:
+            for experiment, minutes in self._minutes.items():
+                for start in [start for start in minutes if start < before and start % HOUR]:
+                    self._chart(experiment, start // HOUR * HOUR, minutes.pop(start))
 
     def now(self) -> float:
         return self._clock()

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
-from ..records import Change, Counts, Event, added
-from . import sql
+from ..records import Change
+from . import tables
 from .base import answers, chains
-from .sql import Run, SqlStore, names
+from .retention import Run
+from .sql import Snapshot, SqlStore
+from .tables import MINUTE, names
 
 NAMESPACE = 0x534F4A4F
 """The first key of the advisory locks: (namespace, number) for the writer of that number."""
@@ -27,35 +29,45 @@ def _records(columns: dict[str, str]) -> str:
 
 
 UNSTAMPED = 0.0  # a placeholder for the time of the batch, which the database fills in
-STAMPED_VISIT = names(sql.VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
+STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
 )
-STAMPED_EVENT = names(sql.EVENT, "x.").removesuffix('x."at"') + "now"
+STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
+COUNTER_KEY = tables.COUNTER_KEY.replace('"experiment"', 'x."experiment"')
 APPEND = f"""
 WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
 kept AS (
-    INSERT INTO sojourn_visit ({names(sql.VISIT)})
-    SELECT {STAMPED_VISIT} FROM {_records(sql.VISIT)}, clock
-    {sql.KEEP_VISIT} RETURNING "experiment", "id"
+    INSERT INTO sojourn_visit ({names(tables.VISIT)})
+    SELECT {STAMPED_VISIT} FROM {_records(tables.VISIT)}, clock
+    WHERE EXISTS (SELECT FROM sojourn_experiment WHERE name = x.experiment) AND (x.base = 0 OR
+        EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
+    {tables.KEEP_VISIT} RETURNING "experiment", "id", "base", xmax = 0 AS made
 ),
 told AS (
-    INSERT INTO sojourn_event ({names(sql.EVENT)})
-    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **sql.EVENT})}
+    INSERT INTO sojourn_event ({names(tables.EVENT)})
+    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **tables.EVENT})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit, clock
-    ORDER BY x.n
+    ORDER BY x.n RETURNING *
+),
+charted AS (
+    {tables.chart(tables.start_of(MINUTE, "at"), tables.left("told"), "true")}
 ),
 counted AS (
-    INSERT INTO sojourn_counter ({names(sql.COUNTER)})
-    SELECT {sql.COUNTER_KEY.replace('"experiment"', 'x."experiment"')}, SUM(x.n)
-    FROM {_records({**sql.COUNTER, "visit": "TEXT"})}
+    INSERT INTO sojourn_counter ({names(tables.COUNTER)})
+    SELECT {COUNTER_KEY}, SUM(x.n)
+    FROM {_records({**tables.COUNTER, "visit": "TEXT"})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
-    GROUP BY {sql.COUNTER_KEY.replace('"experiment"', 'x."experiment"')}
-    {sql.KEEP_COUNTER}
+    GROUP BY {COUNTER_KEY}
+    {tables.KEEP_COUNTER}
 )
-SELECT "experiment", "id" FROM kept
+SELECT "experiment", "id" FROM kept WHERE 1 / CASE WHEN made AND base <> 0 THEN 0 ELSE 1 END = 1
 """
-"""All of a batch in one statement, which is one transaction and one round trip."""
+"""All of a batch in one statement, which is one transaction and one round trip.
+
+A change of a visit that another process archives or drops at this very moment would make it anew:
+then the division fails, and the batch with it.
+"""
 
 
 class PostgresStore(SqlStore):
@@ -67,6 +79,8 @@ class PostgresStore(SqlStore):
     """
 
     shared: ClassVar[bool] = True
+    grace: ClassVar[float] = 60.0  # far longer than a statement may take
+    locking: ClassVar[str] = " FOR UPDATE"
     serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
     @classmethod
@@ -167,7 +181,7 @@ class PostgresStore(SqlStore):
                 {"n": n, **event._asdict(), "writer": writer}
                 for n, event in enumerate(e for chain in joined for e in chain.events)
             ]
-            columns = (*sql.COUNTER, "visit")
+            columns = (*tables.COUNTER, "visit")
             counts = [
                 dict(zip(columns, (c.row.experiment, writer, *key, n, c.row.id), strict=True))
                 for c in joined
@@ -183,7 +197,7 @@ class PostgresStore(SqlStore):
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
         if not rows:
             return []
-        columns = sql.TABLES[table]
+        columns = tables.TABLES[table]
         arrays = ", ".join(f"?::{kind}[]" for kind in columns.values())
         insert = f"INSERT INTO {table} ({names(columns)}) SELECT * FROM unnest({arrays}) {tail}"
         values = [list(column) for column in zip(*rows, strict=True)]
@@ -193,24 +207,29 @@ class PostgresStore(SqlStore):
         done = set(run(f'{insert} RETURNING "experiment", "id"', values))
         return [tuple(row[:2]) in done for row in rows]
 
-    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+    def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
+        return "= ANY(?)", list(values)
+
+    def _snapshot(self) -> Snapshot:
         psycopg = self._psycopg
         try:
             db = self._connect()
             db.autocommit = False
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            counts = added(*self._counts(_run(db), experiment))
-            rows = db.cursor(name="history")
-            rows.execute(sql.HISTORY.replace("?", "%s"), (experiment,))
         except psycopg.Error as error:
             raise Unavailable(f"the database cannot be used ({error})") from error
+
+        rows = db.cursor(name="rows")  # on the server, which sends some at a time
+
+        def stream(query: str, parameters: Sequence[Any]) -> Any:
+            return rows.execute(query.replace("?", "%s"), parameters)
 
         def close() -> None:
             if not db.closed:
                 rows.close()
             db.close()
 
-        return counts, sql.events(rows, close)
+        return Snapshot(_run(db), stream, close)
 
     def close(self) -> None:
         for which in (0, 1):

@@ -1,80 +1,47 @@
-"""What the SQL stores have in common: tables, migrations and queries.
+"""What the SQL stores have in common: their queries.
 
 The text is the same for SQLite and PostgreSQL, but for the placeholder and how many rows are
 inserted at once.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, TypeVar
 
-from ..records import Arm, Bucket, Change, Counts, Event, Key, News, Row
-from .base import answers, chains, merged
-
-TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
-
-KINDS = {str: TEXT, int: WHOLE, float: REAL}
-
-
-def columns(record: Any) -> dict[str, str]:
-    """The columns of a table: the fields of a record, in their order, with their SQL types."""
-    hints = get_type_hints(record).items()
-    return {name: KINDS[(get_args(hint) or (hint,))[0]] for name, hint in hints}
-
-
-VISIT, EVENT = columns(Row), columns(Event)
-COUNTER = {
-    "experiment": TEXT, "writer": TEXT, "what": TEXT, "i": WHOLE, "j": WHOLE, "k": WHOLE, "n": REAL,
-}  # fmt: skip
-ARM = {"experiment": TEXT, **columns(Arm)}
-TABLES = {
-    "sojourn_visit": VISIT, "sojourn_event": EVENT, "sojourn_counter": COUNTER, "sojourn_arm": ARM,
-}  # fmt: skip
-
-
-def names(table: dict[str, str], prefix: str = "") -> str:
-    """The columns of a table as a list for SQL."""
-    return ", ".join(f'{prefix}"{column}"' for column in table)
-
-
-COUNTER_KEY = names({column: kind for column, kind in COUNTER.items() if column != "n"})
-
-
-def _table(name: str, *extra: str) -> str:
-    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
-    return f"CREATE TABLE {name} ({', '.join([*extra[1:], *typed, extra[0]])})"
-
-
-MIGRATIONS: list[tuple[str, ...]] = [
-    (
-        'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
-        _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
-        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
-        'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
-        "WHERE status = 'open'",
-        _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
-        """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
-        _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
-    )
-]
-"""The statements that lead from each version of the tables to the next."""
-
-KEEP_VISIT = (
-    'ON CONFLICT ("experiment", "id") DO UPDATE SET '
-    + ", ".join(f'"{c}" = excluded."{c}"' for c in VISIT if c not in ("experiment", "id"))
-    + " WHERE sojourn_visit.version = excluded.base"
+from ..records import (
+    LATE,
+    LEAVE,
+    NO_VISITS,
+    REWARD,
+    Arm,
+    Bucket,
+    Change,
+    Counts,
+    Event,
+    Key,
+    Ledger,
+    News,
+    Row,
+    added,
+    ended,
 )
-KEEP_COUNTER = f"ON CONFLICT ({COUNTER_KEY}) DO UPDATE SET n = sojourn_counter.n + excluded.n"
-KEEP_ARM = (
-    'ON CONFLICT ("experiment", "name") DO UPDATE SET '
-    "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
-)
+from . import tables
+from .base import answers, chains, edit_of, merged
+from .retention import Retention, Run
+from .tables import EVENT, MINUTE, VISIT, names
+
+T = TypeVar("T")
 
 HISTORY = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
 
-Run = Callable[..., list[Any]]  # run(sql, parameters) -> rows
+
+class Snapshot(NamedTuple):
+    """A connection that sees the store as it was at one moment; `stream` does not hold all rows."""
+
+    run: Run
+    stream: Callable[[str, Sequence[Any]], Iterable[Any]]
+    close: Callable[[], None]
 
 
 def events(rows: Iterable[Any], close: Callable[[], None]) -> Iterator[Event]:
@@ -86,7 +53,7 @@ def events(rows: Iterable[Any], close: Callable[[], None]) -> Iterator[Event]:
         close()
 
 
-class SqlStore(ABC):
+class SqlStore(Retention):
     """A store in a database; a subclass has connections, transactions and a clock."""
 
     writer: str
@@ -94,41 +61,25 @@ class SqlStore(ABC):
     serial: str
 
     @abstractmethod
-    def _writing(self) -> AbstractContextManager[Run]:
-        """A transaction on the connection that writes."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Run]:
-        """A connection to read with."""
-
-    @abstractmethod
-    def _now(self, run: Run) -> float:
-        """The time, the same for all who use this database."""
-
-    @abstractmethod
-    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        """Insert rows or update them; which of them were."""
-
-    @abstractmethod
-    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters, and all events, from one snapshot."""
+    def _snapshot(self) -> Snapshot:
+        """A new connection, in a transaction that sees one moment."""
 
     def _migrate(self, run: Run, version: int) -> int:
         """Migrate the tables; their version then."""
-        if version > len(MIGRATIONS):
+        if version > len(tables.MIGRATIONS):
             raise ValueError(
                 f"the tables are of version {version}, and this version of sojourn knows those up "
-                f"to {len(MIGRATIONS)}: use a newer one"
+                f"to {len(tables.MIGRATIONS)}: use a newer one"
             )
-        if version < len(MIGRATIONS) and self.reading:
+        if version < len(tables.MIGRATIONS) and self.reading:
             raise ValueError(
                 f"the tables are of version {version}, and this version of sojourn brings them to "
-                f"{len(MIGRATIONS)} when it serves them: until then they cannot be read"
+                f"{len(tables.MIGRATIONS)} when it serves them: until then they cannot be read"
             )
-        for statements in MIGRATIONS[version:]:
+        for statements in tables.MIGRATIONS[version:]:
             for statement in statements:
                 run(statement.replace("{serial}", f'"seq" {self.serial}'))
-        return len(MIGRATIONS)
+        return len(tables.MIGRATIONS)
 
     def experiments(self) -> list[str]:
         with self._reading() as run:
@@ -147,22 +98,29 @@ class SqlStore(ABC):
     def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
         """Make or change an experiment; its row is locked, so that positions are given out once."""
         with self._writing() as run:
+            self._check_name_is_free(run, experiment)
+            found = run("SELECT settings FROM sojourn_experiment WHERE name = ?", (experiment,))
             run(
                 "INSERT INTO sojourn_experiment VALUES (?, ?) "
                 "ON CONFLICT (name) DO UPDATE SET settings = excluded.settings",
                 (experiment, settings),
             )
-            wanted = {arm.name for arm in arms}
-            after = merged(self._arms(run, experiment), arms)
-            rows = [(experiment, *arm) for arm in after if arm.name in wanted]
-            self._insert(run, "sojourn_arm", rows, KEEP_ARM)
+            known, wanted = self._arms(run, experiment), {arm.name for arm in arms}
+            edit = edit_of((found[0][0], known) if found else None, settings, arms)
+            if edit is not None:
+                self._edit(run, experiment, *edit)
+            rows = [(experiment, *arm) for arm in merged(known, arms) if arm.name in wanted]
+            self._insert(run, "sojourn_arm", rows, tables.KEEP_ARM)
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """Apply changes: visits first; then the events and counts of those that went in."""
         with self._writing() as run:
             joined, found = chains(changes, self._now(run))
+            among, named = self._among(sorted({chain.row.experiment for chain in joined}))
+            known = set(run(f"SELECT name FROM sojourn_experiment WHERE name {among}", (named,)))
+            joined = [chain for chain in joined if (chain.row.experiment,) in known]
             joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
-            done = self._insert(run, "sojourn_visit", [c.row for c in joined], KEEP_VISIT)
+            done = self._insert(run, "sojourn_visit", [c.row for c in joined], tables.KEEP_VISIT)
             kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
             events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
             self._insert(run, "sojourn_event", events)
@@ -171,7 +129,14 @@ class SqlStore(ABC):
                 for key, amount in chain.counts:
                     total[chain.row.experiment, key] += amount
             rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
-            self._insert(run, "sojourn_counter", rows, KEEP_COUNTER)
+            self._insert(run, "sojourn_counter", rows, tables.KEEP_COUNTER)
+            minutes: dict[tuple[str, float], Bucket] = {}
+            for event in events:
+                if event.kind == LEAVE:
+                    minute = event.experiment, event.at // MINUTE * MINUTE
+                    minutes[minute] = minutes.get(minute, NO_VISITS).plus(ended(event))
+            charted = [(name, self.writer, start, *b[1:]) for (name, start), b in minutes.items()]
+            self._insert(run, "sojourn_minute", charted, tables.KEEP_MINUTE)
         return answers(found, {chain.row[:2] for chain in kept})
 
     def visit(self, experiment: str, visit: str) -> Row | None:
@@ -189,13 +154,17 @@ class SqlStore(ABC):
         return [(row, row.touched + idle <= now) for row in rows]
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        stretch = f"CAST(FLOOR((at - ?) / ?) AS {WHOLE})"
-        query = f"SELECT {stretch}, COUNT(*), SUM(step), SUM(step * step), SUM(reward), "
-        query += "SUM(reward * reward) FROM sojourn_event WHERE experiment = ? AND kind = 'leave' "
-        query += "AND at >= ? GROUP BY 1 ORDER BY 1"
+        if since % MINUTE == 0.0 == width % MINUTE:
+            at, rows, sums = "start", "sojourn_minute WHERE true", tables.CHARTED
+        else:
+            at, rows = "at", "sojourn_event WHERE kind = 'leave'"
+            sums = "1", "step", "step * step", "reward", "reward * reward"
+        bucket = f"CAST(FLOOR(({at} - ?) / ?) AS {tables.WHOLE})"
+        query = f"SELECT {bucket}, {', '.join(f'SUM({each})' for each in sums)} FROM {rows} "
+        query += f"AND experiment = ? AND {at} >= ? GROUP BY 1 ORDER BY 1"
         with self._reading() as run:
-            rows = run(query, (since, width, experiment, since))
-        return [Bucket(since + width * i, n, *map(float, sums)) for i, n, *sums in rows]
+            found = run(query, (since, width, experiment, since))
+        return [Bucket(since + width * i, int(n), *map(float, rest)) for i, n, *rest in found]
 
     def now(self) -> float:
         with self._reading() as run:
@@ -211,6 +180,40 @@ class SqlStore(ABC):
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
         with self._reading() as run:
             return self._counts(run, experiment)
+
+    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+        return self._with_events(experiment, lambda run: added(*self._counts(run, experiment)))
+
+    def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
+        return self._with_events(experiment, lambda run: self._ledger(run, experiment))
+
+    def _with_events(self, experiment: str, read: Callable[[Run], T]) -> tuple[T, Iterator[Event]]:
+        snapshot = self._snapshot()
+        try:
+            found = read(snapshot.run)
+            rows = snapshot.stream(HISTORY, (experiment,))
+        except BaseException:
+            snapshot.close()
+            raise
+        return found, events(rows, snapshot.close)
+
+    def _ledger(self, run: Run, experiment: str) -> Ledger:
+        one = (experiment,)
+        query = "SELECT what, i, j, k, n FROM sojourn_archived WHERE experiment = ?"
+        archived = {(what, i, j, k): n for what, i, j, k, n in run(query, one)}
+        query = "SELECT status, COUNT(*), SUM(step), SUM(gained) FROM sojourn_visit "
+        rows = run(query + "WHERE experiment = ? GROUP BY status", one)
+        sums = ", ".join(f"COALESCE(SUM({column}), 0)" for column in tables.CHARTED)
+        (charted,) = run(f"SELECT {sums} FROM sojourn_minute WHERE experiment = ?", one)
+        query = "SELECT visit, step, reward FROM sojourn_event WHERE experiment = ? AND kind = ? "
+        late = run(query + "AND cause = ?", (experiment, LATE, REWARD))
+        return Ledger(
+            counts=added(*self._counts(run, experiment)),
+            archived=archived,
+            rows={status: (n, int(steps), gained) for status, n, steps, gained in rows},
+            charted=Bucket(0.0, int(charted[0]), *map(float, charted[1:])),
+            late={(visit, step): reward for visit, step, reward in late},
+        )
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
         """Four queries, however many experiments there are."""

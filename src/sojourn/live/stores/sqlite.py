@@ -1,5 +1,6 @@
 """A store in one SQLite file, for one process."""
 
+import json
 import sqlite3
 import sys
 import threading
@@ -10,13 +11,20 @@ from pathlib import Path
 from typing import IO, Any, ClassVar, Self
 
 from ..errors import InUse, Unavailable
-from ..records import Counts, Event, added
 from . import not_allowed
 from .clock import Steady
-from .sql import HISTORY, TABLES, Run, SqlStore, events, names
+from .retention import Run
+from .sql import Snapshot, SqlStore
+from .tables import TABLES, names
 
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
+
+UNLESS_GONE = (
+    "column3 = 0 OR EXISTS "
+    "(SELECT 1 FROM sojourn_visit WHERE experiment = column1 AND id = column2)"
+)
+"""A change of a visit (its base is not 0) that is no longer there must not make it anew."""
 
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 
@@ -117,27 +125,48 @@ class SqliteStore(SqlStore):
     def _now(self, run: Run) -> float:
         return self._clock()
 
+    def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
+        return "IN (SELECT value FROM json_each(?))", json.dumps(values)
+
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
         """Many rows a statement: each one releases the GIL, and waits to get it back."""
         columns, done, changed = TABLES[table], 0, 0
         into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
+        visits = table == "sojourn_visit"
         while done < len(rows):
             size = min(LARGEST, 1 << ((len(rows) - done).bit_length() - 1))
+            given = f"VALUES {', '.join([f'({marks})'] * size)}"
+            if visits:
+                given = f"SELECT * FROM ({given}) WHERE {UNLESS_GONE}"
             values = [*chain(*rows[done : done + size])]
-            sql = f"{into} VALUES {', '.join([f'({marks})'] * size)} {tail}"
-            changed += self._writer.execute(sql, values).rowcount
+            changed += self._writer.execute(f"{into} {given} {tail}", values).rowcount
             done += size
-        if table != "sojourn_visit" or changed == len(rows):
+        if not visits or changed == len(rows):
             return [True] * len(rows)
         query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
-        return [run(query, row[:2])[0][0] == row.version for row in rows]
+        return [(row.version,) in run(query, row[:2]) for row in rows]
 
-    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
+    def _snapshot(self) -> Snapshot:
         with self._clearly():
             db = self._connect()
             db.execute("BEGIN")
-            counts = added(*self._counts(self._run(db), experiment))
-            return counts, events(db.execute(HISTORY, (experiment,)), db.close)
+        return Snapshot(self._run(db), db.execute, db.close)
+
+    def erase(self, user: str) -> int:
+        """Forget a user; their id is overwritten in the file as well."""
+        run = self._run(self._writer)
+        run("PRAGMA secure_delete = ON")
+        try:
+            return super().erase(user)
+        finally:
+            run("PRAGMA secure_delete = OFF")
+            run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def shrink(self) -> None:
+        """Give the space of what was deleted back to the disk; calls wait meanwhile."""
+        with self._locks[0], self._clearly():
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         for db in (self._reader, self._writer):

@@ -1,0 +1,119 @@
+"""The tables of the SQL stores, and their migrations, for SQLite and PostgreSQL alike."""
+
+from typing import Any, get_args, get_type_hints
+
+from ..records import Arm, Bucket, Edit, Event, Part, Row
+
+TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
+
+KINDS = {str: TEXT, int: WHOLE, float: REAL}
+MINUTE = 60.0
+HOUR = 3600.0
+
+
+def columns(record: Any) -> dict[str, str]:
+    """The columns of a table: the fields of a record, in their order, with their SQL types."""
+    hints = get_type_hints(record).items()
+    return {name: KINDS[(get_args(hint) or (hint,))[0]] for name, hint in hints}
+
+
+VISIT, EVENT = columns(Row), columns(Event)
+SUMS = {"what": TEXT, "i": WHOLE, "j": WHOLE, "k": WHOLE, "n": REAL}
+TABLES = {
+    "sojourn_visit": VISIT,
+    "sojourn_event": EVENT,
+    "sojourn_counter": {"experiment": TEXT, "writer": TEXT, **SUMS},
+    "sojourn_arm": {"experiment": TEXT, **columns(Arm)},
+    "sojourn_minute": {"experiment": TEXT, "writer": TEXT, **columns(Bucket)},
+    "sojourn_archived": {"experiment": TEXT, **SUMS},
+    "sojourn_part": columns(Part),
+    "sojourn_edit": columns(Edit),
+}
+COUNTER = TABLES["sojourn_counter"]
+
+
+def names(table: dict[str, str], prefix: str = "", leave_out: tuple[str, ...] = ()) -> str:
+    """The columns of a table as a list for SQL."""
+    return ", ".join(f'{prefix}"{column}"' for column in table if column not in leave_out)
+
+
+COUNTER_KEY = names(COUNTER, leave_out=("n",))
+ARCHIVED_KEY = names(TABLES["sojourn_archived"], leave_out=("n",))
+MINUTE_KEY = names({"experiment": TEXT, "start": REAL, "writer": TEXT})
+CHARTED = tuple(Bucket._fields[1:])
+
+
+def _table(name: str, constraint: str = "", first: str = "") -> str:
+    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
+    return f"CREATE TABLE {name} ({', '.join(filter(None, [first, *typed, constraint]))})"
+
+
+def start_of(stretch: float, time: str) -> str:
+    """When the stretch of so many seconds began that a time, in SQL, falls into."""
+    return f"FLOOR({time} / {stretch}) * {stretch}"
+
+
+def chart(start: str, rows: str, where: str) -> str:
+    """SQL that adds rows of visits to the timeline, by where they start."""
+    sums = ", ".join(f'SUM("{column}")' for column in CHARTED)
+    return (
+        f"INSERT INTO sojourn_minute ({names(TABLES['sojourn_minute'])}) "
+        f"SELECT experiment, writer, {start}, {sums} FROM {rows} WHERE {where} "
+        f"GROUP BY experiment, writer, {start} {KEEP_MINUTE}"
+    )
+
+
+KEEP_VISIT = (
+    'ON CONFLICT ("experiment", "id") DO UPDATE SET '
+    + ", ".join(f'"{c}" = excluded."{c}"' for c in VISIT if c not in ("experiment", "id", "user"))
+    + " WHERE sojourn_visit.version = excluded.base"
+)
+"""The user is that of the opening: a process that still knows an erased one does not write it."""
+
+KEEP_COUNTER = f"ON CONFLICT ({COUNTER_KEY}) DO UPDATE SET n = sojourn_counter.n + excluded.n"
+KEEP_ARCHIVED = f"ON CONFLICT ({ARCHIVED_KEY}) DO UPDATE SET n = sojourn_archived.n + excluded.n"
+KEEP_MINUTE = f"ON CONFLICT ({MINUTE_KEY}) DO UPDATE SET " + ", ".join(
+    f'"{c}" = sojourn_minute."{c}" + excluded."{c}"' for c in CHARTED
+)
+KEEP_ARM = (
+    'ON CONFLICT ("experiment", "name") DO UPDATE SET '
+    "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
+)
+
+
+def left(events: str) -> str:
+    """The visits that end in a table of events, as rows of the timeline."""
+    return (
+        "(SELECT experiment, writer, at, 1 AS visits, step AS steps, step * step AS steps2, "
+        f"reward, reward * reward AS reward2 FROM {events} WHERE kind = 'leave') AS ended"
+    )
+
+
+MIGRATIONS: list[tuple[str, ...]] = [
+    (
+        'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
+        _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
+        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
+        'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
+        "WHERE status = 'open'",
+        _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
+        """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
+        _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
+    ),
+    (
+        _table("sojourn_minute", f"PRIMARY KEY ({MINUTE_KEY})"),
+        chart(start_of(MINUTE, "at"), left("sojourn_event"), "true"),
+        _table("sojourn_archived", f"PRIMARY KEY ({ARCHIVED_KEY})"),
+        _table("sojourn_part", 'PRIMARY KEY ("file")'),
+        _table("sojourn_edit", first="{serial}"),
+        'CREATE TABLE sojourn_dropped ("name" TEXT PRIMARY KEY, "at" DOUBLE PRECISION NOT NULL)',
+        'CREATE INDEX sojourn_ended ON sojourn_visit ("experiment", "touched") '
+        "WHERE status <> 'open'",
+        """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
+    ),
+]
+"""The statements that lead from each version of the tables to the next.
+
+A record that gains a field needs a migration that adds the column, and the first one that makes
+the table as it was.
+"""
