@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, MemoryStore, NotFound, export, verify
-from sojourn.live.audit import ExportRow
+from sojourn.live.exporting import ExportRow
 
 STEPS = [
     # user, visit, step, arm, reward, left, censored
@@ -54,7 +54,7 @@ def test_csv(experiment: Experiment, tmp_path: Path) -> None:
 def test_parquet_is_the_same(
     experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sojourn.live.audit.PART", 2)
+    monkeypatch.setattr("sojourn.live.exporting.PART", 2)
     path = tmp_path / "steps.parquet"
     assert export(experiment.journal.store, "news", path) == len(STEPS)
     rows = pq.read_table(path).to_pylist()

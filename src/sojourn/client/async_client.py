@@ -25,6 +25,7 @@ class OtherSettings(TypedDict, total=False):
     default_reward: float
     reward_wait: float | None
     idle_timeout: float
+    late_horizon: float | None
     introduce_in_any_state: bool
     count_in_flight: bool
 

@@ -6,7 +6,13 @@ from ..lazy import exports
 
 if TYPE_CHECKING:
     from .answers import Decision as Decision
-    from .audit import export as export, verify as verify
+    from .archiving import (
+        Archived as Archived,
+        archive as archive,
+        drop_archived as drop_archived,
+        erase_archived as erase_archived,
+    )
+    from .audit import verify as verify
     from .errors import (
         Busy as Busy,
         Conflict as Conflict,
@@ -18,8 +24,9 @@ if TYPE_CHECKING:
         Unavailable as Unavailable,
     )
     from .experiment import Experiment as Experiment
+    from .exporting import export as export
     from .journal import Journal as Journal
-    from .records import Bucket as Bucket
+    from .records import Bucket as Bucket, Edit as Edit, Part as Part
     from .settings import Settings as Settings
     from .stores import Store as Store, open_store as open_store, store_class as store_class
     from .stores.memory import MemoryStore as MemoryStore

@@ -1,21 +1,21 @@
-"""The whole log: check the counters against it, and export it."""
+"""Check that everything a store has adds up to its events."""
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from itertools import islice
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, Key, fold
+from .archiving import events_in
+from .records import CHARTED, END, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .stores.base import Store, loaded
 
-PART = 50_000  # rows held in memory at a time
+Wrong = dict[Key, tuple[float, float]]
 
 
-def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
-    """Counters that differ from the fold of all events: (counted, folded). Empty: none.
+def verify(store: Store, experiment: str, archive: str | Path | None = None) -> Wrong:
+    """Sums that differ from the fold of all events, as (kept, by events). Empty: none.
+
+    Checked are counters, the timeline, and the rows of visits. Where events were archived, their
+    sums take their place; with the folder of the `archive`, those are compared with its files.
 
     >>> from sojourn.live import Experiment
     >>> with Experiment("news", ["a", "b"], compiled=False) as experiment:
@@ -24,118 +24,42 @@ def verify(store: Store, experiment: str) -> dict[Key, tuple[float, float]]:
     {}
     """
     settings, _ = loaded(store, experiment)
-    counted, events = store.history(experiment)
-    folded = fold(events, json.loads(settings)["bins"])
-    wrong = {}
-    for key in counted.keys() | folded.keys():
-        one, other = counted.get(key, 0.0), folded.get(key, 0.0)
-        if abs(one - other) > 1e-9 * max(abs(one), abs(other)):
-            wrong[key] = one, other
+    ledger, events = store.ledger(experiment)
+    bins = json.loads(settings)["bins"]
+    hot = sums_of(events, bins)
+    chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
+    kept = {**ledger.counts, **chart}
+    wrong = differing(kept, added(hot, ledger.archived)) | differing(*_rows(ledger, hot))
+    if archive is not None:
+        folded: Counts = {}
+        for part in events_in(store, experiment, archive):
+            folded = added(folded, sums_of(part, bins))
+        found = differing(ledger.archived, folded).items()
+        wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong
 
 
-class ExportRow(NamedTuple):
-    """One resolved step, in the columns that `sojourn fit` looks for.
-
-    `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
-    `censored` that nobody knows yet, because the visit is open.
-    """
-
-    user: str
-    visit: str
-    step: int
-    arm: str
-    reward: float
-    left: bool
-    censored: bool
-    t: float
-    propensity: float | None
+def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:
+    """What the rows of visits say together, and what their events do."""
+    by_kind: defaultdict[str, float] = defaultdict(float)
+    for (what, *_), n in hot.items():
+        by_kind[what] += n
+    left = by_kind[f"left by {END}"] + by_kind[f"left by {TIMEOUT}"]
+    total = [sum(column) for column in zip(*ledger.rows.values(), strict=True)] or [0, 0, 0.0]
+    open_rows = ledger.rows.get("open", (0, 0, 0.0))[0]
+    rows = open_rows, total[0] - open_rows, total[1], total[2]
+    told = by_kind["open"] - left, left, by_kind["issued"], by_kind["successes"]
+    names = "visits open", "visits ended", "steps of visits", "rewards of visits"
+    keys = [(name, 0, 0, 0) for name in names]
+    kept, by_events = (dict(zip(keys, map(float, each), strict=True)) for each in (rows, told))
+    return kept, by_events
 
 
-def lines(events: Iterable[Event], arms: list[Arm]) -> Iterator[ExportRow]:
-    """The resolved steps of a log, each when it is known whether the user stayed."""
-    users: dict[str, str] = {}
-    decided: dict[str, Event] = {}
-    held: dict[str, ExportRow] = {}
-    for event in events:
-        visit = event.visit
-        if event.kind == DECIDE:
-            decided[visit] = event
-        elif event.kind == RESOLVE:
-            if visit in held:
-                yield held[visit]
-            choice = decided[visit]
-            assert event.arm is not None
-            assert event.reward is not None
-            held[visit] = ExportRow(
-                users.get(visit, visit), visit, event.step, arms[event.arm].name, event.reward,
-                False, False, choice.at, choice.propensity,
-            )  # fmt: skip
-        elif event.kind == LEAVE:
-            decided.pop(visit, None)
-            users.pop(visit, None)
-            if visit in held:
-                yield held.pop(visit)._replace(left=True)
-        elif event.user is not None:
-            users[visit] = event.user
-    for line in held.values():
-        yield line._replace(censored=True)
-
-
-def export(store: Store, experiment: str, path: str | Path) -> int:
-    """Write the resolved steps of an experiment to a .csv or .parquet file; how many there were.
-
-    >>> export(None, "news", "steps.txt")
-    Traceback (most recent call last):
-    ValueError: path = 'steps.txt' is not allowed: it must end in .csv or .parquet
-    """
-    path = Path(path)
-    if path.suffix not in WRITERS:
-        raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
-    _, arms = loaded(store, experiment)
-    rows = lines(store.history(experiment)[1], arms)
-    done = 0
-    with ExitStack() as stack:
-        write = WRITERS[path.suffix](path, stack)
-        while part := list(islice(rows, PART)):
-            write(part)
-            done += len(part)
-    return done
-
-
-Write = Callable[[list[ExportRow]], None]
-
-
-def _csv(path: Path, stack: ExitStack) -> Write:
-    file = stack.enter_context(path.open("w", newline="", encoding="utf-8"))
-    writer = csv.writer(file)
-    writer.writerow(ExportRow._fields)
-
-    def write(part: list[ExportRow]) -> None:
-        for line in part:
-            writer.writerow([int(v) if isinstance(v, bool) else v for v in line])
-
-    return write
-
-
-def _parquet(path: Path, stack: ExitStack) -> Write:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ValueError(
-            "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
-        ) from None
-    kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
-    types = [kinds.get(kind, pa.float64()) for kind in ExportRow.__annotations__.values()]
-    schema = pa.schema(list(zip(ExportRow._fields, types, strict=True)))
-    writer = stack.enter_context(pq.ParquetWriter(path, schema))
-
-    def write(part: list[ExportRow]) -> None:
-        columns = dict(zip(ExportRow._fields, zip(*part, strict=True), strict=True))
-        writer.write_table(pa.table({k: list(v) for k, v in columns.items()}, schema=schema))
-
-    return write
-
-
-WRITERS: dict[str, Callable[[Path, ExitStack], Write]] = {".csv": _csv, ".parquet": _parquet}
+def differing(kept: Counts, by_events: Counts) -> Wrong:
+    """The sums of two tables that are not the same, but for the rounding of their last digits."""
+    wrong = {}
+    for key in kept.keys() | by_events.keys():
+        one, other = kept.get(key, 0.0), by_events.get(key, 0.0)
+        if abs(one - other) > 1e-9 * max(abs(one), abs(other), 1.0):
+            wrong[key] = one, other
+    return wrong

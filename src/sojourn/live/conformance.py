@@ -54,7 +54,8 @@ def experiments_and_arms(open_store: Open, durable: bool = True) -> None:
         store.close()
 
 
-def _with_experiment(open_store: Open) -> Store:
+def with_experiment(open_store: Open) -> Store:
+    """An open store that has the experiment of the changes."""
     store = open_store()
     store.save("e", "{}", [Arm(0, "a")])
     return store
@@ -62,7 +63,7 @@ def _with_experiment(open_store: Open) -> Store:
 
 def changes_are_kept(open_store: Open, durable: bool = True) -> None:
     """Rows, events and counts come back as they went in, also after closing."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     first = change(None)
     second = change(first.row, step=1)
     assert store.append([first]) == [True]
@@ -88,7 +89,7 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
 
 def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
     """Of two changes of one version the first wins; the other leaves no trace."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     first = change(None)
     assert store.append([first, change(None)]) == [True, False]
     assert store.append([change(None)]) == [False]
@@ -106,7 +107,7 @@ def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
 
 def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None:
     """Several changes of a visit in one batch go in together or not at all."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     first = change(None)
     second = change(first.row, step=1)
     third = change(second.row, step=2)
@@ -122,7 +123,7 @@ def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None
 
 def overdue_visits(open_store: Open, durable: bool = True) -> None:
     """Deadlines count from the last sign of life, by the clock of the store."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     rows = {name: change(None, name, wait=wait) for name, wait in (("a", -5), ("b", -9), ("c", 99))}
     store.append(list(rows.values()))
     found = store.overdue("e", 1000.0, 10)
@@ -143,7 +144,7 @@ def overdue_visits(open_store: Open, durable: bool = True) -> None:
 
 def counters_add_up(open_store: Open, durable: bool = True) -> None:
     """Counters are sums of what was applied; experiments do not mix; others are others."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     for number in range(5):
         store.append([change(None, f"v{number}"), change(None, f"w{number}")])
     assert store.counts("e") == ({("issued", 0, 0, 0): 10.0, ("open", 0, 0, 0): 5.0}, {})
@@ -160,7 +161,7 @@ def counters_add_up(open_store: Open, durable: bool = True) -> None:
 
 def visits_over_time(open_store: Open, durable: bool = True) -> None:
     """Visits that ended are summed by stretches of time."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     ends = {"v": (3, 2.0), "w": (5, 0.5)}
     for visit, (step, gained) in ends.items():
         first = change(None, visit)
@@ -185,7 +186,7 @@ def visits_over_time(open_store: Open, durable: bool = True) -> None:
 
 def dropped_experiments(open_store: Open, durable: bool = True) -> None:
     """Nothing is left of them, late changes are rejected, others stay."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     store.save("d", "{}", [Arm(0, "b")])
     first = change(None)
     assert store.append([first]) == [True]
@@ -206,7 +207,7 @@ def dropped_experiments(open_store: Open, durable: bool = True) -> None:
 
 def erased_users(open_store: Open, durable: bool = True) -> None:
     """Their id is nowhere, and a process that still knows it does not bring it back."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     first, other = change(None), change(None, "w")
     event = first.events[0]._replace(user="u")
     told = other.events[0]._replace(user="x")
@@ -223,7 +224,7 @@ def erased_users(open_store: Open, durable: bool = True) -> None:
 
 def archived_visits(open_store: Open, durable: bool = True) -> None:
     """Visits that ended leave the store with their events; their sums, and the counters, stay."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
     gone, open_, again = change(None), change(None, "w"), change(None, "x")
     for ends in (gone, again):
         ended = ends._replace(row=ends.row._replace(status="left"))
@@ -274,7 +275,7 @@ def audit_log(open_store: Open, durable: bool = True) -> None:
 
 def threads(open_store: Open, durable: bool = True) -> None:
     """One thread writes while others read."""
-    store = _with_experiment(open_store)
+    store = with_experiment(open_store)
 
     def read(_: int) -> bool:
         total, events = store.history("e")

@@ -39,7 +39,9 @@ class Experiment:
     The state of a visit follows its rewards as `user` says: `LastReward()` unless said otherwise,
     `MovingAverage(theta)`, or a user model of the package. A step that gets no reward has the
     `default_reward` when the next decision is asked for, when the visit ends, or after
-    `reward_wait` seconds; a visit without a sign of life for `idle_timeout` seconds has ended.
+    `reward_wait` seconds; a visit without a sign of life for `idle_timeout` seconds has ended. A
+    reward that comes later is logged and not learned, unless it comes within `late_horizon` seconds
+    of its decision: then it takes the place of the default one.
 
     A new arm is introduced only to users in a state of positive optimism, unless
     `introduce_in_any_state`. With `count_in_flight`, pulls that have no result yet narrow
@@ -62,6 +64,7 @@ class Experiment:
         default_reward: float = 0.0,
         reward_wait: float | None = None,
         idle_timeout: float = IDLE_TIMEOUT,
+        late_horizon: float | None = None,
         introduce_in_any_state: bool = False,
         count_in_flight: bool = False,
         store: str | Journal = "memory://",
@@ -77,6 +80,7 @@ class Experiment:
             default_reward=default_reward,
             reward_wait=reward_wait,
             idle_timeout=idle_timeout,
+            late_horizon=late_horizon,
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
         )
@@ -91,6 +95,7 @@ class Experiment:
             if self._own:
                 journal.close()
             raise
+        self.dropped = False
 
         def reopen() -> Operations:
             here = journal.here()
@@ -248,7 +253,23 @@ class Experiment:
 
     def refresh(self, news: News | None = None) -> None:
         """Add what other processes have counted, now; a thread does so five times a second."""
-        self._operations.refresh(news)
+        try:
+            self._operations.refresh(news)
+        except NotFound:  # another process has dropped it
+            self._leave()
+
+    def drop(self) -> None:
+        """Delete the experiment with all its visits, events and counters; archived files stay.
+
+        Calls on its visits raise `NotFound` from now on. In PostgreSQL the name is free again a
+        minute later, when no process can be writing to it any more.
+        """
+        self.journal.store.drop(self.name)
+        self._leave()
+
+    def _leave(self) -> None:
+        self.dropped = True
+        self.journal.leave(self)
 
     def reload(self) -> None:
         self._operations.reload()

@@ -179,25 +179,39 @@ class Operations(Replica):
         store = self.journal.store
         yield self.journal.writer.barrier()
         resolved = yield lambda: store.event(self.name, visit, step, RESOLVE)
-        if resolved.cause == REWARD:
-            if resolved.reward != reward:
-                raise Conflict(
-                    f"step {step} of visit {visit!r} has the reward {resolved.reward:g}, "
-                    f"and {reward:g} came later"
-                )
-            return SAME
-        if (yield lambda: store.event(self.name, visit, step, LATE)) is not None:
+        late = yield lambda: store.event(self.name, visit, step, LATE)
+        for known in (resolved, late):
+            if known is not None and known.cause == REWARD:
+                if known.reward != reward:
+                    raise Conflict(
+                        f"step {step} of visit {visit!r} has the reward {known.reward:g}, "
+                        f"and {reward:g} came later"
+                    )
+                return SAME
+        if late is not None:
             return TOO_LATE
+        in_time = yield partial(self._in_time, visit, step)
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if row.version != version:
                 return None, None
             turn = self._turn(row)
+            if in_time:
+                turn.learn_late(resolved, reward)
+                return LEARNED, turn
             turn.late(step, reward)
             return TOO_LATE, turn
 
         answer: str | None = yield from self._attempt(visit, act)
         return answer
+
+    def _in_time(self, visit: str, step: int) -> bool:
+        """Whether a late reward of a step is still to be learned."""
+        store, horizon = self.journal.store, self.settings.late_horizon
+        if horizon is None:
+            return False
+        decided = store.event(self.name, visit, step, DECIDE)
+        return decided is not None and store.now() - decided.at <= horizon
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         due = reward

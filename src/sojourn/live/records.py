@@ -19,6 +19,7 @@ LATE, RETRACT = "late", "retract"
 REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 """What resolved a step; the last two also say how a visit ended."""
 
+CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as in a `Bucket`
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
 Key = tuple[str, int, int, int]
@@ -247,20 +248,26 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
     return dict(total)
 
 
-def charted(events: Iterable[Event]) -> Bucket:
-    """What the timeline adds up of these events: the visits that ended."""
-    total = NO_VISITS
-    for event in events:
-        if event.kind == LEAVE:
-            total = total.plus(ended(event))
-    return total
-
-
-def ended(event: Event) -> Bucket:
+def visit_of(event: Event) -> Bucket:
     """One visit that ended, by its last event."""
     assert event.reward is not None
     n, gained = float(event.step), event.reward
     return Bucket(event.at, 1, n, n * n, gained, gained * gained)
+
+
+def sums_of(events: Iterable[Event], bins: int) -> Counts:
+    """What these events add to the counters and to the timeline, in one pass."""
+    ended = NO_VISITS
+
+    def seen() -> Iterator[Event]:
+        nonlocal ended
+        for event in events:
+            if event.kind == LEAVE:
+                ended = ended.plus(visit_of(event))
+            yield event
+
+    counts = fold(seen(), bins)
+    return {**counts, **{(CHARTED, i, 0, 0): float(n) for i, n in enumerate(ended[1:])}}
 
 
 def added(one: Counts, other: Counts) -> Counts:

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from .. import checks
+from ..engine.calls import calls_for
 from ..policies import POLICIES, LearnedIMED, Policy
 from ..users import LastReward, User
 from . import states
@@ -29,6 +30,7 @@ class Settings:
     default_reward: float = 0.0
     reward_wait: float | None = None
     idle_timeout: float = IDLE_TIMEOUT
+    late_horizon: float | None = None
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
 
@@ -42,7 +44,18 @@ class Settings:
         wait = self.reward_wait
         if wait is not None:
             wait = checks.number("reward_wait", wait, 0, idle)
-        kept = {"default_reward": reward, "idle_timeout": idle, "reward_wait": wait}
+        late = self.late_horizon
+        if late is not None:
+            late = checks.number("late_horizon", late, 0, inf)
+            if not calls_for(self.policy, compiled=False).counts:
+                raise ValueError(
+                    f"late_horizon = {late:g} is not allowed: {self.policy.name} learns from each "
+                    "step at once and cannot take a reward back; leave it out"
+                )
+        kept = {
+            "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
+            "late_horizon": late,
+        }  # fmt: skip
         kept["user"] = states.live(self.user)  # type: ignore[assignment]
         kept["policy"] = _introducing(self.policy, self.introduce_in_any_state)  # type: ignore[assignment]
         for name, value in kept.items():

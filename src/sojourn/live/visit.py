@@ -101,8 +101,8 @@ class Visit:
         """The reward of a step, by default the last one.
 
         Returns "learned"; or "same" if this reward is known; or "late" if the step was resolved
-        without it: then it is kept in the log, but not learned. Another value than the one known
-        raises `Conflict`.
+        without it, longer ago than `late_horizon`: then it is kept in the log, but not learned.
+        Another value than the one known raises `Conflict`.
         """
         return run(self._operations.rewarding(self.id, reward_of(value), step))
 

@@ -167,6 +167,7 @@ class ExperimentIn(Body):
     default_reward: Share = 0.0
     reward_wait: Seconds | None = None
     idle_timeout: Seconds = 1800.0
+    late_horizon: Seconds | None = None
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
 
@@ -210,6 +211,7 @@ class ExperimentOut(BaseModel):
     default_reward: float
     reward_wait: float | None
     idle_timeout: float
+    late_horizon: float | None
     introduce_in_any_state: bool
     count_in_flight: bool
 

@@ -25,7 +25,7 @@ from ..records import (
     Part,
     Row,
     added,
-    ended,
+    visit_of,
 )
 from ..who import ACTING
 from .base import answers, chains, edit_of, merged
@@ -126,7 +126,9 @@ class MemoryStore:
                         self._events[row.experiment].append(kept)
                         self._index[row.experiment, row.id, event.step, event.kind] = kept
                         if event.kind == LEAVE:
-                            self._chart(row.experiment, event.at // MINUTE * MINUTE, ended(event))
+                            self._chart(
+                                row.experiment, event.at // MINUTE * MINUTE, visit_of(event)
+                            )
                     for name, amount in counts:
                         self._counts[row.experiment][name] += amount
         return answers(found, applied)
@@ -187,7 +189,7 @@ class MemoryStore:
             if since % MINUTE == 0.0 == width % MINUTE:
                 found = list(self._minutes[experiment].values())
             else:
-                found = [ended(e) for e in self._events[experiment] if e.kind == LEAVE]
+                found = [visit_of(e) for e in self._events[experiment] if e.kind == LEAVE]
         sums: dict[int, Bucket] = {}
         for bucket in found:
             if bucket.start >= since:

@@ -108,6 +108,8 @@ class PostgresStore(SqlStore):
         self._connections: list[Any] = [None, None]
         with self._reading() if reading else self._writing():
             pass
+        if not reading:
+            self._purge()
 
     def _connect(self) -> Any:
         return self._psycopg.connect(self.url, autocommit=True, connect_timeout=5)

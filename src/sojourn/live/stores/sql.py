@@ -24,7 +24,7 @@ from ..records import (
     News,
     Row,
     added,
-    ended,
+    visit_of,
 )
 from . import tables
 from .base import answers, chains, edit_of, merged
@@ -134,7 +134,7 @@ class SqlStore(Retention):
             for event in events:
                 if event.kind == LEAVE:
                     minute = event.experiment, event.at // MINUTE * MINUTE
-                    minutes[minute] = minutes.get(minute, NO_VISITS).plus(ended(event))
+                    minutes[minute] = minutes.get(minute, NO_VISITS).plus(visit_of(event))
             charted = [(name, self.writer, start, *b[1:]) for (name, start), b in minutes.items()]
             self._insert(run, "sojourn_minute", charted, tables.KEEP_MINUTE)
         return answers(found, {chain.row[:2] for chain in kept})

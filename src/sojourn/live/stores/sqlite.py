@@ -75,6 +75,8 @@ class SqliteStore(SqlStore):
                 self._reader.execute("PRAGMA query_only = ON")
                 latest = self._reader.execute('SELECT MAX("touched") FROM sojourn_visit')
                 self._clock = clock or Steady(latest.fetchone()[0] or 0.0)
+            if not reading:
+                self._purge()
         except BaseException:
             if self._file is not None:
                 self._file.close()

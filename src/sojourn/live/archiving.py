@@ -1,0 +1,206 @@
+"""The archive: events of visits that ended long ago, in Parquet files by day.
+
+A file has whole visits: `experiment/day=2026-11-16/<token>.parquet`, by the day on which they were
+last touched (UTC), a line for each event. It is written and synced first; then the visits and their
+events are deleted from the store, in one transaction that adds their sums to those of the archive
+and notes the file. A file that is not noted was left by a process that died in between, and its
+visits are still in the store.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ..engine.calls import calls_for
+from .records import LATE, REWARD, Event, Part, Row, sums_of
+from .settings import Settings
+from .stores.base import Store, loaded
+
+DAY = 86_400.0
+VISITS = 5_000  # of one file at most: their deletion keeps other calls waiting for that long
+TRIES = 5
+LEFT_OVER = 3600.0  # seconds after which a file that is not noted was left by a dead process
+CHARTS = 8 * DAY  # how long minutes of the timeline stay: charts look back a week
+
+
+class Archived(NamedTuple):
+    """What was moved to the archive."""
+
+    visits: int = 0
+    events: int = 0
+    files: int = 0
+
+
+def archive(
+    store: Store,
+    experiment: str,
+    before: float,
+    folder: str | Path,
+    tell: Callable[[Archived], None] = lambda done: None,
+) -> Archived:
+    """Move the visits that ended and were last touched before that time to files in a folder.
+
+    Counters stay, and so does all that a policy has learned. `tell` is called after each file. It
+    may be interrupted at any time and done again. ValueError if the policy learns from the events
+    themselves.
+
+    >>> import tempfile
+    >>> from sojourn.live import Experiment
+    >>> with Experiment("news", ["a", "b"], compiled=False) as news:
+    ...     ended = [news.visit().end() for _ in range(3)]
+    ...     with tempfile.TemporaryDirectory() as folder:
+    ...         archive(news.journal.store, "news", news.now() + 1.0, folder)
+    Archived(visits=3, events=6, files=1)
+    """
+    settings = _settings(store, experiment)
+    folder, bins, done = Path(folder), json.loads(settings)["bins"], Archived()
+    _clean_up(store, experiment, folder)
+    tries = TRIES
+    while rows := store.ended(experiment, before, VISITS):
+        day, rows = next((day, list(rows)) for day, rows in groupby(rows, _day))
+        events = store.events_of(experiment, [row.id for row in rows])
+        part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
+        if store.archive(part, rows, sums_of(events, bins)):
+            done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
+            tries = TRIES
+            tell(done)
+            continue
+        (folder / part.file).unlink()
+        tries -= 1
+        if tries == 0:
+            break  # another process is archiving
+    store.fold_minutes(store.now() - CHARTS)
+    return done
+
+
+def _settings(store: Store, experiment: str) -> str:
+    text, _ = loaded(store, experiment)
+    policy = Settings.from_json(text).policy
+    if not calls_for(policy, compiled=False).counts:
+        raise ValueError(
+            f"experiment {experiment!r} cannot be archived: {policy.name} learns from the events "
+            "themselves, at each start"
+        )
+    return text
+
+
+def _day(row: Row) -> str:
+    return f"{datetime.fromtimestamp(row.touched, UTC):%Y-%m-%d}"
+
+
+def folder_of(experiment: str) -> str:
+    """The folder of an experiment: its name as in an address, and never `.` or `..`."""
+    return quote(experiment, safe="").replace(".", "%2E")
+
+
+def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
+    """Write events to a new file, durable when this returns; the part with its name and digest."""
+    pa, pq = pyarrow()
+    file = Path(folder_of(part.experiment)) / f"day={part.day}" / f"{secrets.token_hex(8)}.parquet"
+    target = folder / file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    columns = zip(*events, strict=True) if events else [[] for _ in Event._fields]
+    table = pa.table(dict(zip(Event._fields, map(list, columns), strict=True)), schema=_schema(pa))
+    partial = target.with_suffix(".partial")
+    try:
+        pq.write_table(table, partial, compression="zstd")
+        _sync(partial)
+        partial.replace(target)
+        _sync(target.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return part._replace(file=file.as_posix(), digest=_digest(target))
+
+
+def read(folder: Path, part: Part) -> list[Event]:
+    """The events of a file; ValueError if it is missing, or not what was written."""
+    _, pq = pyarrow()
+    path = folder / part.file
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: is {folder} the folder of the archive?")
+    if _digest(path) != part.digest:
+        raise ValueError(f"{path} is not the file that was written: its SHA-256 is another one")
+    columns = pq.read_table(path, partitioning=None).to_pydict()
+    return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
+
+
+def events_in(store: Store, experiment: str, folder: str | Path) -> Iterator[list[Event]]:
+    """The archived events of an experiment, file by file."""
+    for part in store.parts(experiment):
+        yield read(Path(folder), part)
+
+
+def late_in(events: Iterable[Event]) -> dict[tuple[str, int], float]:
+    """The late rewards that were learned, by visit and step."""
+    learned = (event for event in events if (event.kind, event.cause) == (LATE, REWARD))
+    return {(event.visit, event.step): float(event.reward or 0.0) for event in learned}
+
+
+def erase_archived(store: Store, user: str, folder: str | Path) -> int:
+    """Forget the id of a user in the archive; in how many visits it was."""
+    folder, visits = Path(folder), 0
+    for part in store.parts():
+        events = read(folder, part)
+        found = sum(event.user == user for event in events)
+        if found:
+            kept = [e._replace(user=None) if e.user == user else e for e in events]
+            store.replace_part(part, write(kept, folder, part))
+            (folder / part.file).unlink()
+            visits += found
+    return visits
+
+
+def drop_archived(experiment: str, folder: str | Path) -> None:
+    """Delete the files of an experiment that was dropped."""
+    import shutil
+
+    shutil.rmtree(Path(folder) / folder_of(experiment), ignore_errors=True)
+
+
+def _clean_up(store: Store, experiment: str, folder: Path) -> None:
+    known = {part.file for part in store.parts(experiment)}
+    for path in (folder / folder_of(experiment)).glob("day=*/*"):
+        old = time.time() - path.stat().st_mtime > LEFT_OVER
+        if old and path.relative_to(folder).as_posix() not in known:
+            path.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _schema(pa: Any) -> Any:
+    kinds = {"step": pa.int64(), "arm": pa.int64()}
+    numbers = dict.fromkeys(("state", "reward", "after", "propensity", "at"), pa.float64())
+    kinds |= numbers
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in Event._fields])
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """What reads and writes Parquet."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ValueError(
+            "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
+        ) from None
+    return pa, pq

@@ -1,0 +1,128 @@
+"""Export the resolved steps of an experiment, as a file that `sojourn fit` reads."""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .archiving import events_in, late_in, pyarrow
+from .records import DECIDE, LEAVE, RESOLVE, Arm, Event
+from .stores.base import Store, loaded
+
+PART = 50_000  # rows held in memory at a time
+
+
+class ExportRow(NamedTuple):
+    """One resolved step, in the columns that `sojourn fit` looks for.
+
+    `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
+    `censored` that nobody knows yet, because the visit is open.
+    """
+
+    user: str
+    visit: str
+    step: int
+    arm: str
+    reward: float
+    left: bool
+    censored: bool
+    t: float
+    propensity: float | None
+
+
+def lines(
+    events: Iterable[Event], arms: list[Arm], late: Mapping[tuple[str, int], float]
+) -> Iterator[ExportRow]:
+    """The resolved steps of a log, each when it is known whether the user stayed.
+
+    `late` are the rewards that were learned after their step was resolved without them.
+    """
+    users: dict[str, str] = {}
+    decided: dict[str, Event] = {}
+    held: dict[str, ExportRow] = {}
+    for event in events:
+        visit = event.visit
+        if event.kind == DECIDE:
+            decided[visit] = event
+        elif event.kind == RESOLVE:
+            if visit in held:
+                yield held[visit]
+            choice = decided[visit]
+            assert event.arm is not None
+            assert event.reward is not None
+            held[visit] = ExportRow(
+                users.get(visit, visit), visit, event.step, arms[event.arm].name,
+                late.get((visit, event.step), event.reward), False, False, choice.at,
+                choice.propensity,
+            )  # fmt: skip
+        elif event.kind == LEAVE:
+            decided.pop(visit, None)
+            users.pop(visit, None)
+            if visit in held:
+                yield held.pop(visit)._replace(left=True)
+        elif event.user is not None:
+            users[visit] = event.user
+    for line in held.values():
+        yield line._replace(censored=True)
+
+
+def export(
+    store: Store, experiment: str, path: str | Path, archive: str | Path | None = None
+) -> int:
+    """Write the resolved steps of an experiment to a .csv or .parquet file; how many there were.
+
+    With the folder of the `archive`, those that were archived come first.
+
+    >>> export(None, "news", "steps.txt")
+    Traceback (most recent call last):
+    ValueError: path = 'steps.txt' is not allowed: it must end in .csv or .parquet
+    """
+    path = Path(path)
+    if path.suffix not in WRITERS:
+        raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
+    _, arms = loaded(store, experiment)
+    ledger, events = store.ledger(experiment)
+    parts = () if archive is None else events_in(store, experiment, archive)
+    archived = chain.from_iterable(lines(part, arms, late_in(part)) for part in parts)
+    rows = chain(archived, lines(events, arms, ledger.late))
+    done = 0
+    with ExitStack() as stack:
+        write = WRITERS[path.suffix](path, stack)
+        while part := list(islice(rows, PART)):
+            write(part)
+            done += len(part)
+    return done
+
+
+Write = Callable[[list[ExportRow]], None]
+
+
+def _csv(path: Path, stack: ExitStack) -> Write:
+    file = stack.enter_context(path.open("w", newline="", encoding="utf-8"))
+    writer = csv.writer(file)
+    writer.writerow(ExportRow._fields)
+
+    def write(part: list[ExportRow]) -> None:
+        for line in part:
+            writer.writerow([int(v) if isinstance(v, bool) else v for v in line])
+
+    return write
+
+
+def _parquet(path: Path, stack: ExitStack) -> Write:
+    pa, pq = pyarrow()
+    kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+    types = [kinds.get(kind, pa.float64()) for kind in ExportRow.__annotations__.values()]
+    schema = pa.schema(list(zip(ExportRow._fields, types, strict=True)))
+    writer = stack.enter_context(pq.ParquetWriter(path, schema))
+
+    def write(part: list[ExportRow]) -> None:
+        columns = dict(zip(ExportRow._fields, zip(*part, strict=True), strict=True))
+        writer.write_table(pa.table({k: list(v) for k, v in columns.items()}, schema=schema))
+
+    return write
+
+
+WRITERS: dict[str, Callable[[Path, ExitStack], Write]] = {".csv": _csv, ".parquet": _parquet}
