@@ -295,6 +295,22 @@ def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str)
         assert second.get("v").decide(request="r", step=2).arm == "b"
 
 
+def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str) -> None:
+    with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        first, second = (
+            Experiment("news", ["a"], sj.UCB(), store=journal, reward_wait=0.01, compiled=False)
+            for journal in (one, two)
+        )
+        first.add_arm("b")
+        visit = first.visit(id="v")
+        visit.choose()
+        assert visit.decide(1, request="r").arm == "b"
+        time.sleep(0.02)
+        swept = second.sweep() + second.sweep()
+        assert second.get("v").decide(request="r").arm == "b"
+        assert swept == 1 and second.arms == ("a", "b")
+
+
 def test_settings_reach_other_processes(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)

@@ -5,8 +5,12 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import psycopg
 
 from sojourn.live import Store, verify
 
@@ -109,3 +113,20 @@ def kill_server(folder: Path):  # type: ignore[no-untyped-def]
         raise AssertionError("PostgreSQL did not start again")
 
     return restart
+
+
+@contextmanager
+def frozen(url: str) -> Iterator[None]:
+    """The database hangs: connections stay open, and nothing answers."""
+    with psycopg.connect(url) as db:
+        (folder,) = db.execute("SHOW data_directory").fetchone() or ("",)
+    stopped = []
+    while stopped != (found := server_processes(Path(folder))):
+        stopped = found
+        for each in found:
+            os.kill(each, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for each in reversed(stopped):
+            os.kill(each, signal.SIGCONT)

@@ -36,6 +36,9 @@ def serve_command(
         float | None,
         option("Requests per second for each key (or address, without keys); default: no limit."),
     ] = None,
+    deadline: Annotated[
+        float, option("Seconds after which a call that the store has not answered ends in 503.")
+    ] = 10.0,
     allow_origin: Annotated[
         list[str] | None,
         option(
@@ -61,8 +64,8 @@ def serve_command(
 
     options = Options(
         store=store or default_store(), host=host, port=port, workers=workers, keys=keys, rate=rate,
-        origins=tuple(allow_origin or ()), demo=demo, log_format=log_format, log_level=log_level,
-        compiled=not interpreted,
+        deadline=deadline, origins=tuple(allow_origin or ()), demo=demo, log_format=log_format,
+        log_level=log_level, compiled=not interpreted,
     )  # fmt: skip
     run(options, say=lambda text: print(text, flush=True))
 

@@ -15,7 +15,7 @@ from .answers import Decision
 from .enrolment import check_arms, enrol
 from .errors import NotFound
 from .forks import PerProcess
-from .journal import Journal, Steps, arun, run
+from .journal import Journal, Steps
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
@@ -155,12 +155,12 @@ class Experiment:
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
         """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
-        return run(self._visiting(user, id, state))
+        return self.journal.run(self._visiting(user, id, state))
 
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
-        return await arun(self._visiting(user, id, state))
+        return await self.journal.arun(self._visiting(user, id, state))
 
     def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps[Visit]:
         visit = str(uuid.uuid4()) if id is None else check_name("id", id)
@@ -177,7 +177,7 @@ class Experiment:
         opening: Opening | None = None,
     ) -> Decision:
         """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        return run(self._operations.deciding(id, reward, request, step, opening))
+        return self.journal.run(self._operations.deciding(id, reward, request, step, opening))
 
     async def adecide(
         self,
@@ -188,7 +188,9 @@ class Experiment:
         step: int | None = None,
         opening: Opening | None = None,
     ) -> Decision:
-        return await arun(self._operations.deciding(id, reward, request, step, opening))
+        return await self.journal.arun(
+            self._operations.deciding(id, reward, request, step, opening)
+        )
 
     def get(self, id: str) -> Visit:
         """A visit that was opened before; a call on it raises `NotFound` if it was not."""

@@ -4,16 +4,20 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Protocol, Self, TypeVar
 
+from .. import checks
 from .errors import Forked, LiveError
 from .forks import PerProcess
+from .lanes import Lane, late
 from .records import News
 from .stores import Store, open_store
 from .writer import Writer
 
 QUEUE, BATCH = 4096, 512
+DEADLINE = 10.0
+"""Seconds after which a call gives up with `Unavailable`."""
 PULSE, SWEEP = 0.2, 1.0
 """Seconds between two refreshes of the counters of other processes, and between two sweeps."""
 
@@ -37,7 +41,8 @@ class Member(Protocol):
 class Journal:
     """What the experiments of one process share: the store, its writer, and a thread for upkeep.
 
-    `queue` is how many calls may wait for their commit, `batch` how many one commit takes. With
+    `queue` is how many calls may wait for their commit, `batch` how many one commit takes, and
+    `deadline` after how many seconds a call raises `Unavailable`, whatever the store does. With
     `upkeep` False, `Experiment.sweep` and `Experiment.refresh` are for the caller to call.
 
     >>> with Journal("memory://") as journal:
@@ -46,10 +51,22 @@ class Journal:
     """
 
     def __init__(
-        self, store: str | Store, *, queue: int = QUEUE, batch: int = BATCH, upkeep: bool = True
+        self,
+        store: str | Store,
+        *,
+        queue: int = QUEUE,
+        batch: int = BATCH,
+        deadline: float = DEADLINE,
+        upkeep: bool = True,
     ) -> None:
+        self.deadline = checks.number("deadline", deadline, 0, 3600, open_ends=True)
         self.store: Store = open_store(store) if isinstance(store, str) else store
+        self.store.deadline = self.deadline
         self.writer = Writer(self.store.append, queue=queue, batch=batch)
+        self.reading = Lane("read", threads=4, limit=queue)
+        self.loading = Lane("load", threads=2, limit=queue)
+        self.showing = Lane("show", threads=2, limit=256)
+        self.probing = Lane("probe", threads=1, limit=16)
         self._members: list[Member] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -61,7 +78,7 @@ class Journal:
                     "the experiment was opened before a fork, and its store serves one process: "
                     "open it in the child, such as in gunicorn's post_fork, or use postgresql://"
                 )
-            return Journal(store, queue=queue, batch=batch, upkeep=upkeep)
+            return Journal(store, queue=queue, batch=batch, deadline=self.deadline, upkeep=upkeep)
 
         self._processes = PerProcess(self, reopen)
 
@@ -70,8 +87,13 @@ class Journal:
         return self._processes.get()
 
     def check(self) -> None:
-        """Raise `Unavailable` if the store cannot be read."""
+        """Raise `Unavailable` if the store cannot be read, or not be written after a failure."""
         self.store.experiments()
+        failure = self.writer.failure
+        if failure is not None:
+            self.store.probe()
+            if self.writer.failure is failure:  # which a commit may have changed meanwhile
+                self.writer.failure = None
 
     def enter(self, member: Member) -> None:
         self._members = [*self._members, member]
@@ -89,18 +111,21 @@ class Journal:
             due = began - swept >= SWEEP
             members = self._members
             news = self._news([member.name for member in members])
-            for member in members:
-                self._look_after(member, news.get(member.name), due)
+            if news is not None:
+                for member in members:
+                    self._look_after(member, news.get(member.name), due)
             now = time.monotonic()
             swept = now if due else swept
             worked = time.thread_time() - busy
             pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # at most a tenth of a core
 
-    def _news(self, names: list[str]) -> dict[str, News]:
+    def _news(self, names: list[str]) -> dict[str, News] | None:
+        """What other processes have changed; None if the store cannot be read."""
         try:
             return self.store.news(names) if self.store.shared else {}
-        except LiveError:
-            return {}
+        except LiveError as error:
+            log.warning("upkeep: %s", error)
+            return None
 
     def _look_after(self, member: Member, news: News | None, due: bool) -> None:
         try:
@@ -112,17 +137,26 @@ class Journal:
         except Exception:
             log.exception("upkeep failed")
 
-    def close(self) -> None:
-        """Write what is queued, and close the store; after a fork, only what the child opened."""
+    def close(self, seconds: float | None = None) -> None:
+        """Write what is queued, and close the store; give up after the deadline, or `seconds`.
+
+        What is not written then was not acknowledged either. After a fork, only what the child
+        opened is closed.
+        """
         here = self._processes.opened
         if here is not self:
             if here is not None:
-                here.close()
+                here.close(seconds)
             return
+        end = time.monotonic() + (self.deadline if seconds is None else seconds)
         self._stop.set()
         if self._thread is not None:
-            self._thread.join()
-        self.writer.close()
+            self._thread.join(max(0.0, end - time.monotonic()))
+        left = self.writer.close(max(0.1, end - time.monotonic()))
+        if left:
+            log.error("closed though the store does not answer: %d calls were not written", left)
+        for lane in (self.reading, self.loading, self.showing, self.probing):
+            lane.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -131,37 +165,55 @@ class Journal:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-
-def run(steps: Steps[T]) -> T:
-    """Do an operation."""
-    try:
-        answer = next(steps)
-        while True:
-            try:
-                result = answer() if callable(answer) else answer.wait()
-            except BaseException as error:
-                answer = steps.throw(error)
-            else:
-                answer = steps.send(result)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-
-
-async def arun(steps: Steps[T]) -> T:
-    """`run` for asyncio: functions are called in threads."""
-    try:
-        answer = next(steps)
-        while True:
-            try:
-                if callable(answer):
-                    result = await asyncio.to_thread(answer)
+    def run(self, steps: Steps[T]) -> T:
+        """Do an operation, within the deadline."""
+        end = time.monotonic() + self.deadline
+        try:
+            answer = next(steps)
+            while True:
+                try:
+                    rest = end - time.monotonic()
+                    result = answer() if callable(answer) else answer.wait(rest)
+                except BaseException as error:
+                    answer = steps.throw(error)
                 else:
-                    result = await answer.arrive()
-            except BaseException as error:
-                answer = steps.throw(error)
-            else:
-                answer = steps.send(result)
-    except StopIteration as done:
-        value: T = done.value
-        return value
+                    answer = steps.send(result)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    async def arun(self, steps: Steps[T]) -> T:
+        """`run` for asyncio: functions are called in threads."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.deadline
+        try:
+            answer = next(steps)
+            while True:
+                try:
+                    if callable(answer):
+                        answer = self.reading.submit(answer)
+                    result = await answer.arrive(end - loop.time())
+                except BaseException as error:
+                    answer = steps.throw(error)
+                else:
+                    answer = steps.send(result)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    async def show(self, work: Callable[[], T], lane: Lane | None = None) -> T:
+        """What a function that reads the store returns, within the deadline.
+
+        Calls of visits have threads of their own, so that they do not wait for those who look on.
+        """
+        shown: T = await (lane or self.showing).submit(work).arrive(self.deadline)
+        return shown
+
+    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for a coroutine until the deadline; it goes on whether or not anybody waits."""
+        task = asyncio.ensure_future(work)
+        await asyncio.wait([task], timeout=self.deadline)
+        if not task.done():
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())
+            raise late()
+        return task.result()

@@ -40,7 +40,7 @@ class Operations(Replica):
 
         for _ in range(TRIES):
             if self.stale():
-                yield self.reload
+                yield self.loading()
             known = self._known(visit) or Known(Row(self.name, visit), None)
             tried = self._try(known, act)
             if tried.ticket is not None:
@@ -239,7 +239,7 @@ class Operations(Replica):
         while True:
             found = store.overdue(self.name, self.settings.idle_timeout, SWEEP_AT_ONCE)
             tickets = self._expire(found)
-            applied = [ticket.wait() for ticket in tickets]
+            applied = [ticket.wait(self.journal.deadline) for ticket in tickets]
             swept += sum(applied)
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept

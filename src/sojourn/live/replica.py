@@ -3,26 +3,35 @@
 Memory runs ahead of the store by what is queued. Visits have versions (an optimistic lock): when
 the store rejects a change because another process updated the visit first, the counts of that
 change are subtracted from the policy's memory, and the change is made again from the visit as it
-is. When the store fails, memory is loaded again (`reload`).
+is. When the store fails, or its arms change, memory is loaded again (`reload`).
+
+The event loop takes the lock of a replica, so nothing that waits for the store happens under it.
+A reload reads the store between two commits, which cuts the changes of this process in two: those
+before are in the store or were rejected, those after are noted from then on. It makes new memory
+from what it read, and then, under the lock, adds the changes after the cut and takes it into use.
 """
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .journal import Journal, Steps
+from .lanes import Call, late
 from .learner import Learner
-from .records import Arm, Change, Counts, News, Row
+from .records import Arm, Change, Counts, Event, News, Row
 from .settings import Settings
 from .stores.base import loaded
 from .turn import Turn
 from .visit import Choice
 from .writer import Ticket
 
-CACHE = 100_000  # visits kept in memory; others are read from the store when they are needed
+CACHE = 20_000  # visits kept in memory; others are read from the store when they are needed
+ENDED = 5_000  # of them over, for late calls; more than may be queued, so all dropped are written
 NOTED = 50  # decisions that `Experiment.recent` keeps
 TRIES = 50
 
@@ -47,6 +56,18 @@ class Tried(NamedTuple):
     stale: bool = False
 
 
+class Read(NamedTuple):
+    """What the store had at the cut; `history` for policies that learn more than counts."""
+
+    text: str
+    arms: list[Arm]
+    own: Counts
+    others: Counts
+    history: tuple[Counts, Iterator[Event]] | None
+    writer: str
+    generation: int
+
+
 Act = Callable[[Row], tuple[Any, Turn | None]]
 """Looks at a visit; the answer, and the turn if there is something to change."""
 
@@ -64,57 +85,119 @@ class Replica:
         self.lock = threading.RLock()
         self.arms: list[Arm] = []
         self.visits: OrderedDict[str, Known] = OrderedDict()
+        self._over: deque[str] = deque()
         self.others: Counts = {}
         self.writer_name = ""
         self.generation, self.loads = -1, 0
         self.conflicts = 0
         self.noted: deque[Choice] = deque(maxlen=NOTED)
+        self._made, self._first = 0, 0  # changes so far, and the first one after the last cut
+        self._since: dict[int, Change] | None = None  # changes after the cut of a reload
         self._rejected: deque[tuple[int, Change]] = deque()
         self._dirty = False
+        self._reloading = threading.Lock()  # held for long: never taken in an event loop
+        self._load: Call | None = None
+        self._load_lock = threading.Lock()
 
     def stale(self) -> bool:
         """Whether memory may hold what the store does not."""
         return self._dirty or self.generation != self.journal.writer.generation
 
-    def reload(self) -> None:
-        """Load memory from the store again, once all that is queued is written."""
-        store = self.journal.store
-        text, _ = loaded(store, self.name)
-        made = self._learner_for(text)  # which may compile: not while others wait
-        with self.lock:
-            self.journal.writer.barrier().wait()
-            self._dirty = True  # until all of it is done
-            generation = self.journal.writer.generation
-            text, self.arms = loaded(store, self.name)
-            own, others = store.counts(self.name)
-            earlier = self.learner.memory if self.loads else None
-            if text != self._text:
-                if made is None or made[0].to_json() != text:
-                    made = self._learner_for(text)
-                assert made is not None
-                (self.settings, self.learner), self._text, earlier = made, text, None
-            learner = self.learner
-            learner.forget(self.arms)
-            if learner.from_counters:
-                learner.absorb(own)
-                learner.absorb(others)
-                learner.conclude(earlier)
-            else:
-                counts, events = store.history(self.name)
-                learner.absorb(counts)
-                learner.replay(events)
-            self.others, self.writer_name = others, store.writer
-            self.visits.clear()
-            self._rejected.clear()
-            self._dirty = False
-            self.generation, self.loads = generation, self.loads + 1
+    def loading(self) -> Call:
+        """A reload in a thread: one for all calls that find memory stale."""
+        reload = partial(self.reload, if_stale=True)
+        with self._load_lock:
+            if self._load is None or self._load.future.done():
+                self._load = self.journal.loading.submit(reload, shared=True)
+            return self._load
 
-    def _learner_for(self, text: str) -> tuple[Settings, Learner] | None:
-        """A learner for settings that are not those in use."""
+    def reload(self, *, if_stale: bool = False) -> None:
+        """Load memory from the store again; calls go on meanwhile unless it is stale."""
+        if not self._reloading.acquire(timeout=self.journal.deadline):
+            raise late()
+        try:
+            if if_stale and not self.stale():
+                return
+            for _ in range(TRIES):
+                if self._reloaded():
+                    return
+            raise Unavailable("the store failed, or settings changed, whenever they were read")
+        except BaseException:
+            self._dirty = True  # there is something to load
+            raise
+        finally:
+            with self.lock:
+                self._since = None
+            self._reloading.release()
+
+    def _reloaded(self) -> bool:
+        """One attempt; False if the store failed or the settings changed meanwhile."""
+        text, _ = loaded(self.journal.store, self.name)
+        settings, fresh = self._learner_for(text)  # which may compile
+        with self.lock:
+            self._since, first = {}, self._made
+            cut = self.journal.writer.ask(partial(self._read, fresh.from_counters))
+        cut.wait(self.journal.deadline)
+        read: Read = cut.result
+        fresh.forget(read.arms)
+        with ExitStack() as locked:
+            if read.history is None:
+                fresh.absorb(read.own)
+                fresh.absorb(read.others)
+                locked.enter_context(self.lock)
+                self._retract_rejected()
+            else:
+                fresh.absorb(read.history[0])
+                fresh.replay(self._caught_up(read.history[1], locked))
+            if (read.text, read.generation) != (text, self.journal.writer.generation):
+                return False
+            for change in self._since.values():
+                fresh.absorb(change.counts)
+            self._use(settings, fresh, read, first)
+            return True
+
+    def _learner_for(self, text: str) -> tuple[Settings, Learner]:
+        """A learner to fill, with the coins of the one in use if the settings are the same."""
         if text == self._text:
-            return None
+            return self.settings, copy(self.learner)
         settings = Settings.from_json(text)
         return settings, self._make(settings)
+
+    def _read(self, from_counters: bool) -> Read:
+        """Read the store, in the writer's thread.
+
+        If its connection was lost, it connects first: then what the lost one may still commit is
+        counted either now or, because it has another name, as another process's.
+        """
+        store, writer = self.journal.store, self.journal.writer
+        store.append(())
+        text, arms = loaded(store, self.name)
+        own, others = store.counts(self.name)
+        history = None if from_counters else store.history(self.name)
+        return Read(text, arms, own, others, history, store.writer, writer.generation)
+
+    def _caught_up(self, events: Iterator[Event], locked: ExitStack) -> Iterator[Event]:
+        """The events of the store; then, from here on under the lock, those after the cut."""
+        yield from events
+        locked.enter_context(self.lock)
+        self._retract_rejected()
+        assert self._since is not None
+        for change in self._since.values():
+            yield from change.events
+
+    def _use(self, settings: Settings, fresh: Learner, read: Read, first: int) -> None:
+        """Take new memory into use."""
+        same = read.text == self._text
+        if same:
+            fresh.begun = self.learner.begun
+        if fresh.from_counters:
+            fresh.conclude(self.learner.memory if same and self.loads else None)
+        if read.generation != self.generation:
+            self.visits.clear()  # it may hold what was never written
+        self.settings, self.learner, self._text, self.arms = settings, fresh, read.text, read.arms
+        self.others, self.writer_name, self.generation = read.others, read.writer, read.generation
+        self._first, self._since, self._dirty = first, None, False
+        self.loads += 1
 
     def refresh(self, news: News | None = None) -> None:
         """Add what other processes have counted; reload if they changed settings or arms."""
@@ -122,8 +205,11 @@ class Replica:
         if store.shared and news is None:
             news = store.news([self.name]).get(self.name)
         known = self._text, self.arms, self.writer_name
-        if self.stale() or (store.shared and (news is None or news[:3] != known)):
+        if store.shared and (news is None or news[:3] != known):
             self.reload()
+            return
+        if self.stale():
+            self.reload(if_stale=True)
             return
         if news is None:
             return
@@ -140,16 +226,22 @@ class Replica:
         self.visits.move_to_end(row.id)
         if len(self.visits) > CACHE:
             self.visits.popitem(last=False)
+        if row.status != "open":
+            self._over.append(row.id)
+            if len(self._over) > ENDED:
+                self.visits.pop(self._over.popleft(), None)
 
     def _retract_rejected(self) -> None:
         """Undo in memory the changes that the store rejected (optimistic-lock conflicts)."""
         while self._rejected:
-            loads, change = self._rejected.popleft()
-            if loads == self.loads:
+            number, change = self._rejected.popleft()
+            if number >= self._first:
                 self.conflicts += 1
                 if not self.learner.retract(change.counts):
                     self._dirty = True
-                self.visits.pop(change.row.id, None)
+            if self._since is not None:
+                self._since.pop(number, None)
+            self.visits.pop(change.row.id, None)
 
     def _known(self, visit: str) -> Known | None:
         with self.lock:
@@ -172,7 +264,7 @@ class Replica:
     def looking(self, visit: str) -> Steps[Known]:
         """The visit from memory, else from the store."""
         if self.stale():
-            yield self.reload
+            yield self.loading()
         known = self._known(visit)
         if known is None:
             return Known((yield partial(self.fetch, visit)), None)
@@ -222,13 +314,19 @@ class Replica:
                 if self.stale():
                     return Tried(known, stale=True)
                 known = self.visits.get(known.row.id, known)
+                if (known.row.arm or 0) >= len(self.arms):
+                    self._dirty = True  # another process has just added this arm
+                    return Tried(known, stale=True)
                 answer, turn = act(known.row)
                 if turn is None:
                     return Tried(known, answer)
                 change = turn.change()
                 place = False
-                rejected = partial(self._rejected.append, (self.loads, change))
+                rejected = partial(self._rejected.append, (self._made, change))
                 ticket = writer.submit(change, self.generation, rejected)
+                if self._since is not None:
+                    self._since[self._made] = change
+                self._made += 1
                 self._remember(change.row, ticket)
                 return Tried(known, answer, ticket=ticket)
         except (Conflict, NotFound, Ended) as error:

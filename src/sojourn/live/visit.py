@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import checks
 from .answers import Decision, reward_of
-from .journal import arun, run
 from .names import check_name
 from .records import Row
 
@@ -104,23 +103,27 @@ class Visit:
         without it, longer ago than `late_horizon`: then it is kept in the log, but not learned.
         Another value than the one known raises `Conflict`.
         """
-        return run(self._operations.rewarding(self.id, reward_of(value), step))
+        return self.experiment.journal.run(
+            self._operations.rewarding(self.id, reward_of(value), step)
+        )
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
-        return await arun(self._operations.rewarding(self.id, reward_of(value), step))
+        return await self.experiment.journal.arun(
+            self._operations.rewarding(self.id, reward_of(value), step)
+        )
 
     def end(self, reward: float | None = None) -> bool:
         """The user has left, perhaps after a last reward. False if the visit had ended."""
-        return run(self._operations.ending(self.id, maybe(reward)))
+        return self.experiment.journal.run(self._operations.ending(self.id, maybe(reward)))
 
     async def aend(self, reward: float | None = None) -> bool:
-        return await arun(self._operations.ending(self.id, maybe(reward)))
+        return await self.experiment.journal.arun(self._operations.ending(self.id, maybe(reward)))
 
     def info(self) -> VisitInfo:
-        return run(self._operations.looking_up(self.id))
+        return self.experiment.journal.run(self._operations.looking_up(self.id))
 
     async def ainfo(self) -> VisitInfo:
-        return await arun(self._operations.looking_up(self.id))
+        return await self.experiment.journal.arun(self._operations.looking_up(self.id))
 
     @property
     def row(self) -> Row:

@@ -13,7 +13,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .errors import Busy, LiveError, Unavailable
+from .errors import Busy, Unavailable
+from .lanes import late
 from .records import Change
 
 log = logging.getLogger("sojourn.live")
@@ -22,38 +23,55 @@ Append = Callable[[Sequence[Change]], Sequence[bool]]
 
 
 class Ticket:
-    """A change in the queue; without a change it is a barrier."""
+    """A place in the queue: of a change, of something to do between two commits, or of nothing."""
 
-    __slots__ = ("applied", "change", "done", "error", "futures", "mark", "rejected", "writer")
+    __slots__ = ("applied", "change", "done", "error", "futures", "mark", "rejected", "result",
+                 "work", "writer")  # fmt: skip
 
     def __init__(
-        self, writer: "Writer", change: Change | None, rejected: Callable[[], None] | None = None
+        self,
+        writer: "Writer",
+        change: Change | None = None,
+        rejected: Callable[[], None] | None = None,
+        work: Callable[[], Any] | None = None,
     ) -> None:
-        self.writer, self.change, self.rejected = writer, change, rejected
+        self.writer, self.change, self.rejected, self.work = writer, change, rejected, work
         self.mark: Any = None
         self.done, self.applied = False, False
-        self.error: LiveError | None = None
-        self.futures: list[asyncio.Future[bool]] = []
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.futures: list[asyncio.Future[None]] = []
 
     def outcome(self) -> bool:
         """Whether the change was applied; else it was rejected by the optimistic lock."""
-        if self.error is not None:
+        if isinstance(self.error, Unavailable):
             raise Unavailable(str(self.error)) from self.error
+        if self.error is not None:
+            raise self.error
         return self.applied
 
-    def wait(self) -> bool:
+    def wait(self, seconds: float) -> bool:
+        """The outcome; `Unavailable` after so many seconds, which does not cancel the commit."""
         with self.writer.lock:
-            self.writer.settled.wait_for(lambda: self.done)
+            if not self.writer.settled.wait_for(lambda: self.done, seconds):
+                raise late()
         return self.outcome()
 
-    async def arrive(self) -> bool:
+    async def arrive(self, seconds: float) -> bool:
         """`wait` for asyncio; cancelling the wait does not cancel the commit."""
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
         with self.writer.lock:
             if self.done:
                 return self.outcome()
             self.futures.append(future)
-        await future
+        alarm = loop.call_later(max(0.0, seconds), _resolve, [future])
+        try:
+            await future
+        finally:
+            alarm.cancel()
+        if not self.done:
+            raise late()
         return self.outcome()
 
 
@@ -79,6 +97,8 @@ class Writer:
         self._held = 0
         self._closing = False
         self.generation = 0
+        self.failure: Exception | None = None
+        """Why the last commit failed; None if it did not."""
         self.on_commit: Callable[[int, float], None] | None = None
         """Called in the writer's thread after each commit: how many changes, how many seconds."""
         self.watch: Watch | None = None
@@ -118,7 +138,17 @@ class Writer:
 
     def barrier(self) -> Ticket:
         """A ticket that is done when all that was queued before it is."""
-        ticket = Ticket(self, None)
+        return self._enqueue(Ticket(self))
+
+    def ask(self, work: Callable[[], Any]) -> Ticket:
+        """Have a function called after all that is queued, and before all that will be.
+
+        It runs in the writer's thread, between two commits, so it must be short; what it returns
+        is the ticket's `result`.
+        """
+        return self._enqueue(Ticket(self, work=work))
+
+    def _enqueue(self, ticket: Ticket) -> Ticket:
         with self.lock:
             if self._closing:
                 raise Unavailable("the store is closed")
@@ -127,12 +157,13 @@ class Writer:
             self._filled.notify()
         return ticket
 
-    def close(self) -> None:
-        """Write what is queued, then stop."""
+    def close(self, seconds: float | None = None) -> int:
+        """Write what is queued, then stop; how many calls are not written after so many seconds."""
         with self.lock:
             self._closing = True
             self._filled.notify()
-        self._thread.join()
+        self._thread.join(seconds)
+        return self._held if self._thread.is_alive() else 0
 
     def _run(self) -> None:
         while True:
@@ -140,9 +171,31 @@ class Writer:
                 self._filled.wait_for(lambda: self._queue or self._closing)
                 if not self._queue:
                     return
-                size = min(self._batch, len(self._queue))
-                batch = [self._queue.popleft() for _ in range(size)]
-            self._write(batch)
+                batch = self._next_batch()
+            if batch[0].work is None:
+                self._write(batch)
+            else:
+                self._do(batch[0])
+
+    def _next_batch(self) -> list[Ticket]:
+        """What is queued up to the next thing to do between commits; or that by itself."""
+        batch: list[Ticket] = []
+        while self._queue and len(batch) < self._batch:
+            if self._queue[0].work is not None and batch:
+                break
+            batch.append(self._queue.popleft())
+            if batch[-1].work is not None:
+                break
+        return batch
+
+    def _do(self, ticket: Ticket) -> None:
+        assert ticket.work is not None
+        try:
+            ticket.result, ticket.applied = ticket.work(), True
+        except Exception as error:
+            ticket.error = error
+        with self.lock:
+            self._settle([ticket])
 
     def _write(self, batch: list[Ticket]) -> None:
         changes = [t.change for t in batch if t.change is not None]
@@ -154,6 +207,8 @@ class Writer:
             self._fail(batch, error)
             return
         self._report(batch, began)
+        if changes:
+            self.failure = None
         for ticket in batch:
             ticket.applied = ticket.change is None or next(applied)
             if not ticket.applied and ticket.rejected is not None:
@@ -175,11 +230,12 @@ class Writer:
 
     def _fail(self, batch: list[Ticket], error: Exception) -> None:
         reason = error
-        if not isinstance(reason, LiveError):
+        if not isinstance(reason, Unavailable):
             text = " ".join(str(error).split())
             reason = Unavailable(f"the store failed ({type(error).__name__}: {text})")
         with self.lock:
             self.generation += 1
+            self.failure = reason
             batch.extend(self._queue)
             self._queue.clear()
             for ticket in batch:
@@ -188,9 +244,10 @@ class Writer:
 
     def _settle(self, batch: list[Ticket]) -> None:
         """Wake all who wait for a batch: one call into each event loop, one notify for threads."""
-        loops: dict[Any, list[asyncio.Future[bool]]] = defaultdict(list)
+        loops: dict[Any, list[asyncio.Future[None]]] = defaultdict(list)
         for ticket in batch:
-            ticket.done, ticket.change, ticket.rejected = True, None, None  # the cache keeps it
+            ticket.done = True
+            ticket.change = ticket.rejected = ticket.work = None  # the cache keeps the ticket
             for future in ticket.futures:
                 loops[future.get_loop()].append(future)
         self._held -= len(batch)
@@ -200,7 +257,7 @@ class Writer:
                 loop.call_soon_threadsafe(_resolve, futures)
 
 
-def _resolve(futures: list[asyncio.Future[bool]]) -> None:
+def _resolve(futures: list[asyncio.Future[None]]) -> None:
     for future in futures:
         if not future.done():
-            future.set_result(True)
+            future.set_result(None)

@@ -5,8 +5,9 @@ import gc
 import logging
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -16,9 +17,10 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from ..live import Journal, LiveError
+from ..live import Journal, LiveError, Unavailable
 from ..version import __version__
 from . import experiments, hot, models, telemetry
+from .absent import absent
 from .catalog import Catalog
 from .dashboard import routes
 from .errors import Refusal, broken, documented, refusal_of
@@ -29,6 +31,10 @@ from .options import Options
 __all__ = ["Options", "create"]
 
 log = logging.getLogger("sojourn.service")
+
+RETRY = 1.0  # seconds between two attempts to open a store
+PROBE, SCRAPE = 2.0, 5.0
+"""Seconds for readiness, and for what metrics read from the store; probes do not wait for long."""
 
 GC_THRESHOLDS = 20_000, 50, 100
 """Allocations per collection of the youngest generation; collections per one of the next two."""
@@ -77,34 +83,69 @@ def create(options: Options) -> Service:
 
 @asynccontextmanager
 async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterator[None]:
-    """Open the store; at the end write what is queued, and close it."""
+    """Open the store, now or when that can be done; at the end write what is queued, and close it.
+
+    The first start of a service has checked that the store is there (`server.run`); a worker that
+    is started again while it is away waits for it, and answers 503.
+    """
 
     def tell(experiment: str, outcome: str) -> None:
         metrics.reward_answers.labels(experiment, outcome).inc()
 
-    journal = await asyncio.to_thread(Journal, options.store)
-    catalog = Catalog(journal, compiled=options.compiled, tell=tell)
-    app.state.catalog = app.gate.catalog = catalog
-    metrics.watch(catalog)
-    traces = app.gate.traces = journal.writer.watch = telemetry.start()
-    _hear_signals(catalog)
-    tasks: list[asyncio.Task[None]] = []
-    try:
-        if options.demo:
-            from .demo import start
+    def serve(catalog: Catalog) -> None:
+        app.state.catalog = app.gate.catalog = catalog
+        metrics.watch(catalog)
+        catalog.journal.writer.watch = traces
 
-            tasks.append(await start(catalog))
-        await catalog.open_all()
-        _tune_gc()
-        log.info("serving", extra={"experiments": len(catalog.experiments)})
+    async def open_store() -> Catalog:
+        made = await asyncio.to_thread(Journal, options.store, deadline=options.deadline)
+        catalog = Catalog(made, compiled=options.compiled, tell=tell)
+        try:
+            if options.demo:
+                from .demo import start
+
+                tasks.append(await start(catalog))
+            await catalog.open_all()
+        except Unavailable as error:
+            log.warning("experiments are opened when they are asked for: %s", error)
+        except BaseException:
+            await asyncio.to_thread(made.close)
+            raise
+        return catalog
+
+    async def open_later() -> None:
+        waiting, said = app.state.catalog, ""
+        while app.state.catalog is waiting:
+            await asyncio.sleep(RETRY)
+            try:
+                serve(await open_store())
+            except Exception as error:
+                if str(error) != said:
+                    log.warning("the store cannot be opened yet: %s", error)
+                said = str(error)
+        log.info("the store is there")
+        waiting.journal.close()
+
+    traces = app.gate.traces = telemetry.start()
+    tasks: list[asyncio.Task[None]] = []
+    _hear_signals(lambda: app.state.catalog.stopping.set())
+    try:
+        serve(await open_store())
+        log.info("serving", extra={"experiments": len(app.state.catalog.experiments)})
+    except Unavailable as error:
+        log.warning("serving without a store until it can be opened: %s", error)
+        serve(Catalog(absent(), compiled=options.compiled))
+        tasks.append(asyncio.create_task(open_later()))
+    _tune_gc()
+    try:
         yield
     finally:
-        catalog.stopping.set()
+        app.state.catalog.stopping.set()
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(journal.close)
+        await asyncio.to_thread(app.state.catalog.journal.close)
         if traces is not None:
             await asyncio.to_thread(traces.close)
         log.info("stopped")
@@ -120,7 +161,7 @@ def _tune_gc() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
 
 
-def _hear_signals(catalog: Catalog) -> None:
+def _hear_signals(stop: Callable[[], None]) -> None:
     """End open streams on SIGTERM or SIGINT: the server's shutdown would wait for them."""
     if threading.current_thread() is not threading.main_thread():
         return
@@ -131,7 +172,7 @@ def _hear_signals(catalog: Catalog) -> None:
             continue
 
         def heard(number: int, frame: Any, before: Any = before) -> None:
-            loop.call_soon_threadsafe(catalog.stopping.set)
+            loop.call_soon_threadsafe(stop)
             before(number, frame)
 
         signal.signal(number, heard)
@@ -143,14 +184,19 @@ def _add_health(app: FastAPI) -> None:
         return {"status": "ok"}
 
     async def readyz(request: Request) -> dict[str, str]:
-        """The store can be read."""
-        await asyncio.to_thread(request.app.state.catalog.journal.check)
+        """The store can be read, and written."""
+        journal = request.app.state.catalog.journal
+        await journal.probing.submit(journal.check).arrive(min(PROBE, journal.deadline))
         return {"status": "ready"}
 
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus."""
-        state = request.app.state
-        page = await asyncio.to_thread(state.metrics.page, state.catalog)
+        metrics, catalog = request.app.state.metrics, request.app.state.catalog
+        page = await asyncio.to_thread(metrics.page, catalog)
+        with suppress(LiveError):  # the other metrics matter all the more then
+            journal = catalog.journal
+            stored = journal.showing.submit(partial(metrics.stored, catalog))
+            page += await stored.arrive(min(SCRAPE, journal.deadline))
         return Response(page, media_type="text/plain; version=0.0.4")
 
     shown = models.StatusOut

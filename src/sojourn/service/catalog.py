@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from ..live import Experiment, Journal, LiveError, NotFound, Settings
@@ -32,14 +33,15 @@ class Catalog:
         self._lock = asyncio.Lock()
 
     async def names(self) -> list[str]:
-        return await asyncio.to_thread(self.journal.store.experiments)
+        return await self.journal.show(self.journal.store.experiments)
 
     async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it; else `NotFound`."""
         found = self.experiments.get(name)
         if found is not None:
             return found
-        if await asyncio.to_thread(self.journal.store.load, name) is None:
+        load = partial(self.journal.store.load, name)
+        if await self.journal.show(load, self.journal.reading) is None:
             raise NotFound(f"there is no experiment {name!r}")
         return await self.changing(lambda: self._opened(name))
 
@@ -57,13 +59,16 @@ class Catalog:
         return await self.changing(work)
 
     async def changing(self, work: Callable[[], T]) -> T:
-        """Change experiments in a thread: one call at a time, and not cancelled halfway."""
+        """Change experiments in a thread: one call at a time, and not cancelled halfway.
+
+        Who waits until the deadline does not know what came of it, as with any other call.
+        """
 
         async def alone() -> T:
             async with self._lock:
                 return await asyncio.to_thread(work)
 
-        return await asyncio.shield(asyncio.ensure_future(alone()))
+        return await self.journal.finish(alone())
 
     async def open_all(self) -> None:
         """Open what the store has; what cannot be served is skipped with a warning."""

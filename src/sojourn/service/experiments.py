@@ -1,8 +1,8 @@
 """The routes of experiments and arms."""
 
-import asyncio
 import json
 from collections import defaultdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Path, Request, Response
@@ -45,17 +45,17 @@ async def make_experiment(
     """Make an experiment, or change it: arms are added, settings replaced."""
     made, new = await _catalog(request).make(experiment, body.arms, settings_of(body))
     response.status_code = 201 if new else 200
-    return await asyncio.to_thread(described, made)
+    return await made.journal.show(partial(described, made))
 
 
 async def show_experiment(experiment: Served) -> dict[str, Any]:
     """Settings and arms."""
-    return await asyncio.to_thread(described, experiment)
+    return await experiment.journal.show(partial(described, experiment))
 
 
 async def show_insight(experiment: Served) -> dict[str, Any]:
     """The numbers of the dashboard."""
-    return await asyncio.to_thread(_insight, experiment)
+    return await experiment.journal.show(partial(_insight, experiment))
 
 
 def _insight(experiment: Experiment) -> dict[str, Any]:

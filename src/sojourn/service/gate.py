@@ -3,6 +3,7 @@
 The hot calls do not go through FastAPI: the gate answers them itself, and passes on the rest.
 """
 
+import asyncio
 import itertools
 import logging
 import re
@@ -14,6 +15,7 @@ from typing import Any
 from pydantic_core import to_json
 from starlette.routing import BaseRoute, Match
 
+from ..live.lanes import late
 from . import hot, roles
 from .asked import JSON, Asked
 from .catalog import Catalog
@@ -42,6 +44,7 @@ class Gate:
         self.app, self.routes, self.metrics = app, routes, metrics
         self.keyring = None if options.keys is None else Keyring(options.keys)
         self.largest = options.largest_body
+        self.longest = options.deadline + 1.0  # its parts have the deadline, and say more
         self.origins = {origin.encode() for origin in options.origins}
         self.buckets = None
         if options.rate is not None:
@@ -137,6 +140,7 @@ class Gate:
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
+                alarm.reschedule(None)  # what has begun to answer may stream for long
                 asked.status = message["status"]
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
@@ -148,7 +152,11 @@ class Gate:
                 raise not_json()
             if b"content-length" not in asked.headers:
                 receive = _replayed(await read_body(receive, self.largest))
-        await self.app(asked.scope, receive, sending)
+        try:
+            async with asyncio.timeout(None if asked.method in BODY else self.longest) as alarm:
+                await self.app(asked.scope, receive, sending)
+        except TimeoutError:
+            raise late() from None
 
     def _template(self, asked: Asked) -> str | None:
         """The path of the route that the application will take, if there is one."""

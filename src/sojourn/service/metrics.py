@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from ..live import Store, Unavailable
+from ..live import Store
 from ..live.records import END, NEXT, REWARD, TIMEOUT, added
 from .catalog import Catalog
 
@@ -103,18 +103,20 @@ class Metrics:
         self._conflicts_seen = conflicts
 
     def page(self, catalog: Catalog) -> bytes:
-        """The page for Prometheus, over all workers; it reads the store."""
+        """The page for Prometheus, over all workers, but for what is `stored`."""
         self.look(catalog)
         registry = self.registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
             drop_dead_gauges(Path(os.environ[FOLDER]))
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        page, stored = generate_latest(registry), CollectorRegistry()
+        return generate_latest(registry)
+
+    def stored(self, catalog: Catalog) -> bytes:
+        """The rest of the page, read from the store."""
+        stored = CollectorRegistry()
         stored.register(Stored(catalog.journal.store))
-        with suppress(Unavailable):  # the other metrics matter all the more then
-            page += generate_latest(stored)
-        return page
+        return generate_latest(stored)
 
 
 class Stored(Collector):

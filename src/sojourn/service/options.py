@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import checks
 from ..live import store_class
+from ..live.journal import DEADLINE
 
 STORE = "sqlite:///sojourn.db"
 STORE_VARIABLE = "SOJOURN_STORE"
@@ -18,7 +19,8 @@ class Options:
     """All options of the service, frozen and picklable.
 
     `rate` is how many calls a second each key, or each address where there are no keys, may make
-    of this service; None: any number. `keys` is needed unless only this machine can reach `host`.
+    of this service; None: any number. A call that the store has not answered after `deadline`
+    seconds ends in 503. `keys` is needed unless only this machine can reach `host`.
     `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
 
     >>> Options(host="0.0.0.0")
@@ -38,6 +40,7 @@ of them with sojourn keys new, and give it with --keys
     demo: bool = False
     log_format: str = "text"
     log_level: str = "info"
+    deadline: float = DEADLINE
     patience: float = 10.0
     parser: str = "auto"
     compiled: bool = True
@@ -51,6 +54,7 @@ of them with sojourn keys new, and give it with --keys
         checks.whole("--port", self.port, 0, 65535)
         checks.whole("--workers", self.workers, 1, 512)
         checks.whole("largest_body", self.largest_body, 1)
+        checks.number("--deadline", self.deadline, 0.1, 600)
         checks.number("patience", self.patience, 0, 3600)
         checks.one_of("--log-format", self.log_format, ("json", "text"))
         checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))

@@ -1,11 +1,12 @@
 """The calls of visits, without HTTP: each returns a status and a body."""
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from ..live import Conflict, Experiment, Opening
+from ..live import Conflict, Experiment, Opening, Unavailable
 from . import models
 from .errors import refusal_of
 
@@ -78,6 +79,7 @@ async def batch(at: Target, body: models.BatchIn) -> Answer:
     """Many calls: those of one visit in order, visits concurrently."""
     answers: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
+    end = time.monotonic() + at.experiment.journal.deadline
     for place, call in enumerate(body.calls):
         visits[place if call.visit is None else call.visit].append(place)
 
@@ -86,6 +88,8 @@ async def batch(at: Target, body: models.BatchIn) -> Answer:
             call = body.calls[place]
             target = at._replace(visit=call.visit, step=getattr(call, "step", None))
             try:
+                if time.monotonic() >= end:
+                    raise Unavailable("the deadline passed before this call began")
                 status, answer = await IN_BATCH[call.call](target, call)
             except Exception as error:
                 refusal = refusal_of(error)

@@ -21,6 +21,9 @@ class Store(Protocol):
     shared: ClassVar[bool]
     """Whether other processes may write at the same time."""
 
+    deadline: float
+    """Seconds after which a method gives up with `Unavailable`, if it can; set by the journal."""
+
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
         """The store at an address; with `reading`, nothing can be written."""
@@ -65,6 +68,9 @@ class Store(Protocol):
         and there is such an experiment; its events and counts are kept with it or not at all.
         Changes may build on one another. A visit that ends is added to its minute of the timeline.
         """
+
+    def probe(self) -> None:
+        """Raise `Unavailable` if nothing can be written, to see whether a failure has passed."""
 
     def visit(self, experiment: str, visit: str) -> Row | None: ...
 

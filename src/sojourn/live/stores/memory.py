@@ -1,5 +1,6 @@
 """A store that forgets when the process ends."""
 
+import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ class MemoryStore:
 
     writer = "memory"
     shared: ClassVar[bool] = False
+    deadline = math.inf
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
@@ -243,5 +245,7 @@ class MemoryStore:
 
     def now(self) -> float:
         return self._clock()
+
+    def probe(self) -> None: ...
 
     def close(self) -> None: ...

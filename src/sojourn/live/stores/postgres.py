@@ -1,6 +1,7 @@
 """A store in a PostgreSQL database, for any number of processes."""
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,9 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
-from ..records import Change
+from ..records import Change, Event
 from . import tables
 from .base import answers, chains
+from .pool import Pool
 from .retention import Run
 from .sql import Snapshot, SqlStore
 from .tables import MINUTE, names
@@ -70,8 +72,15 @@ then the division fails, and the batch with it.
 """
 
 
+SLOW = 10
+"""Deadlines that an answer of a connection that reads the whole log may take."""
+
+READERS = 8
+"""Connections that read: as many as a journal has threads to read with, and one more."""
+
+
 class PostgresStore(SqlStore):
-    """One connection writes, another one reads; both reconnect after a failure.
+    """One connection writes, a few others read; all are opened again after a failure.
 
     Writers are numbered. A process has the least number that is free, and keeps it by an advisory
     lock, which ends with the connection. So there are as many rows for each counter as there were
@@ -82,6 +91,7 @@ class PostgresStore(SqlStore):
     grace: ClassVar[float] = 60.0  # far longer than a statement may take
     locking: ClassVar[str] = " FOR UPDATE"
     serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    deadline = math.inf
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
@@ -104,36 +114,45 @@ class PostgresStore(SqlStore):
         self._psycopg = psycopg
         self.url, self.reading = url, reading
         self.writer = ""
-        self._locks = threading.Lock(), threading.Lock()
-        self._connections: list[Any] = [None, None]
+        self._lock = threading.Lock()
+        self._db: Any = None
+        self._readers: Pool[Any] = Pool(self._connect_reader, READERS)
         with self._reading() if reading else self._writing():
             pass
         if not reading:
             self._purge()
 
     def _connect(self) -> Any:
-        return self._psycopg.connect(self.url, autocommit=True, connect_timeout=5)
+        from .link import connect
 
-    def _connection(self, which: int) -> Any:
-        """The connection that writes (0) or reads (1), opened again if it was lost."""
-        if self._connections[which] is None:
-            db = self._connect()
-            try:
-                if self.reading:
-                    self._see(db)
-                elif which == 0:
-                    db.execute("SET synchronous_commit = on")
-                    self._prepare(db)
-                    self.writer = _writer(db)
-            except BaseException:
-                db.close()
-                raise
-            self._connections[which] = db
-        return self._connections[which]
+        return connect(self.url, self.deadline, read_only=self.reading)
+
+    def _connect_reader(self) -> Any:
+        db = self._connect()
+        try:
+            if self.reading:
+                self._see(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connect_writer(self) -> Any:
+        db = self._connect()
+        try:
+            if self.reading:
+                self._see(db)
+            else:
+                db.execute("SET synchronous_commit = on")
+                self._prepare(db)
+                self.writer = _writer(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _see(self, db: Any) -> None:
         """Check that the tables are there, and of this version."""
-        db.read_only = True
         made = db.execute("SELECT to_regclass('sojourn_schema')").fetchone()[0]
         query = "SELECT max(version) FROM sojourn_schema"
         self._migrate(_run(db), (made and db.execute(query).fetchone()[0]) or 0)
@@ -149,27 +168,42 @@ class PostgresStore(SqlStore):
                 db.execute("INSERT INTO sojourn_schema VALUES (%s)", (version,))
 
     @contextmanager
-    def _using(self, which: int) -> Iterator[Any]:
-        """A connection, dropped if the database fails."""
-        with self._locks[which]:
-            try:
-                yield self._connection(which)
-            except self._psycopg.Error as error:
-                db, self._connections[which] = self._connections[which], None
-                if db is not None:
-                    db.close()
-                text = " ".join(str(error).split())
-                raise Unavailable(f"the database cannot be used ({text})") from error
+    def _clearly(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.Error as error:
+            text = " ".join(str(error).split())
+            raise Unavailable(f"the database cannot be used ({text})") from error
+
+    @contextmanager
+    def _writer_connection(self) -> Iterator[Any]:
+        """The connection that writes, opened again if it was lost, and dropped if it fails."""
+        if not self._lock.acquire(timeout=min(self.deadline, threading.TIMEOUT_MAX)):
+            raise Unavailable("the connection that writes is in use")
+        try:
+            with self._clearly():
+                try:
+                    self._db = self._db or self._connect_writer()
+                    self._db.limit(self.deadline)
+                    yield self._db
+                except self._psycopg.Error:
+                    db, self._db = self._db, None
+                    if db is not None:
+                        db.close()
+                    raise
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _writing(self) -> Iterator[Run]:
-        with self._using(0) as db, db.transaction():
+        with self._writer_connection() as db, db.transaction():
             db.execute("SET LOCAL synchronous_commit = on")
             yield _run(db)
 
     @contextmanager
     def _reading(self) -> Iterator[Run]:
-        with self._using(1) as db:
+        with self._clearly(), self._readers.one(self.deadline) as db:
+            db.limit(self.deadline)
             yield _run(db)
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
@@ -177,7 +211,7 @@ class PostgresStore(SqlStore):
         joined, found = chains(changes, UNSTAMPED)
         joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
         visits = [chain.row._asdict() for chain in joined]
-        with self._using(0) as db:
+        with self._writer_connection() as db:
             writer = self.writer
             events = [
                 {"n": n, **event._asdict(), "writer": writer}
@@ -216,6 +250,8 @@ class PostgresStore(SqlStore):
         psycopg = self._psycopg
         try:
             db = self._connect()
+            db.limit(SLOW * self.deadline)
+            db.execute("SET idle_in_transaction_session_timeout = 0")
             db.autocommit = False
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         except psycopg.Error as error:
@@ -233,12 +269,23 @@ class PostgresStore(SqlStore):
 
         return Snapshot(_run(db), stream, close)
 
+    def probe(self) -> None:
+        """Insert an event, which may take room on the disk, and roll back."""
+        row = Event("", "", 0, "probe")._asdict()
+        values = ", ".join("%s" for _ in row)
+        insert = f"INSERT INTO sojourn_event ({names(tables.EVENT)}) VALUES ({values})"
+        with self._writer_connection() as db, db.transaction(force_rollback=True):
+            db.execute(insert, list(row.values()))
+
     def close(self) -> None:
-        for which in (0, 1):
-            with self._locks[which]:
-                db, self._connections[which] = self._connections[which], None
+        self._readers.close()
+        if self._lock.acquire(timeout=0.1):  # else the writer hangs, and ends with the process
+            try:
+                db, self._db = self._db, None
                 if db is not None:
                     db.close()
+            finally:
+                self._lock.release()
 
 
 def _run(db: Any) -> Run:

@@ -1,6 +1,7 @@
 """A store in one SQLite file, for one process."""
 
 import json
+import math
 import sqlite3
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import IO, Any, ClassVar, Self
 from ..errors import InUse, Unavailable
 from . import not_allowed
 from .clock import Steady
+from .pool import Pool
 from .retention import Run
 from .sql import Snapshot, SqlStore
 from .tables import TABLES, names
@@ -26,6 +28,9 @@ UNLESS_GONE = (
 )
 """A change of a visit (its base is not 0) that is no longer there must not make it anew."""
 
+READERS = 8
+"""Connections that read, opened when they are needed."""
+
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 
 
@@ -38,6 +43,7 @@ class SqliteStore(SqlStore):
 
     writer = "sqlite"
     shared: ClassVar[bool] = False
+    deadline = math.inf
     serial = "INTEGER PRIMARY KEY"
 
     @classmethod
@@ -54,7 +60,7 @@ class SqliteStore(SqlStore):
             closing(cls.open(url, reading=True)) as store,
             closing(sqlite3.connect(target)) as made,
         ):
-            store._reader.backup(made)
+            store._writer.backup(made)
             (answer,) = made.execute("PRAGMA quick_check").fetchone()
         if answer != "ok":
             raise ValueError(f"the copy in {target} is damaged ({answer})")
@@ -65,15 +71,14 @@ class SqliteStore(SqlStore):
         self.path, self.reading = Path(path), reading
         if reading and not self.path.is_file():
             raise ValueError(f"there is no file {self.path}")
-        self._locks = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         self._file = None if reading else _alone(self.path)
         try:
             with self._clearly():
                 self._writer = self._connect()
                 self._prepare()
-                self._reader = self._connect()
-                self._reader.execute("PRAGMA query_only = ON")
-                latest = self._reader.execute('SELECT MAX("touched") FROM sojourn_visit')
+                self._readers = Pool(self._connect_reader, READERS)
+                latest = self._writer.execute('SELECT MAX("touched") FROM sojourn_visit')
                 self._clock = clock or Steady(latest.fetchone()[0] or 0.0)
             if not reading:
                 self._purge()
@@ -84,6 +89,11 @@ class SqliteStore(SqlStore):
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        db = self._connect()
+        db.execute("PRAGMA query_only = ON")
+        return db
 
     def _prepare(self) -> None:
         db = self._writer
@@ -109,7 +119,7 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _writing(self) -> Iterator[Run]:
-        with self._locks[0], self._clearly():
+        with self._lock, self._clearly():
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._run(self._writer)
@@ -121,8 +131,8 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _reading(self) -> Iterator[Run]:
-        with self._locks[1], self._clearly():
-            yield self._run(self._reader)
+        with self._clearly(), self._readers.one(self.deadline) as db:
+            yield self._run(db)
 
     def _now(self, run: Run) -> float:
         return self._clock()
@@ -166,13 +176,19 @@ class SqliteStore(SqlStore):
 
     def shrink(self) -> None:
         """Give the space of what was deleted back to the disk; calls wait meanwhile."""
-        with self._locks[0], self._clearly():
+        with self._lock, self._clearly():
             self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def probe(self) -> None:
+        """Write the page that has the version, as it is."""
+        with self._writing() as run:
+            ((version,),) = run("PRAGMA user_version")
+            run(f"PRAGMA user_version = {version}")
+
     def close(self) -> None:
-        for db in (self._reader, self._writer):
-            db.close()
+        self._readers.close()
+        self._writer.close()
         if self._file is not None:
             self._file.close()
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from ...live import Bucket, Choice, Experiment, Settings
@@ -73,11 +74,14 @@ class Snapshots:
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""
+        return await experiment.journal.finish(self._get(experiment, span))
+
+    async def _get(self, experiment: Experiment, span: str | None) -> Snapshot:
         key = experiment.name, span
         async with self._locks[key]:
             kept = self._kept.get(key)
             if kept is None or time.monotonic() - kept[0] >= FRESH:
-                snapshot = await asyncio.to_thread(self._take, experiment, span)
+                snapshot = await experiment.journal.show(partial(self._take, experiment, span))
                 kept = self._kept[key] = time.monotonic(), snapshot
             return kept[1]
 

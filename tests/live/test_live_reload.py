@@ -1,0 +1,270 @@
+"""Memory is loaded again while calls go on: nothing waits for it, and nothing is missed."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import postgres
+import psycopg
+import pytest
+
+import sojourn as sj
+from sojourn.live import (
+    Busy,
+    Conflict,
+    Ended,
+    Experiment,
+    Journal,
+    MemoryStore,
+    NotFound,
+    Unavailable,
+    open_store,
+    replica,
+    verify,
+)
+from sojourn.live.lanes import Lane
+from sojourn.live.records import Event
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+def test_calls_go_on_while_the_log_is_replayed() -> None:
+    """What happens meanwhile is learned as well, once."""
+    store, started, go = MemoryStore(), threading.Event(), threading.Event()
+    with Journal(store, upkeep=False) as journal:
+        experiment = Experiment("news", ["a", "b"], sj.QLearning(), store=journal, compiled=False)
+        before = [experiment.visit(id=f"v{n}") for n in range(3)]
+        for visit in before:
+            visit.choose()
+            visit.step(1)
+        history = store.history
+
+        def slow(name: str) -> Any:
+            counts, events = history(name)
+
+            def waiting() -> Iterator[Event]:
+                for event in events:
+                    yield event
+                    started.set()
+                    assert go.wait(30)
+
+            return counts, waiting()
+
+        store.history = slow  # type: ignore[method-assign]
+        with ThreadPoolExecutor(1) as pool:
+            adding = pool.submit(experiment.add_arm, "c")
+            assert started.wait(30)
+            for visit in before:
+                visit.step(0)
+                visit.reward(1)
+                assert visit.end()
+            experiment.visit(id="new").choose()
+            assert not adding.done()
+            go.set()
+            adding.result(30)
+        assert experiment.arms == ("a", "b", "c")
+        found, learner = [array.copy() for array in experiment.memory], experiment._operations
+        issued, resolved = learner.learner.issued.copy(), learner.learner.resolved.copy()
+        store.history = history  # type: ignore[method-assign]
+        experiment.reload()
+        for mine, fresh in zip(found, experiment.memory, strict=True):
+            np.testing.assert_array_equal(mine, fresh)
+        np.testing.assert_array_equal(issued, experiment._operations.learner.issued)
+        np.testing.assert_array_equal(resolved, experiment._operations.learner.resolved)
+        assert verify(store, "news") == {}
+
+
+def test_the_event_loop_is_free_while_the_store_is_read() -> None:
+    store, go, asked = MemoryStore(), threading.Event(), threading.Event()
+    with Journal(store, upkeep=False, deadline=0.5) as journal:
+        experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        experiment.visit(id="v").choose()
+        counts = store.counts
+
+        def hanging(name: str) -> Any:
+            asked.set()
+            assert go.wait(30)
+            return counts(name)
+
+        async def during() -> float:
+            """The longest that the loop was kept from doing anything else."""
+            worst, done = 0.0, asyncio.Event()
+
+            async def watch() -> None:
+                nonlocal worst
+                while not done.is_set():
+                    began = time.monotonic()
+                    await asyncio.sleep(0.01)
+                    worst = max(worst, time.monotonic() - began)
+
+            watching = asyncio.ensure_future(watch())
+            with pytest.raises(Unavailable, match="within the deadline"):
+                await experiment.adecide("v", 1, request="r")
+            with pytest.raises(Unavailable, match="within the deadline"):
+                await experiment.get("v").areward(1)
+            done.set()
+            await watching
+            return worst
+
+        store.counts = hanging  # type: ignore[method-assign]
+        with ThreadPoolExecutor(1) as pool:
+            adding = pool.submit(experiment.add_arm, "c")
+            assert asked.wait(30)
+            assert asyncio.run(during()) < 0.4
+            go.set()
+            with pytest.raises(Unavailable):
+                adding.result(30)
+        store.counts = counts  # type: ignore[method-assign]
+        assert experiment.decide("v", 1, request="r").step == 2  # it was written after all
+        assert experiment.arms == ("a", "b", "c")
+        assert experiment.memory.clock[0] == 1
+
+
+def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
+    """Two processes' worth of calls for the same visits, and reloads all the time."""
+    url = postgres.database(server, "reloads")
+    done = threading.Event()
+
+    def play(experiment: Experiment, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        while not done.is_set():
+            visit = experiment.visit(id=f"v{rng.integers(4)}-{rng.integers(3)}")
+            try:
+                visit.decide(float(rng.integers(2)) if rng.random() < 0.7 else None)
+                if rng.random() < 0.05:
+                    visit.end()
+            except (Conflict, Ended, NotFound):
+                pass
+
+    with Journal(url, upkeep=False) as one, Journal(url, upkeep=False) as two:
+        experiments = [
+            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+            for journal in (one, two)
+        ]
+        with ThreadPoolExecutor(6) as pool:
+            playing = [pool.submit(play, experiments[n % 2], n) for n in range(6)]
+            for n in range(25):
+                experiments[n % 2].reload()
+                experiments[1 - n % 2].refresh()
+                if n % 8 == 0:
+                    experiments[0].add_arm(f"x{n}")
+            done.set()
+            for each in playing:
+                each.result(60)
+        assert sum(e.conflicts for e in experiments) > 0
+        for experiment in experiments:
+            experiment.visit(id="last")  # takes back what was rejected
+            experiment.refresh()
+            sums: defaultdict[str, float] = defaultdict(float)
+            for (what, *_), n in experiment.counts().items():
+                sums[what] += n
+            memory = experiment.memory
+            assert memory.clock[0] == memory.pulls.sum() == sums["pulls"] > 0
+            assert memory.successes.sum() == sums["successes"]
+            assert memory.moves.sum() == sums["moves"] and memory.gone.sum() == sums["gone"]
+            assert experiment._operations.learner.issued.sum() == sums["issued"]
+        assert verify(one.store, "news") == {}
+
+
+def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store, go = MemoryStore(), threading.Event()
+    journal = Journal(store, upkeep=False, deadline=0.2)
+    experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+    append = journal.writer._append
+    journal.writer._append = lambda changes: [go.wait(30), *append(changes)][1:]
+    for n in range(3):
+        with pytest.raises(Unavailable, match="within the deadline"):
+            experiment.visit(id=f"v{n}")
+    began = time.monotonic()
+    with caplog.at_level(logging.ERROR, "sojourn.live"):
+        journal.close()
+    assert time.monotonic() - began < 10
+    assert "3 calls were not written" in caplog.text
+    go.set()
+
+
+def test_visits_that_are_over_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "ENDED", 5)
+    with Experiment("news", ["a"], sj.UCB(), compiled=False) as experiment:
+        for n in range(30):
+            visit = experiment.visit(id=f"v{n}")
+            visit.choose()
+            visit.end(1)
+        assert list(experiment._operations.visits) == [f"v{n}" for n in range(25, 30)]
+        experiment.visit(id="open")
+        assert experiment.get("v0").reward(1) == "same"
+
+
+def test_a_lane_is_bounded() -> None:
+    lane, go, ran = Lane("test", threads=1, limit=2), threading.Event(), []
+    first = lane.submit(lambda: go.wait(30))
+    second = lane.submit(lambda: ran.append("second"))
+    with pytest.raises(Busy, match="2 calls wait"):
+        lane.submit(lambda: None)
+    with pytest.raises(Unavailable):
+        second.wait(0.01)
+    with pytest.raises(Unavailable):
+        asyncio.run(first.arrive(0.01))
+    go.set()
+    assert first.wait(30) is True
+    third = lane.submit(lambda: ran.append("third"), shared=True)
+    third.wait(30)
+    assert ran == ["third"]  # nobody waited for the second any more
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(lane.submit(lambda: 1 / 0).arrive(30))
+    lane.close()
+    with pytest.raises(Unavailable, match="closed"):
+        lane.submit(lambda: None)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_slow_reader_keeps_nobody_waiting(kind: str, tmp_path: Path, server: str) -> None:
+    url = f"sqlite:///{tmp_path}/live.db" if kind == "sqlite" else server
+    store: Any = open_store(url)
+    try:
+        with store._reading(), ThreadPoolExecutor(1) as pool:
+            assert pool.submit(store.visit, "other", "v").result(30) is None
+        store.deadline = 0.1
+        with ExitStack() as busy:
+            for _ in range(8):
+                busy.enter_context(store._reading())
+            with pytest.raises(Unavailable, match="all 8 connections that read are in use"):
+                store.visit("other", "v")
+        assert store.visit("other", "v") is None
+    finally:
+        store.close()
+
+
+def test_a_session_is_the_same_on_every_server(server: str) -> None:
+    """Whatever the defaults of the database are, transactions are as the statements need them."""
+    url = postgres.database(server, "strict")
+    with psycopg.connect(url, autocommit=True) as db:
+        for name, value in (("isolation", "serializable"), ("read_only", "on")):
+            db.execute(f"ALTER DATABASE strict SET default_transaction_{name} = '{value}'")
+    with Journal(url, upkeep=False, deadline=7) as journal:
+        experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        experiment.visit(id="v").choose()
+        store: Any = journal.store
+        with store._reading() as run:
+            assert run("SHOW transaction_isolation") == [("read committed",)]
+            assert run("SHOW statement_timeout") == [("7s",)]
+            assert run("SHOW lock_timeout") == [("7s",)]
+        with store._writing() as run:
+            assert run("SHOW transaction_isolation") == [("read committed",)]
+            assert run("SHOW statement_timeout") == [("7s",)]
+            assert run("SHOW synchronous_commit") == [("on",)]
+        assert verify(store, "news") == {}
