@@ -429,7 +429,7 @@ def test_signing_in_and_what_to_do_first(tab: Tab, locked: tuple[Server, str, Pa
         "opened": visits, "open": 0, "left": visits, "timed_out": 0,
     }  # fmt: skip
 
-    _, narrow = keys.make(file, ["news"])
+    key, narrow = keys.make(file, ["news"])
     make_news = {"arms": ["a", "b"]}
     assert server.call("PUT", "/v1/experiments/news", make_news, key=token)[0] == 201
     page.get_by_role("button", name="Sign out").click()
@@ -440,6 +440,10 @@ def test_signing_in_and_what_to_do_first(tab: Tab, locked: tuple[Server, str, Pa
     page.keyboard.press("Enter")
     page.wait_for_selector("role=link[name='news']")
     assert page.get_by_role("link", name="shorts").count() == 0
+    page.get_by_role("link", name="news").click()
+    page.wait_for_selector("text=Live")
+    keys.revoke(file, key.id)
+    page.wait_for_url("**/login")
 
 
 def test_a_page_that_is_open_does_not_keep_the_server(tab: Tab) -> None:

@@ -67,6 +67,7 @@ def test_behind_tls_the_cookie_is_secure(service: tuple[Caller, Path, keys.Key, 
     http.http.cookies.clear()
     cookie = cookie_of(answer)
     assert http.get(SHORTS, headers={**cookie, **TLS}).status_code == 200
+    assert "https://localhost" in http.get("/", headers={**cookie, **TLS}).text
     assert http.get(SHORTS, headers=cookie).status_code == 401
     plain = cookie_of(sign_in(http, token))  # one that any page on plain HTTP could have set
     http.http.cookies.clear()

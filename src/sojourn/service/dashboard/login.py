@@ -26,6 +26,12 @@ def may_see(request: Request, name: str) -> bool:
     return key is None or key.allows(name)
 
 
+def own_address(request: Request) -> str:
+    """Where the browser has found the service: with https if it came by TLS."""
+    secure = sessions.secure(request.url.scheme, _headers(request))
+    return str(request.base_url.replace(scheme="https") if secure else request.base_url).rstrip("/")
+
+
 def may_go_on(request: Request, route: str, name: str) -> Callable[[], bool]:
     """Whether the request would be admitted now: its key or session may have ended meanwhile."""
     keyring = request.app.state.keyring

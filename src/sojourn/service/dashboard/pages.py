@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from ...live import Experiment, LiveError, NotFound
 from ..catalog import Catalog
 from ..hot import SLASH
-from .login import login_route, may_go_on, may_see, signed_in
+from .login import login_route, may_go_on, may_see, own_address, signed_in
 from .render import render
 from .snapshots import Snapshots
 from .static import Static
@@ -68,7 +68,7 @@ class Pages:
                 listed.append((name, await self.snapshots.get(experiment, None)))
             except (LiveError, ValueError) as error:
                 broken.append((name, str(error)))
-        base = str(request.base_url).rstrip("/")
+        base = own_address(request)
         return page(
             request, "experiments.html", listed=listed, broken=broken, base=base,
             key_needed=signed_in(request),

@@ -73,6 +73,12 @@ function pause() {
   else status("Connecting", "waiting");
 }
 
+// The session is over: the page answers with the form to sign in.
+function signIn() {
+  connect(false);
+  location.reload();
+}
+
 // Browsers limit the connections to one host: a page in the background gives its own up.
 function seen() {
   if (!paused()) connect(!document.hidden);
@@ -198,7 +204,7 @@ document.addEventListener("htmx:sseMessage", updated);
 document.addEventListener("htmx:sseOpen", (event) => {
   status("Live", "live");
   event.detail.source.addEventListener("trouble", (message) => status(message.data, "lost"));
-  event.detail.source.addEventListener("ended", () => location.reload()); // to sign in again
+  event.detail.source.addEventListener("ended", signIn);
 });
 document.addEventListener("htmx:sseError", () => status("Connection lost, reconnecting", "lost"));
 document.addEventListener("htmx:afterSettle", localTimes);
