@@ -35,14 +35,6 @@ export interface Options {
   readonly ranking?: readonly string[];
 }
 
-/** What the service tells of an arm, as far as a ranking needs it. */
-export interface Arm {
-  readonly name: string;
-  readonly pulls: number;
-  readonly mean: number | null;
-  readonly retired: boolean;
-}
-
 /** An error response; `code` is conflict, ended, not_found, invalid, unauthorized... */
 export class ServiceError extends Error {
   constructor(
@@ -196,8 +188,7 @@ export class Feed {
     if (now - this.#ranked < REFRESH) return;
     this.#ranked = now;
     try {
-      const { arms } = (await this.#send("GET", "")) as { arms: Arm[] };
-      this.#ranking = rank(arms);
+      this.#ranking = ((await this.#send("GET", "ranking")) as { arms: string[] }).arms;
     } catch {
       // the ranking that is known will do
     }
@@ -234,7 +225,7 @@ export class Feed {
   ): Promise<unknown> {
     const { url, experiment, key, timeout = 10_000 } = this.options;
     const base = `${url.replace(/\/$/, "")}/v1/experiments/${encodeURIComponent(experiment)}`;
-    const response = await fetch(path === "" ? base : `${base}/${path}`, {
+    const response = await fetch(`${base}/${path}`, {
       method,
       keepalive,
       headers: {
@@ -255,13 +246,6 @@ export class Feed {
 /** No answer, or one that asks to try again later. */
 function isAway(error: unknown): boolean {
   return !(error instanceof ServiceError) || error.status === 429 || error.status >= 500;
-}
-
-/** The active arms by a lower bound of their means, 1 / sqrt(pulls) below; untried ones last. */
-export function rank(arms: readonly Arm[]): string[] {
-  const bound = ({ pulls, mean }: Arm) => (mean === null ? -Infinity : mean - 1 / Math.sqrt(pulls));
-  const active = arms.filter((arm) => !arm.retired);
-  return active.sort((a, b) => bound(b) - bound(a)).map((arm) => arm.name);
 }
 
 /** End the visit when the page is left; a page that comes back begins another one. */

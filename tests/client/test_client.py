@@ -313,11 +313,18 @@ def test_what_it_needs(missing: str, code: str, sentence: str) -> None:
 def test_keys(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     key = _key(file, "shorts")
+    deciding = _key(file, "shorts", "decide")
     with serving.serve("memory://", "--keys", str(file)) as server:
         with Client(server.url, key) as client:
             client.experiment("shorts", ARMS).visit().choose()
             with pytest.raises(AccessDenied, match="is not for experiment 'other'"):
                 client.experiment("other", ARMS)
+        with Client(server.url, deciding) as client:
+            shorts = client.experiment("shorts")
+            assert set(shorts.arms) == set(shorts.ranking) == set(ARMS) and not shorts.settings
+            assert shorts.visit().choose() in ARMS
+            with pytest.raises(AccessDenied, match="has the role 'decide'"):
+                shorts.add_arm("sports")
         for wrong in (None, "sj_nobody_knows", "nonsense"):
             with (
                 Client(server.url, wrong) as client,
@@ -326,7 +333,7 @@ def test_keys(tmp_path: Path) -> None:
                 client.experiment("shorts")
 
 
-def _key(file: Path, experiment: str) -> str:
+def _key(file: Path, experiment: str, role: str = "owner") -> str:
     from sojourn.service import keys
 
-    return keys.make(file, [experiment], None)[1]
+    return keys.make(file, [experiment], None, role)[1]

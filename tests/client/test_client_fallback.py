@@ -22,8 +22,8 @@ from sojourn.client import (
 )
 from sojourn.client.client import Visit
 from sojourn.client.messages import NoResponse, Request, Response, headers
-from sojourn.client.standby import ranked
 from sojourn.live import Store, open_store
+from sojourn.live.answers import ranked
 
 ARMS = ["dance", "cooking", "news"]
 PRIOR = {"dance": (4, 4), "cooking": (400, 300), "news": (400, 200)}
@@ -198,6 +198,10 @@ def test_the_ranking_is_read_again_in_the_background(
     while shorts.ranking[0] != "news" and time.monotonic() < deadline:
         time.sleep(0.01)
     assert shorts.ranking == ("news", "cooking", "dance")
+    answer = line.app.get("/v1/experiments/fresh/ranking")
+    assert answer.json() == {"arms": ["news", "cooking", "dance"]}
+    assert answer.headers["cache-control"] == "private, max-age=60"
+    assert line.app.get("/v1/experiments/nobody/ranking").status_code == 404
 
 
 def test_a_client_can_begin_while_the_service_is_away(line: Line) -> None:

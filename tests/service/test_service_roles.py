@@ -34,6 +34,7 @@ EXPECTED = {
     # reading
     "GET /v1/experiments": "read owner operator",
     f"GET {V1}": "read owner operator",
+    f"GET {V1}/ranking": ALL_ROLES,
     f"GET {V1}/insight": "read owner operator",
     "GET /": "read owner operator",
     "GET /experiments/{name}": "read owner operator",

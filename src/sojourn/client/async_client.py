@@ -2,16 +2,16 @@
 
 import asyncio
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from ..live.answers import NOT_SENT, Decision, reward_of
+from ..live.answers import NOT_SENT, Decision, ranked, reward_of
 from ..live.errors import Conflict
 from ..live.names import check_name
 from .caller import RETRIES, TIMEOUT, Caller, Transport
 from .described import described_policy, described_user
-from .messages import Request
+from .messages import AccessDenied, Request
 from .standby import Away, Standby
 
 if TYPE_CHECKING:
@@ -155,14 +155,21 @@ class AsyncExperiment:
         if ranking and not (arms or body):
             self.arms = self._standby.ranking = tuple(check_name("ranking", n) for n in ranking)
             with suppress(Away):
-                self._see(await self._ask("GET"))
+                await self._find(self._ask)
             return
         if not arms:
-            await self._look()
+            await self._find(self._call)
         if arms or body:
             body["arms"] = list(arms or self.arms)
             request = Request.of("PUT", "experiments", self.name, **body)
             self._see(await self._caller.call(request._replace(compiles=True)))
+
+    async def _find(self, call: Callable[..., Awaitable[Any]]) -> None:
+        try:
+            self._see(await call("GET"))
+        except AccessDenied:  # a key that is for decisions only
+            self._standby.tell((await call("GET", "ranking"))["arms"])
+            self.arms = self.ranking
 
     async def _look(self) -> None:
         self._see(await self._call("GET"))
@@ -170,7 +177,7 @@ class AsyncExperiment:
     def _see(self, answer: dict[str, Any]) -> None:
         self.arms = tuple(arm["name"] for arm in answer["arms"] if not arm["retired"])
         self.settings = {k: v for k, v in answer.items() if k not in ("name", "arms")}
-        self._standby.tell(answer["arms"])
+        self._standby.tell(ranked(answer["arms"]))
 
     async def _call(self, method: str, *path: str, **body: Any) -> Any:
         return await self._caller.call(Request.of(method, "experiments", self.name, *path, **body))
@@ -189,7 +196,7 @@ class AsyncExperiment:
 
     async def _refresh(self) -> None:
         with suppress(Exception):  # whatever it is, the calls that matter will tell
-            await self._look()
+            self._standby.tell((await self._call("GET", "ranking"))["arms"])
 
 
 class AsyncVisit:

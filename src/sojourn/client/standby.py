@@ -2,10 +2,8 @@
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from math import inf
-from typing import Any
 
 from ..live.errors import Busy, Unavailable
 
@@ -24,9 +22,9 @@ class Standby:
         self.ranking: tuple[str, ...] = ()
         self._asked, self._away_until = time.monotonic(), 0.0
 
-    def tell(self, arms: Iterable[Mapping[str, Any]]) -> None:
-        """The arms as the service describes them."""
-        self.ranking, self._asked = ranked(arms), time.monotonic()
+    def tell(self, ranking: Iterable[str]) -> None:
+        """What the service says now."""
+        self.ranking, self._asked = tuple(ranking), time.monotonic()
 
     def stale(self) -> bool:
         """Whether to ask for the ranking again; once True, not before the next `REFRESH`."""
@@ -56,20 +54,3 @@ class Standby:
             self._away_until = 0.0  # it has answered
             raise
         self._away_until = 0.0
-
-
-def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The active arms by a lower bound of their means, 1 / sqrt(pulls) below; untried ones last.
-
-    Everybody gets the first arm while the service is away, so one lucky pull must not make it.
-
-    >>> ranked([{"name": "a", "pulls": 1, "mean": 1.0, "retired": False},
-    ...         {"name": "b", "pulls": 900, "mean": 0.5, "retired": False}])
-    ('b', 'a')
-    """
-    active = [arm for arm in arms if not arm["retired"]]
-    return tuple(arm["name"] for arm in sorted(active, key=_lower_bound, reverse=True))
-
-
-def _lower_bound(arm: Mapping[str, Any]) -> float:
-    return float(arm["mean"] - arm["pulls"] ** -0.5) if arm["pulls"] else -inf

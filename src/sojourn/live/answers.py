@@ -1,5 +1,7 @@
 """What the calls of an experiment take and return, in the process and over HTTP alike."""
 
+from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from .. import checks
@@ -26,6 +28,24 @@ class Decision(NamedTuple):
     def fallback(self) -> bool:
         """Whether a client made it because its service was away: it is no step of the visit."""
         return self.step == 0
+
+
+def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The active arms by a lower bound of their means, 1 / sqrt(pulls) below; untried ones last.
+
+    For when the policy cannot be asked: everybody then gets the first arm, so that one lucky pull
+    must not make it.
+
+    >>> ranked([{"name": "a", "pulls": 1, "mean": 1.0, "retired": False},
+    ...         {"name": "b", "pulls": 900, "mean": 0.5, "retired": False}])
+    ('b', 'a')
+    """
+    active = [arm for arm in arms if not arm["retired"]]
+    return tuple(arm["name"] for arm in sorted(active, key=_lower_bound, reverse=True))
+
+
+def _lower_bound(arm: Mapping[str, Any]) -> float:
+    return float(arm["mean"] - arm["pulls"] ** -0.5) if arm["pulls"] else -inf
 
 
 def reward_of(value: Any) -> float:

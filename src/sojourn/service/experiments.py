@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings
+from ..live.answers import ranked
 from ..users import USERS
 from . import models
 from .catalog import Catalog
@@ -51,6 +52,12 @@ async def make_experiment(
 async def show_experiment(experiment: Served) -> dict[str, Any]:
     """Settings and arms."""
     return await experiment.journal.show(partial(described, experiment))
+
+
+async def show_ranking(experiment: Served, response: Response) -> dict[str, Any]:
+    """The active arms, best first: what clients show while the service is away."""
+    response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
+    return {"arms": ranked((await asyncio.to_thread(_arms, experiment)).values())}
 
 
 async def show_insight(experiment: Served) -> dict[str, Any]:
@@ -130,6 +137,7 @@ def add_routes(app: FastAPI) -> None:
     add("GET", "/v1/experiments", list_experiments, models.ExperimentsOut)
     add("PUT", EXPERIMENT, make_experiment, models.ExperimentOut, 201, 409)
     add("GET", EXPERIMENT, show_experiment, models.ExperimentOut, 404)
+    add("GET", f"{EXPERIMENT}/ranking", show_ranking, models.RankingOut, 404)
     add("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], 404)
     add("PUT", arm, put_arm, models.ArmOut, 201, 404)
     add("DELETE", arm, retire_arm, models.ArmOut, 404, 409)

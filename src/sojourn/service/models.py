@@ -216,6 +216,12 @@ class ExperimentOut(BaseModel):
     count_in_flight: bool
 
 
+class RankingOut(BaseModel):
+    """The active arms, best first, without their numbers."""
+
+    arms: list[str]
+
+
 class ExperimentsOut(BaseModel):
     """The names that the key may see."""
 

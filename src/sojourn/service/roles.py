@@ -25,6 +25,7 @@ ROUTES: dict[tuple[str, str], tuple[str, ...]] = {
     ("POST", f"{EXPERIMENT}/batch"): DECIDING,
     ("GET", "/v1/experiments"): READING,
     ("GET", EXPERIMENT): READING,
+    ("GET", f"{EXPERIMENT}/ranking"): EITHER,  # the arms that decisions show, in an order
     ("GET", f"{EXPERIMENT}/insight"): READING,
     ("GET", "/"): READING,
     ("GET", "/experiments/{name}"): READING,
