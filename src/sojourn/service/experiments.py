@@ -57,7 +57,8 @@ async def show_experiment(experiment: Served) -> dict[str, Any]:
 async def show_ranking(experiment: Served, response: Response) -> dict[str, Any]:
     """The active arms, best first: what clients show while the service is away."""
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
-    return {"arms": ranked((await asyncio.to_thread(_arms, experiment)).values())}
+    arms = await experiment.journal.show(partial(_arms, experiment))
+    return {"arms": ranked(arms.values())}
 
 
 async def show_insight(experiment: Served) -> dict[str, Any]:
