@@ -39,7 +39,7 @@ def test_all_commands_are_there() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
         "", "theory", "simulate", "recommend", "reproduce", "study", "study beyond", "serve",
         "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
-        "warm-start", "fit",
+        "archive", "drop", "erase", "changes", "warm-start", "fit",
     }  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def test_verify(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert main(["verify", str(served)]) == 0
-    assert capsys.readouterr().out == "1 experiment: counters are the sums of all events\n"
+    assert capsys.readouterr().out == "1 experiment: all sums are those of the events\n"
     assert main(["verify", f"sqlite:///{served}", "shorts", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"experiments": ["shorts"], "wrong": []}
     monkeypatch.setenv("SOJOURN_STORE", str(served))
@@ -292,8 +292,8 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Experiment("news", ["a", "b, c"], sj.UCB(), store=url, compiled=False):
         assert main(["warm-start", str(live), "news", str(counts)]) == 2
         assert (
-            "live.db is in use by a server: give the counts to it, "
-            "by PUT /v1/experiments/news/prior" in capsys.readouterr().err
+            "the file is in use by a server: ask it, by PUT /v1/experiments/news/prior"
+            in capsys.readouterr().err
         )
     assert main(["warm-start", str(live), "news", str(counts), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -13,8 +13,12 @@ import typer
 
 from ..version import __version__
 from . import (
+    archive,
     backup,
+    changes,
     drive,
+    drop,
+    erase,
     export,
     fit,
     keys,
@@ -31,7 +35,8 @@ from .arguments import option
 from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
-    theory, simulate, recommend, reproduce, serve, drive, verify, export, backup, warm_start, fit
+    theory, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive, drop,
+    erase, changes, warm_start, fit,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 

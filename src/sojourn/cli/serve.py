@@ -46,6 +46,14 @@ def serve_command(
             metavar="URL",
         ),
     ] = None,
+    archive: Annotated[
+        Path | None,
+        option("The folder of the archive; users are erased there too.", metavar="FOLDER"),
+    ] = None,
+    keep_days: Annotated[
+        float | None,
+        option("Move visits that ended more than so many days ago to the archive.", metavar="DAYS"),
+    ] = None,
     demo: Annotated[
         bool, option("Start with a demonstration experiment and simulated users.", "--demo")
     ] = False,
@@ -64,6 +72,7 @@ def serve_command(
 
     options = Options(
         store=store or default_store(), host=host, port=port, workers=workers, keys=keys, rate=rate,
+        archive=archive, keep_days=keep_days,
         deadline=deadline, origins=tuple(allow_origin or ()), demo=demo, log_format=log_format,
         log_level=log_level, compiled=not interpreted,
     )  # fmt: skip

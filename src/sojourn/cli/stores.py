@@ -66,6 +66,22 @@ def reading(url: str) -> Iterator["Store"]:
         yield store
 
 
+@contextmanager
+def writable(url: str, instead: str) -> Iterator["Store"]:
+    """The store at an address, to be changed; `instead` is how, if a server has it open."""
+    from ..live import InUse, open_store
+
+    with reading(url):  # a store that is not there is a mistake: do not make one
+        pass
+    with live_errors_as_input():
+        try:
+            store = open_store(url)
+        except InUse:
+            raise ValueError(f"the file is in use by a server: ask it, by {instead}") from None
+        with closing(store):
+            yield store
+
+
 def _is_store(word: str) -> bool:
     return "://" in word or Path(word).exists()
 

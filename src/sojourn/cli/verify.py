@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..show.tables import Table
+from .archive import Folder
 from .arguments import AsJson
 from .output import print_json, print_table
 from .stores import reading, store_first, store_words
@@ -16,14 +17,15 @@ def verify_command(
     words: Annotated[
         list[str] | None, store_words("[STORE] [EXPERIMENT]...", " Default: all experiments.")
     ] = None,
+    archive: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that counters are the sums of all events; a table and exit code 1 if they are not."""
+    """Check that all sums are those of the events; a table and exit code 1 if they are not."""
     from ..live import verify
 
     url, names = store_first(words or [])
     with reading(url) as store:
-        wrong = {name: verify(store, name) for name in names or store.experiments()}
+        wrong = {name: verify(store, name, archive) for name in names or store.experiments()}
     found = [
         {"experiment": name, "counter": list(key), "counted": counted, "events": folded}
         for name, differing in wrong.items()
@@ -37,7 +39,7 @@ def verify_command(
         )
     else:
         count = len(wrong)
-        print(f"{count} experiment{'' if count == 1 else 's'}: counters are the sums of all events")
+        print(f"{count} experiment{'' if count == 1 else 's'}: all sums are those of the events")
     if found:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from .arguments import AsJson
 from .output import print_json
-from .stores import live_errors_as_input, reading, store_and, store_words
+from .stores import store_and, store_words, writable
 
 EXAMPLE = "sojourn warm-start live.db shorts counts.csv"
 
@@ -27,22 +27,15 @@ def warm_start_command(
     as_json: AsJson = False,
 ) -> None:
     """Start an experiment with prior counts; given again, they replace the earlier ones."""
-    from ..live import Experiment, InUse, Journal
+    from ..live import Experiment, Journal
 
     url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
     prior = read_prior(Path(file))
-    with reading(url) as store:  # a store that is not there is a mistake: do not make one
-        place = getattr(store, "path", url)
-    with live_errors_as_input():
-        try:
-            journal = Journal(url, upkeep=False)
-        except InUse:
-            raise ValueError(
-                f"{place} is in use by a server: give the counts to it, "
-                f"by PUT /v1/experiments/{experiment}/prior"
-            ) from None
-        with journal:
-            Experiment.open(experiment, journal, compiled=False).warm_start(prior)
+    with (
+        writable(url, f"PUT /v1/experiments/{experiment}/prior") as store,
+        Journal(store, upkeep=False) as journal,
+    ):
+        Experiment.open(experiment, journal, compiled=False).warm_start(prior)
     if as_json:
         print_json({"experiment": experiment, "arms": prior})
     else:

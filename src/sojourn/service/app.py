@@ -19,7 +19,7 @@ from starlette.routing import Match
 
 from ..live import Journal, LiveError, Unavailable
 from ..version import __version__
-from . import experiments, hot, models, telemetry
+from . import experiments, hot, models, operating, telemetry
 from .absent import absent
 from .catalog import Catalog
 from .dashboard import routes
@@ -72,7 +72,9 @@ def create(options: Options) -> Service:
     )
     app.gate = Gate(super(Service, app).__call__, app.routes, options, metrics)
     app.state.metrics, app.state.keyring = metrics, app.gate.keyring
+    app.state.options = options
     experiments.add_routes(app)
+    operating.add_routes(app)
     _add_health(app)
     app.router.routes.extend(routes())
     app.add_exception_handler(HTTPException, _failed)
@@ -105,6 +107,8 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 from .demo import start
 
                 tasks.append(await start(catalog))
+            if options.keep_days is not None:
+                tasks.append(asyncio.create_task(operating.keep_archiving(catalog, options)))
             await catalog.open_all()
         except Unavailable as error:
             log.warning("experiments are opened when they are asked for: %s", error)

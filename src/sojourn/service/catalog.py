@@ -38,7 +38,7 @@ class Catalog:
     async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it; else `NotFound`."""
         found = self.experiments.get(name)
-        if found is not None:
+        if found is not None and not found.dropped:
             return found
         load = partial(self.journal.store.load, name)
         if await self.journal.show(load, self.journal.reading) is None:
@@ -52,11 +52,20 @@ class Catalog:
 
         def work() -> tuple[Experiment, bool]:
             new = enrol(self.journal.store, name, settings, arms)
-            if name in self.experiments:
+            if name in self.experiments and not self.experiments[name].dropped:
                 self.experiments[name].reload()
             return self._opened(name, compiled), new
 
         return await self.changing(work)
+
+    async def drop(self, name: str) -> None:
+        """Delete an experiment, also one that cannot be opened; `NotFound` if there is none."""
+
+        def work() -> None:
+            found = self.experiments.pop(name, None)
+            found.drop() if found is not None else self.journal.store.drop(name)
+
+        await self.changing(work)
 
     async def changing(self, work: Callable[[], T]) -> T:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
@@ -79,7 +88,7 @@ class Catalog:
                 log.warning("experiment %r is not served: %s", name, error)
 
     def _opened(self, name: str, compiled: bool = True) -> Experiment:
-        if name not in self.experiments:
+        if name not in self.experiments or self.experiments[name].dropped:
             compiled = compiled and self.compiled
             self.experiments[name] = Experiment.open(name, self.journal, compiled=compiled)
         return self.experiments[name]

@@ -68,7 +68,7 @@ async def show_insight(experiment: Served) -> dict[str, Any]:
 
 def _insight(experiment: Experiment) -> dict[str, Any]:
     now = experiment.now()
-    buckets = experiment.timeline(now - WINDOW, WIDTH)
+    buckets = experiment.timeline(now // WIDTH * WIDTH - WINDOW, WIDTH)
     return insight(
         experiment.settings, experiment.all_arms, experiment.counts(), buckets, now=now, width=WIDTH
     ).to_dict()

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from starlette.routing import BaseRoute, Match
 
 from ..live.lanes import late
+from ..live.who import ACTING
 from . import hot, roles
 from .asked import JSON, Asked
 from .catalog import Catalog
@@ -137,6 +138,7 @@ class Gate:
     async def _pass_on(self, asked: Asked, receive: Any, send: Any) -> None:
         more = self._headers(asked)
         asked.scope["sojourn.request"] = asked.id
+        ACTING.set("-" if asked.key is None else asked.key.id)
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":

@@ -92,7 +92,7 @@ async def answer(hot: Hot, catalog: Catalog, words: Sequence[str], body: bytes) 
     given = hot.model.__pydantic_validator__.validate_json(body)
     name = words[3]
     experiment = catalog.experiments.get(name)
-    if experiment is None:
+    if experiment is None or experiment.dropped:
         experiment = await catalog.experiment(check_name("experiment", name))
     visit = check_name("visit", words[5]) if len(words) > 5 else None
     step = _step(words[7]) if len(words) > 7 else None

@@ -20,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from ..live import Store
-from ..live.records import END, NEXT, REWARD, TIMEOUT, added
+from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, added
 from .catalog import Catalog
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -140,6 +140,7 @@ class Stored(Collector):
             steps.add_metric([name], sums["issued"])
             rewards.add_metric([name, "learned", REWARD], sums[f"resolved by {REWARD}"])
             rewards.add_metric([name, "late", REWARD], sums["late"])
+            rewards.add_metric([name, "learned late", REWARD], sums[LEARNED_LATE])
             for cause in (NEXT, END, TIMEOUT):
                 rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
         return [visits, steps, rewards]

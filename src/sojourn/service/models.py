@@ -282,6 +282,35 @@ class AnswersOut(BaseModel):
     answers: list[AnswerOut]
 
 
+class DroppedOut(BaseModel):
+    """The experiment that is no more."""
+
+    dropped: str
+
+
+class ErasedOut(BaseModel):
+    """In how many visits the user was; `archived` is null if the service has no --archive."""
+
+    visits: int
+    archived: int | None
+
+
+class EditOut(BaseModel):
+    """A line of the audit log: `who` is the id of a key, `detail` JSON."""
+
+    at: float
+    who: str
+    experiment: str
+    what: str
+    detail: str
+
+
+class ChangesOut(BaseModel):
+    """The audit log, the latest first."""
+
+    changes: list[EditOut]
+
+
 class StatusOut(BaseModel):
     """Health."""
 

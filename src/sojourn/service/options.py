@@ -21,6 +21,7 @@ class Options:
     `rate` is how many calls a second each key, or each address where there are no keys, may make
     of this service; None: any number. A call that the store has not answered after `deadline`
     seconds ends in 503. `keys` is needed unless only this machine can reach `host`.
+    Visits that ended more than `keep_days` ago move to files in the folder `archive`.
     `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
 
     >>> Options(host="0.0.0.0")
@@ -42,6 +43,8 @@ of them with sojourn keys new, and give it with --keys
     log_level: str = "info"
     deadline: float = DEADLINE
     patience: float = 10.0
+    archive: Path | None = None
+    keep_days: float | None = None
     parser: str = "auto"
     compiled: bool = True
 
@@ -59,6 +62,12 @@ of them with sojourn keys new, and give it with --keys
         checks.one_of("--log-format", self.log_format, ("json", "text"))
         checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
         checks.one_of("parser", self.parser, ("auto", "httptools", "h11"))
+        if self.keep_days is not None:
+            checks.number("--keep-days", self.keep_days, 0, 36_500)
+            if self.archive is None:
+                raise ValueError(
+                    f"--keep-days {self.keep_days:g} needs a folder for what is older: --archive"
+                )
         if self.rate is not None:
             checks.number("--rate", self.rate, 0, 1e9, open_ends=True)
         for origin in self.origins:

@@ -109,7 +109,7 @@ class Snapshots:
         """The shortest span that covers all visits of the experiment."""
         longest = SPANS["1w"]
         if experiment.name not in self._began:
-            buckets = experiment.timeline(now - longest.seconds, longest.width)
+            buckets = experiment.timeline(longest.since(now), longest.width)
             if not buckets:
                 return "10m"
             self._began[experiment.name] = experiment.timeline(buckets[0].start, 60.0)[0].start

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...live.records import Arm, Bucket, Counts
+from ...live.records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ...live.settings import Settings
 from ...show.plain import plain
 from ...stats.intervals import Interval, average
 from .arms import ArmList, ArmSums, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures
-
-NO_VISITS = Bucket(start=0.0, visits=0, steps=0.0, steps2=0.0, reward=0.0, reward2=0.0)
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,14 @@ class VisitTotals:
 class RewardTotals:
     """How steps were resolved: `learned` from a reward, or `missing` one, by what came first.
 
-    `late` rewards came after their step was resolved: they are logged, not learned.
+    `late` rewards came after their step was resolved: they are logged, not learned; those that were
+    `learned_late` took the place of the default one.
     """
 
     total: float
     learned: float
     late: float
+    learned_late: float
     missing: float
     missing_by_next: float
     missing_by_end: float
@@ -198,7 +198,8 @@ def _rewards(counts: Counts, arms: ArmSums) -> RewardTotals:
     return RewardTotals(
         total=float(arms.rewards.sum()),
         learned=learned,
-        late=_count(counts, "late"),
+        late=_count(counts, LATE),
+        learned_late=_count(counts, LEARNED_LATE),
         missing=by_next + by_end + by_timeout,
         missing_by_next=by_next,
         missing_by_end=by_end,

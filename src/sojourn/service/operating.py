@@ -1,0 +1,98 @@
+"""What operators do: drop experiments, erase users, see who changed what; and the archive."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+
+from ..live import LiveError, Store, archive, drop_archived, erase_archived
+from . import models
+from .catalog import Catalog
+from .errors import documented
+from .experiments import Named
+from .hot import EXPERIMENT
+from .options import Options
+
+DAY, ROUND = 86_400.0, 3600.0  # seconds of a day, and between two rounds of archiving
+MOST_CHANGES = 1000
+
+log = logging.getLogger("sojourn.service")
+
+
+async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
+    """Delete an experiment with all its visits, events and counters, and what is archived of it."""
+    state = request.app.state
+    await state.catalog.drop(experiment)
+    if state.options.archive is not None:
+        await asyncio.to_thread(drop_archived, experiment, state.options.archive)
+    return {"dropped": experiment}
+
+
+async def erase_user(request: Request, user: Named) -> dict[str, Any]:
+    """Forget the id of a user everywhere; their visits stay, as nobody's."""
+    store, folder = request.app.state.catalog.journal.store, request.app.state.options.archive
+
+    def work() -> dict[str, Any]:
+        found = store.erase(user)
+        if folder is None:
+            return {"visits": found, "archived": None if store.parts() else 0}
+        return {"visits": found, "archived": erase_archived(store, user, folder)}
+
+    return await asyncio.to_thread(work)
+
+
+async def list_changes(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
+    experiment: models.Name | None = None,
+) -> dict[str, Any]:
+    """Who changed what: the audit log, the latest first."""
+    store = request.app.state.catalog.journal.store
+    found = await asyncio.to_thread(store.edits, limit, experiment)
+    return {"changes": [edit._asdict() for edit in found]}
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the routes above."""
+
+    def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
+        app.add_api_route(
+            path,
+            endpoint,
+            methods=[method],
+            response_model=answer,
+            responses=documented(answer, statuses),
+            operation_id=endpoint.__name__,
+            tags=["operators"],
+        )
+
+    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404)
+    add("DELETE", "/v1/users/{user}", erase_user, models.ErasedOut)
+    add("GET", "/v1/changes", list_changes, models.ChangesOut)
+
+
+async def keep_archiving(catalog: Catalog, options: Options) -> None:
+    """Move old visits to the archive, once an hour, until cancelled."""
+    folder, days, store = options.archive, options.keep_days, catalog.journal.store
+    assert folder is not None
+    assert days is not None
+    while True:
+        try:
+            before = await asyncio.to_thread(store.now) - DAY * days
+            for name in await catalog.names():
+                await _archive(store, name, before, folder)
+        except LiveError as error:
+            log.warning("archive: %s", error)
+        await asyncio.sleep(ROUND)
+
+
+async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
+    try:
+        done = await asyncio.to_thread(archive, store, name, before, folder)
+    except ValueError as error:
+        log.warning("archive: %s", error)
+        return
+    if done.visits:
+        log.info("archived", extra={"experiment": name, **done._asdict()})
