@@ -16,6 +16,7 @@ import yaml
 
 from sojourn.cli.main import app
 from sojourn.live import experiment as experiments
+from sojourn.service import telemetry
 from sojourn.service.options import Options
 
 HOME = Path(__file__).parents[2]
@@ -34,6 +35,12 @@ def check_words(words: list[str]) -> None:
         found, rest = found.commands[rest[0]], rest[1:]
     given = {word for word in rest if word.startswith("--")}
     assert given <= {word for option in found.params for word in option.opts}
+
+
+def slowest_end() -> float:
+    """Seconds from SIGTERM to the end: calls under way, what is queued, spans."""
+    options = Options(store="memory://")
+    return options.patience + options.deadline + telemetry.PATIENCE
 
 
 def lines(keyword: str) -> list[str]:
@@ -77,7 +84,7 @@ def test_compose_is_complete() -> None:
     assert ours["environment"]["SOJOURN_STORE"].startswith("postgresql://")
     assert ours["read_only"] is True and ours["tmpfs"] == ["/tmp"]  # metrics of workers, .pgpass
     assert ours["ulimits"]["nofile"] >= 65536
-    assert int(ours["stop_grace_period"].rstrip("s")) > 2 * Options(store="memory://").patience
+    assert int(ours["stop_grace_period"].rstrip("s")) > slowest_end()
     shell, option, script, name = ours["entrypoint"]
     assert (shell, option, name) == ("sh", "-c", "sojourn")
     subprocess.run(["sh", "-n", "-c", script.replace("$$", "$")], check=True)
@@ -141,7 +148,7 @@ def test_the_unit_starts_what_there_is() -> None:
     assert Path(program).name == "sojourn"
     check_words(words)
     assert int(found["LimitNOFILE"]) >= 65536
-    assert int(found["TimeoutStopSec"]) > 2 * Options(store="memory://").patience
+    assert int(found["TimeoutStopSec"]) > slowest_end()
     assert "MemoryDenyWriteExecute" not in found  # the compiler needs such pages
     cache = found["Environment"].partition("NUMBA_CACHE_DIR=")[2]
     assert cache == f"/var/cache/{found['CacheDirectory']}"  # writable under ProtectSystem=strict

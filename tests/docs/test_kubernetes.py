@@ -6,9 +6,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from test_deploy import check_words, lines
-
-from sojourn.service.options import Options
+from test_deploy import check_words, lines, slowest_end
 
 HOME = Path(__file__).parents[2] / "deploy" / "kubernetes"
 FILES = {path.name: yaml.safe_load(path.read_text()) for path in HOME.rglob("*.yaml")}
@@ -75,8 +73,7 @@ def test_probes_and_time_to_end() -> None:
     paths = {name: probe["httpGet"]["path"] for name, probe in probes.items()}
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
     pause = float(OURS["lifecycle"]["preStop"]["exec"]["command"][1])
-    patience = Options(store="memory://").patience
-    assert POD["spec"]["terminationGracePeriodSeconds"] > pause + 2 * patience
+    assert POD["spec"]["terminationGracePeriodSeconds"] > pause + slowest_end()
 
 
 def test_the_pod_runs_without_rights() -> None:
@@ -86,6 +83,7 @@ def test_the_pod_runs_without_rights() -> None:
     assert f"--uid {user['runAsUser']} " in made and f"--gid {user['runAsGroup']} " in made
     assert user["fsGroup"] == user["runAsGroup"]  # that of the keys
     assert POD["spec"]["automountServiceAccountToken"] is False
+    assert POD["spec"]["enableServiceLinks"] is False  # variables SOJOURN_... are options
     rights = OURS["securityContext"]
     assert rights["readOnlyRootFilesystem"] and not rights["allowPrivilegeEscalation"]
     assert rights["capabilities"] == {"drop": ["ALL"]}
