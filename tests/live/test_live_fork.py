@@ -115,7 +115,7 @@ def run(script: str, *arguments: str) -> Any:
 def test_a_store_of_one_process_says_what_to_do_and_the_parent_goes_on(tmp_path: Path) -> None:
     sentence = (
         "the experiment was opened before a fork, and its store serves one process: open it in the "
-        "child, such as in gunicorn's post_fork, or use postgresql://"
+        "child, such as in gunicorn's post_fork, or use store='postgresql://...'"
     )
     assert run(ONE_PROCESS, "memory://", f"sqlite:///{tmp_path}/live.db") == [[sentence] * 3] * 2
 

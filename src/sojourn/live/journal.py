@@ -74,9 +74,10 @@ class Journal:
 
         def reopen() -> Journal:
             if not isinstance(store, str) or not self.store.shared:
+                why = "was not given by its address" if self.store.shared else "serves one process"
                 raise Forked(
-                    "the experiment was opened before a fork, and its store serves one process: "
-                    "open it in the child, such as in gunicorn's post_fork, or use postgresql://"
+                    f"the experiment was opened before a fork, and its store {why}: open it in the "
+                    "child, such as in gunicorn's post_fork, or use store='postgresql://...'"
                 )
             return Journal(store, queue=queue, batch=batch, deadline=self.deadline, upkeep=upkeep)
 
