@@ -178,7 +178,7 @@ def test_experiments(client: Client) -> None:
     assert made.settings["policy"] == {"name": "UCB", "parameters": parameters}
     assert set(made.settings) == {
         "policy", "user", "default_reward", "reward_wait", "idle_timeout",
-        "introduce_in_any_state", "count_in_flight",
+        "late_horizon", "introduce_in_any_state", "count_in_flight",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
     changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
