@@ -3,7 +3,12 @@
 from collections.abc import Iterable
 from math import isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
+
+LARGE = 1e9
+"""For parameters that only have to be finite: beyond this, formulas overflow."""
+
+LONGEST_SHOWN = 200
 
 
 def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = False) -> float:
@@ -15,8 +20,7 @@ def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = 
     Traceback (most recent call last):
     ValueError: theta = 1 is not allowed: it must be a number strictly between 0 and 1
     """
-    good = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-    if good and (low < value < high if open_ends else low <= value <= high):
+    if _finite(value) and (low < value < high if open_ends else low <= value <= high):
         return float(value)
     if not isfinite(low):
         between = "that is finite"
@@ -25,7 +29,7 @@ def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = 
         between += f" {high:g}"
     else:
         between = f"greater than {low:g}" if open_ends else f"of at least {low:g}"
-    raise ValueError(f"{name} = {value!r} is not allowed: it must be a number {between}")
+    raise ValueError(f"{name} = {shown(value)} is not allowed: it must be a number {between}")
 
 
 def whole(name: str, value: Any, low: int, high: float = float("inf")) -> int:
@@ -35,11 +39,31 @@ def whole(name: str, value: Any, low: int, high: float = float("inf")) -> int:
     Traceback (most recent call last):
     ValueError: runs = 0 is not allowed: it must be a whole number of at least 1
     """
-    good = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-    if good and value == int(value) and low <= value <= high:
+    if _finite(value) and value == int(value) and low <= value <= high:
         return int(value)
     between = f"from {low} to {high:g}" if isfinite(high) else f"of at least {low}"
-    raise ValueError(f"{name} = {value!r} is not allowed: it must be a whole number {between}")
+    raise ValueError(f"{name} = {shown(value)} is not allowed: it must be a whole number {between}")
+
+
+def _finite(value: Any) -> TypeGuard[float]:
+    """Whether a value is a number that a float can hold."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
+
+
+def shown(value: Any) -> str:
+    """A value for a sentence, cut where it becomes long.
+
+    >>> shown([0] * 1000)[-8:]
+    '0, 0,...'
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # of so many digits that Python does not print it
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def flag(name: str, value: Any) -> bool:

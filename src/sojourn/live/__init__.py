@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from .audit import verify as verify
     from .errors import (
+        Broken as Broken,
         Busy as Busy,
         Conflict as Conflict,
         Ended as Ended,

@@ -1,15 +1,27 @@
-"""Creating an experiment in a store, or changing it."""
+"""Creating an experiment in a store, or changing it: what cannot be served is never saved."""
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .errors import Conflict
+from .learner import Learner
 from .names import check_name
 from .records import Arm
 from .settings import Settings
 from .stores import Store
+from .stores.base import merged
+
+MOST_ARMS = 10_000
+"""Arms of one experiment, retired ones included; a decision among so many takes 4 ms (KL-UCB)."""
+
+MOST_MEGABYTES = 100
+"""What the memory of one policy may take: arms x bins x stages, for Q-learning by step."""
+
+Make = Callable[[Settings], Learner]
 
 
 def check_arms(arms: Any) -> list[str]:
@@ -23,29 +35,96 @@ def check_arms(arms: Any) -> list[str]:
     return names
 
 
-def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str]) -> bool:
+def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make) -> bool:
     """Create an experiment, or change it; whether it is new.
 
     Arms that are not known are added, settings replaced. States and their bins are in the counters,
-    so that they cannot change: `Conflict`.
+    so that they cannot change: `Conflict`. What is to be saved is tried before, with the learner
+    that `make` makes.
     """
     text, found = settings.to_json(), store.load(name)
-    known = {} if found is None else {arm.name: arm for arm in found[1]}
+    known = [] if found is None else found[1]
     if found is not None:
-        _check_same(name, json.loads(found[0]), json.loads(text))
-    new = [Arm(0, arm) for arm in arms if arm not in known]
-    if not new and all(arm.retired for arm in known.values()):
-        raise ValueError("arms is not allowed: give at least one arm")
-    settings.policy.check_arms(len(new) + sum(not arm.retired for arm in known.values()))
+        _check_same(store, name, found[0], json.loads(text))
+    names = {arm.name for arm in known}
+    new = [Arm(0, arm) for arm in arms if arm not in names]
     if found is None or new or found[0] != text:
+        check_served(settings, known, new)
+        _try_out(settings, merged(known, new), make)
         store.save(name, text, new)
+    else:
+        check_served(settings, known)
     return found is None
 
 
-def _check_same(name: str, known: dict[str, Any], given: dict[str, Any]) -> None:
-    for what in ("user", "bins"):
-        if known[what] != given[what]:
-            raise Conflict(
-                f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
-                f"{known[what]!r}, which cannot change; give another name"
-            )
+def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm] = ()) -> None:
+    """ValueError if an experiment cannot be served once these arms of it are changed."""
+    arms = merged(known, changed)
+    if len(arms) > max(MOST_ARMS, len(known)):
+        raise ValueError(
+            f"arms is not allowed: with {len(arms) - len(known)} more the experiment has "
+            f"{len(arms)}, retired ones included, and it may have {MOST_ARMS}"
+        )
+    using = sum(not arm.retired for arm in arms)
+    if not using:
+        raise ValueError("arms is not allowed: give at least one arm")
+    settings.policy.check_arms(using)
+    one, two = (_megabytes(settings.policy.memory(n)) for n in (1, 2))
+    needed = one + (two - one) * (using - 1)  # arrays have a row or a column for every arm
+    if needed > MOST_MEGABYTES:
+        raise ValueError(
+            f"policy = {settings.policy!r} is not allowed: for {using} arms it takes "
+            f"{needed:,.0f} MB of memory, and may take {MOST_MEGABYTES}"
+        )
+
+
+def _megabytes(memory: Any) -> float:
+    arrays = memory if isinstance(memory, tuple) else (memory,)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) / 1e6
+
+
+def _try_out(settings: Settings, arms: Sequence[Arm], make: Make) -> None:
+    """Build the learner and let it decide once, so that it does not fail when it is served."""
+    try:
+        learner = make(settings)
+        learner.forget(arms)
+        learner.choose(settings.user.experience(settings.user.begin(0.0)), 1)
+    except ValueError:
+        raise
+    except Exception as error:  # of a policy of another package, or of the compiler
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise ValueError(f"policy = {settings.policy!r} cannot be served: {why}") from error
+
+
+def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:
+    """Broken settings of an experiment that nobody has visited may become anything."""
+    known = _plain(text)
+    differs = [what for what in ("user", "bins") if known.get(what) != given[what]]
+    if not differs or not (_readable(text) or any(store.counts(name))):
+        return
+    if differs[0] not in known:
+        raise Conflict(
+            f"experiment {name!r} has visits, and its settings cannot be read, so that nobody "
+            "knows of which states its counters are: drop it, or give another name"
+        )
+    for what in differs:
+        raise Conflict(
+            f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
+            f"{known[what]!r}, which cannot change; give another name"
+        )
+
+
+def _plain(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _readable(text: str) -> bool:
+    try:
+        Settings.from_json(text)
+    except Exception:
+        return False
+    return True

@@ -16,6 +16,10 @@ class Unavailable(LiveError):
     """
 
 
+class Broken(LiveError):
+    """An experiment whose settings cannot be served: give it others, or drop it."""
+
+
 class Conflict(LiveError):
     """The call contradicts what is stored, such as another reward for the same step."""
 

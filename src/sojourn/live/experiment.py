@@ -12,7 +12,7 @@ from .. import checks
 from ..policies import LearnedIMED, Policy
 from ..users import User
 from .answers import Decision
-from .enrolment import check_arms, enrol
+from .enrolment import check_arms, check_served, enrol
 from .errors import NotFound
 from .forks import PerProcess
 from .journal import Journal, Steps
@@ -89,7 +89,7 @@ class Experiment:
         self._own = not isinstance(store, Journal)
         journal = store.here() if isinstance(store, Journal) else Journal(store)
         try:
-            enrol(journal.store, name, settings, names)
+            enrol(journal.store, name, settings, names, partial(self._learner, seed=0))
             operations = self._operate(settings, journal)
         except BaseException:
             if self._own:
@@ -226,7 +226,9 @@ class Experiment:
         known = {arm.name: arm for arm in self._operations.arms}
         arm = known.get(name, Arm(0, name))
         if name not in known or arm.retired != retired:
-            self._save([arm._replace(retired=retired)])
+            changed = [arm._replace(retired=retired)]
+            check_served(self.settings, self._operations.arms, changed)
+            self._save(changed)
 
     def _save(self, arms: Sequence[Arm]) -> None:
         self.journal.store.save(self.name, self.settings.to_json(), arms)

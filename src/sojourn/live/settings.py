@@ -15,6 +15,13 @@ from .answers import policy_data
 
 IDLE_TIMEOUT = 1800.0
 
+MOST_BINS = 64
+"""Bins of live visits. Others wait while a learned policy thinks: 0.2 ms with so many, compiled
+(and 0.3 s with 1,000); and the figures of the dashboard take 40 ms."""
+
+DEEPEST = 3
+"""Policies within policies: each level takes seconds to compile."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -57,9 +64,16 @@ class Settings:
             "late_horizon": late,
         }  # fmt: skip
         kept["user"] = states.live(self.user)  # type: ignore[assignment]
+        if _depth(self.policy) > DEEPEST:
+            raise ValueError(f"policy is not allowed: it has more than {DEEPEST} within each other")
         kept["policy"] = _introducing(self.policy, self.introduce_in_any_state)  # type: ignore[assignment]
         for name, value in kept.items():
             object.__setattr__(self, name, value)
+        if self.bins > MOST_BINS:
+            raise ValueError(
+                f"bins = {self.bins} is not allowed: live visits have at most {MOST_BINS} bins of "
+                "the state, those of the policy or else the states of the user model"
+            )
 
     @cached_property
     def bins(self) -> int:
@@ -82,6 +96,11 @@ class Settings:
         data = {name: value for name, value in json.loads(text).items() if name != "bins"}
         data |= {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
         return cls(**data)
+
+
+def _depth(policy: Policy) -> int:
+    inner = [value for value in policy.parameters.values() if isinstance(value, Policy)]
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def _introducing(policy: Policy, in_any_state: bool) -> Policy:

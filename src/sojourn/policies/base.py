@@ -15,6 +15,9 @@ from .reasons import Reason, Seen
 
 Array = NDArray[np.float64]
 
+MOST_BINS = 1000
+"""Bins of the state: learned policies keep a table of bins x bins, and think in their cube."""
+
 
 class BoundName(NamedTuple):
     """The name of a bound in `sojourn.theory.bounds`, and the bins of the state it is for."""

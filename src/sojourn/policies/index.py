@@ -113,7 +113,7 @@ class Index(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "c", checks.number("c", self.c, 0, inf))
+        object.__setattr__(self, "c", checks.number("c", self.c, 0, checks.LARGE))
         for name in ("random_ties", "introduce_in_any_state"):
             checks.flag(name, getattr(self, name))
 

@@ -17,7 +17,7 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 """
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from .. import checks
 from ..engine.loops import jitable
 from ..engine.steps import level_of
-from .base import Array, count
+from .base import MOST_BINS, Array, count
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import Optimism
@@ -146,10 +146,10 @@ class Learned(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("confidence", "growth"):
-            number = checks.number(name, getattr(self, name), 0, inf)
+            number = checks.number(name, getattr(self, name), 0, checks.LARGE)
             object.__setattr__(self, name, number)
         object.__setattr__(self, "floor", checks.number("floor", self.floor, -1, 1))
-        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2))
+        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2, MOST_BINS))
 
     def memory(self, arms: int) -> Watched:
         """Nothing seen, optimistic everywhere."""

@@ -76,7 +76,7 @@ class Graded(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("c0", "c1"):
-            number = checks.number(name, getattr(self, name), float("-inf"), float("inf"))
+            number = checks.number(name, getattr(self, name), -checks.LARGE, checks.LARGE)
             object.__setattr__(self, name, number)
 
     def highest(self) -> float:
@@ -110,7 +110,7 @@ class TopBin(Graded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "n", checks.whole("n", self.n, 2))
+        object.__setattr__(self, "n", checks.whole("n", self.n, 2, checks.LARGE))
 
     def optimism(self, state: float) -> float:
         return self.c1 if state >= (self.n - 1) / self.n else self.c0

@@ -5,7 +5,7 @@ end is worth 0.
 """
 
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,11 +15,16 @@ from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
-from .base import Array, Policy, equally
+from .base import MOST_BINS, Array, Policy, equally
 from .reasons import Seen, engaged
 
 __all__ = ["QLearning", "UCBQLearning"]
 """The policies of this module, in the order in which they are listed."""
+
+LONGEST, MOST_STAGES = 1e12, 10_000
+"""Greatest H, and greatest H for a table that has a stage for each of the first H steps."""
+
+LEAST_P = 1e-12
 
 
 class QTable(NamedTuple):
@@ -64,7 +69,7 @@ class QLearning(Policy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
-        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 1))
+        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 1, MOST_BINS))
 
     def memory(self, arms: int) -> QTable:
         """Q and N, all zero."""
@@ -133,12 +138,12 @@ class UCBQLearning(Policy):
     by_step: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "H", checks.number("H", self.H, 1, inf))
-        object.__setattr__(self, "c", checks.number("c", self.c, 0, inf))
-        object.__setattr__(self, "p", checks.number("p", self.p, 0, 1, open_ends=True))
-        checks.flag("by_step", self.by_step)
-        for name in ("visits", "bins"):
-            object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1))
+        longest = MOST_STAGES if checks.flag("by_step", self.by_step) else LONGEST
+        object.__setattr__(self, "H", checks.number("H", self.H, 1, longest))
+        object.__setattr__(self, "c", checks.number("c", self.c, 0, checks.LARGE))
+        object.__setattr__(self, "p", checks.number("p", self.p, LEAST_P, 1, open_ends=True))
+        for name, most in (("visits", LONGEST), ("bins", MOST_BINS)):
+            object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1, most))
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:

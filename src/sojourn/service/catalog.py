@@ -1,22 +1,38 @@
 """The experiments that a process serves: found in the store, opened once, made and changed."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..live import Experiment, Journal, LiveError, NotFound, Settings
+from ..engine.calls import calls_for
+from ..live import Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
 from ..live.enrolment import enrol
+from ..live.learner import Learner
+from ..policies import Policy
 
 log = logging.getLogger("sojourn.service")
 
+LONGEST_REASON = 500
+UNREADABLE = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
+
 T = TypeVar("T")
+
+
+class Trouble(NamedTuple):
+    """Why an experiment is not served, and what the store had of it then: settings and arms."""
+
+    reason: str
+    stored: Any
 
 
 class Catalog:
     """The experiments of one journal, each opened once. Blocking work runs in threads.
 
+    One that cannot be opened is `broken`: calls of it raise `Broken`, until its settings change.
     `tell` is called with the name of an experiment and what became of a reward.
     """
 
@@ -29,66 +45,121 @@ class Catalog:
     ) -> None:
         self.journal, self.compiled, self.tell = journal, compiled, tell
         self.experiments: dict[str, Experiment] = {}
+        self.broken: dict[str, Trouble] = {}
         self.stopping = asyncio.Event()
-        self._lock = asyncio.Lock()
+        self._lock, self._compiling = asyncio.Lock(), asyncio.Lock()
 
     async def names(self) -> list[str]:
         return await self.journal.show(self.journal.store.experiments)
 
     async def experiment(self, name: str) -> Experiment:
-        """The experiment of this name, also if another process has made it; else `NotFound`."""
+        """The experiment of this name, also if another process has made it.
+
+        `NotFound` if there is none, `Broken` if it cannot be served.
+        """
         found = self.experiments.get(name)
         if found is not None and not found.dropped:
             return found
         load = partial(self.journal.store.load, name)
-        if await self.journal.show(load, self.journal.reading) is None:
+        stored = await self.journal.show(load, self.journal.reading)
+        trouble = self.broken.get(name)
+        if stored is None:
+            self.broken.pop(name, None)
             raise NotFound(f"there is no experiment {name!r}")
-        return await self.changing(lambda: self._opened(name))
+        if trouble is not None and trouble.stored == stored:
+            raise _broken(name, trouble.reason)
+
+        def policy() -> Policy:
+            return Settings.from_json(stored[0]).policy
+
+        return await self.changing(lambda: self._opened(name), policy if self.compiled else None)
 
     async def make(
         self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
     ) -> tuple[Experiment, bool]:
         """An experiment with these settings, and whether it is new."""
+        compiled = compiled and self.compiled
+        make = partial(Learner, seed=0, compiled=compiled)
 
         def work() -> tuple[Experiment, bool]:
-            new = enrol(self.journal.store, name, settings, arms)
+            new = enrol(self.journal.store, name, settings, arms, make)
             if name in self.experiments and not self.experiments[name].dropped:
                 self.experiments[name].reload()
             return self._opened(name, compiled), new
 
-        return await self.changing(work)
+        return await self.changing(work, (lambda: settings.policy) if compiled else None)
 
     async def drop(self, name: str) -> None:
-        """Delete an experiment, also one that cannot be opened; `NotFound` if there is none."""
+        """Delete an experiment, also a broken one; `NotFound` if there is none."""
 
         def work() -> None:
             found = self.experiments.pop(name, None)
             found.drop() if found is not None else self.journal.store.drop(name)
+            self.broken.pop(name, None)
 
         await self.changing(work)
 
-    async def changing(self, work: Callable[[], T]) -> T:
+    async def changing(
+        self, work: Callable[[], T], compiling: Callable[[], Policy] | None = None
+    ) -> T:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
 
+        A policy is compiled before, so that changes of other experiments do not wait for that.
         Who waits until the deadline does not know what came of it, as with any other call.
         """
 
         async def alone() -> T:
+            if compiling is not None:
+                async with self._compiling:
+                    await asyncio.to_thread(_compile, compiling)
             async with self._lock:
                 return await asyncio.to_thread(work)
 
         return await self.journal.finish(alone())
 
     async def open_all(self) -> None:
-        """Open what the store has; what cannot be served is skipped with a warning."""
+        """Open what the store has; of what cannot be served, now or at all, a warning is logged."""
         for name in await self.names():
             try:
                 await self.experiment(name)
-            except (ValueError, LiveError) as error:
-                log.warning("experiment %r is not served: %s", name, error)
+            except (Broken, NotFound):
+                pass  # it is logged, or was dropped just now
+            except (Busy, Unavailable) as error:
+                log.warning("experiment %r is opened when it is asked for: %s", name, error)
 
     def _opened(self, name: str, compiled: bool = True) -> Experiment:
         if name not in self.experiments or self.experiments[name].dropped:
+            stored = self.journal.store.load(name)
             compiled = compiled and self.compiled
-            self.experiments[name] = Experiment.open(name, self.journal, compiled=compiled)
+            try:
+                found = Experiment.open(name, self.journal, compiled=compiled)
+            except (Busy, NotFound, Unavailable):
+                raise
+            except Exception as error:  # whatever it is, others are served
+                raise self._trouble(name, stored, error) from error
+            self.experiments[name] = found
+            self.broken.pop(name, None)
         return self.experiments[name]
+
+    def _trouble(self, name: str, stored: Any, error: Exception) -> Broken:
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, UNREADABLE):
+            reason = f"its settings cannot be read ({reason})"
+        reason = " ".join(reason.split())[:LONGEST_REASON].rstrip(".: ")
+        self.broken[name] = Trouble(reason, stored)
+        log.warning(
+            "experiment %r is not served: %s", name, reason,
+            exc_info=None if isinstance(error, ValueError) else error,
+        )  # fmt: skip
+        return _broken(name, reason)
+
+
+def _broken(name: str, reason: str) -> Broken:
+    return Broken(
+        f"experiment {name!r} cannot be served: {reason} (give it other settings, or drop it)"
+    )
+
+
+def _compile(policy: Callable[[], Policy]) -> None:
+    with suppress(Exception):  # the attempt to use it says what is wrong
+        calls_for(policy(), compiled=True)

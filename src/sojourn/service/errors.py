@@ -6,7 +6,7 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from ..live import Busy, Conflict, Ended, NotFound, Unavailable
+from ..live import Broken, Busy, Conflict, Ended, NotFound, Unavailable
 from . import models
 
 WORDS = {
@@ -14,7 +14,8 @@ WORDS = {
     409: "conflict", 410: "ended", 413: "too_large", 415: "not_json", 422: "invalid",
     429: "rate_limited", 500: "failed", 503: "unavailable",
 }  # fmt: skip
-"""The error code of every status; a full queue has 503 `busy`."""
+"""The error code of every status; a full queue has 503 `busy`, and an experiment that cannot be
+served 409 `broken`."""
 
 RETRY_AFTER = 1  # seconds after which to retry when the store was busy or unavailable
 LONGEST_VALUE = 60
@@ -46,6 +47,7 @@ AWAY = "the store cannot be used now: repeat the call with its request_id"
 REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Refusal: lambda error: error,
     NotFound: lambda error: Refusal(404, str(error)),
+    Broken: lambda error: Refusal(409, str(error), word="broken"),
     Conflict: lambda error: Refusal(409, str(error)),
     Ended: lambda error: Refusal(410, str(error)),
     ValidationError: lambda error: Refusal(422, sentence(error.errors(include_url=False))),

@@ -34,10 +34,11 @@ Served = Annotated[Experiment, Depends(_experiment)]
 
 
 async def list_experiments(request: Request) -> dict[str, Any]:
-    """The experiments that the key may see."""
-    names = await _catalog(request).names()
-    key = request.scope.get("sojourn.key")
-    return {"experiments": sorted(n for n in names if key is None or key.allows(n))}
+    """The experiments that the key may see, and why some of them are not served."""
+    catalog, key = _catalog(request), request.scope.get("sojourn.key")
+    names = sorted(n for n in await catalog.names() if key is None or key.allows(n))
+    broken = {name: catalog.broken[name].reason for name in names if name in catalog.broken}
+    return {"experiments": names, "broken": broken}
 
 
 async def make_experiment(
@@ -137,13 +138,13 @@ def add_routes(app: FastAPI) -> None:
     arm = f"{EXPERIMENT}/arms/{{arm}}"
     add("GET", "/v1/experiments", list_experiments, models.ExperimentsOut)
     add("PUT", EXPERIMENT, make_experiment, models.ExperimentOut, 201, 409)
-    add("GET", EXPERIMENT, show_experiment, models.ExperimentOut, 404)
-    add("GET", f"{EXPERIMENT}/ranking", show_ranking, models.RankingOut, 404)
-    add("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], 404)
-    add("PUT", arm, put_arm, models.ArmOut, 201, 404)
+    add("GET", EXPERIMENT, show_experiment, models.ExperimentOut, 404, 409)
+    add("GET", f"{EXPERIMENT}/ranking", show_ranking, models.RankingOut, 404, 409)
+    add("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], 404, 409)
+    add("PUT", arm, put_arm, models.ArmOut, 201, 404, 409)
     add("DELETE", arm, retire_arm, models.ArmOut, 404, 409)
-    add("PUT", f"{EXPERIMENT}/prior", put_prior, models.ExperimentOut, 404)
-    add("GET", f"{EXPERIMENT}/visits/{{visit}}", show_visit, models.VisitOut, 404)
+    add("PUT", f"{EXPERIMENT}/prior", put_prior, models.ExperimentOut, 404, 409)
+    add("GET", f"{EXPERIMENT}/visits/{{visit}}", show_visit, models.VisitOut, 404, 409)
 
 
 def settings_of(body: models.ExperimentIn) -> Settings:

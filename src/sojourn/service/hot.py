@@ -41,9 +41,9 @@ class Hot(NamedTuple):
 
 CALLS = (
     Hot("open_new_visit", "POST", f"{EXPERIMENT}/visits",
-        models.OpeningIn, visits.open_visit, models.VisitOut, (201, 404)),
+        models.OpeningIn, visits.open_visit, models.VisitOut, (201, 404, 409)),
     Hot("open_visit", "PUT", VISIT,
-        models.OpeningIn, visits.open_visit, models.VisitOut, (200, 201, 404)),
+        models.OpeningIn, visits.open_visit, models.VisitOut, (200, 201, 404, 409)),
     Hot("decide", "POST", f"{VISIT}/decisions",
         models.DecisionIn, visits.decide, models.DecisionOut, (200, 404, 409, 410)),
     Hot("step", "POST", f"{VISIT}/step",
@@ -53,7 +53,7 @@ CALLS = (
     Hot("end", "PUT", f"{VISIT}/end",
         models.EndIn, visits.end, models.EndedOut, (200, 404, 409)),
     Hot("batch", "POST", f"{EXPERIMENT}/batch",
-        models.BatchIn, visits.batch, models.AnswersOut, (200, 404)),
+        models.BatchIn, visits.batch, models.AnswersOut, (200, 404, 409)),
 )  # fmt: skip
 
 

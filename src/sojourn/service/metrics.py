@@ -61,6 +61,10 @@ class Metrics:
             "sojourn_queue", "Calls that wait for their commit.", registry=registry,
             multiprocess_mode="livesum",
         )  # fmt: skip
+        self.broken = Gauge(
+            "sojourn_broken_experiments", "Experiments that cannot be served; the log says why.",
+            registry=registry, multiprocess_mode="livemax",
+        )  # fmt: skip
         self.conflicts = counter("sojourn_conflicts", CONFLICTS)
         self.reward_answers = counter(
             "sojourn_reward_answers", "Rewards sent by themselves.", "experiment", "outcome"
@@ -96,8 +100,9 @@ class Metrics:
         catalog.journal.writer.on_commit = committed
 
     def look(self, catalog: Catalog) -> None:
-        """Copy the queue's length and the number of conflicts."""
+        """Copy the queue's length, and the numbers of broken experiments and of conflicts."""
         self.queue.set(catalog.journal.writer.waiting)
+        self.broken.set(len(catalog.broken))
         conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts

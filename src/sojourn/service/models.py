@@ -4,12 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
 from ..policies import POLICIES
 from ..registry import Registry
 from ..users import USERS
 
-MOST_ARMS, MOST_CALLS = 10_000, 1_000
+MOST_CALLS = 1_000
 LAST_STEP = 2**31 - 1
 
 
@@ -223,9 +224,10 @@ class RankingOut(BaseModel):
 
 
 class ExperimentsOut(BaseModel):
-    """The names that the key may see."""
+    """The names that the key may see, and those that are not served, with the reason."""
 
     experiments: list[str]
+    broken: dict[str, str]
 
 
 class VisitOut(BaseModel):

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from .two_state import TwoState
 
 
+MOST_STARTS = 1000
+"""States in which visits may begin: they are gone through at the start of every visit."""
+
+
 def _hashable(start: Any) -> Any:
     """Lists and the like are no start state; as text they reach the check that says so."""
     return start if isinstance(start, Hashable) else repr(start)
@@ -54,6 +58,10 @@ class Start(Compiled):
         if isinstance(value, Start):
             return value
         table = dict(value) if isinstance(value, Mapping) else {_hashable(value): 1.0}
+        if len(table) > MOST_STARTS:
+            raise ValueError(
+                f"start is not allowed: it has {len(table)} states, and may have {MOST_STARTS}"
+            )
         states = tuple(checks.number("start", s, 0, last) for s in table)
         chances = tuple(checks.number(f"start[{s}]", p, 0, 1) for s, p in table.items())
         if not table or abs(sum(chances) - 1.0) > 1e-9:

@@ -14,6 +14,9 @@ from .two_state import TwoState
 
 Array = NDArray[np.float64]
 
+MOST_STATES = 1000
+"""The table of chances has two entries for each pair of states: 16 MB."""
+
 
 @dataclass(frozen=True, repr=False)
 class Chain(User):
@@ -53,6 +56,8 @@ class Chain(User):
     def __post_init__(self) -> None:
         leave = _rows("leave", self.leave)
         n = len(leave)
+        if n > MOST_STATES:
+            raise ValueError(f"leave is not allowed: it has {n} rows, and may have {MOST_STATES}")
         leave = [
             tuple(checks.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
             for s, row in enumerate(leave)
@@ -61,7 +66,8 @@ class Chain(User):
         seen = np.linspace(0.0, 1.0, n) if n > 1 else np.ones(1)
         if self.seen is not None:
             if not isinstance(self.seen, Sequence) or len(self.seen) != n:
-                raise ValueError(f"seen = {self.seen!r} is not allowed: give a number per state")
+                given = checks.shown(self.seen)
+                raise ValueError(f"seen = {given} is not allowed: give a number per state")
             seen = np.array([checks.number(f"seen[{s}]", x, 0, 1) for s, x in enumerate(self.seen)])
         sure = chances.max(axis=2) == 1.0
         made = {
@@ -147,8 +153,8 @@ class Chain(User):
     def live(self) -> User:
         if self.chances.size:
             raise ValueError(
-                f"user = {self!r} cannot be served: a live state must follow from the rewards, so "
-                "give next states, not chances"
+                f"user = {checks.shown(self)} cannot be served: a live state must follow "
+                "from the rewards, so give next states, not chances"
             )
         return self
 
@@ -167,8 +173,8 @@ def _rows(name: str, table: Any) -> list[Any]:
     if good and all(isinstance(row, Sequence) and len(row) == 2 for row in table):
         return list(table)
     raise ValueError(
-        f"{name} = {table!r} is not allowed: it must be a table with a row per state and two "
-        "columns, for reward 0 and for reward 1"
+        f"{name} = {checks.shown(table)} is not allowed: it must be a table with a row per "
+        "state and two columns, for reward 0 and for reward 1"
     )
 
 
@@ -187,8 +193,8 @@ def _chances(table: Any, n: int) -> Array:
             found = [checks.number(f"{where}[{t}]", p, 0, 1) for t, p in enumerate(entry)]
             if len(found) != n or abs(sum(found) - 1.0) > 1e-9:
                 raise ValueError(
-                    f"{where} = {entry!r} is not allowed: give a state, or {n} chances that add "
-                    "up to 1"
+                    f"{where} = {checks.shown(entry)} is not allowed: give a state, or {n} "
+                    "chances that add up to 1"
                 )
             chances[s, r] = found
     return chances

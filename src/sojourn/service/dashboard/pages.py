@@ -1,5 +1,6 @@
 """The routes of the dashboard and their handlers."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from ...live import Experiment, LiveError, NotFound
+from ...live import Broken, Experiment, LiveError, NotFound
 from ..catalog import Catalog
 from ..hot import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
@@ -17,6 +18,8 @@ from .snapshots import Snapshots
 from .static import Static
 from .stream import Streams
 from .view import View
+
+log = logging.getLogger("sojourn.service")
 
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -66,8 +69,13 @@ class Pages:
             try:
                 experiment = await catalog.experiment(name)
                 listed.append((name, await self.snapshots.get(experiment, None)))
-            except (LiveError, ValueError) as error:
+            except NotFound:
+                continue  # dropped meanwhile
+            except Broken as error:
                 broken.append((name, str(error)))
+            except Exception as error:  # one experiment never hides the others
+                log.warning("the dashboard cannot show %r", name, exc_info=error)
+                broken.append((name, f"{name} cannot be shown now: the log says why"))
         base = own_address(request)
         return page(
             request, "experiments.html", listed=listed, broken=broken, base=base,
@@ -100,6 +108,8 @@ class Pages:
             return await show(await request.app.state.catalog.experiment(name))
         except NotFound:
             return page(request, "error.html", 404, what=f"There is no experiment “{name}”.")
+        except Broken as error:
+            return page(request, "error.html", 409, what=f"{error}.")
         except LiveError:
             return page(request, "error.html", 503, what="The store cannot be read right now.")
         except ValueError as error:
