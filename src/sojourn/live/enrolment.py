@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,9 @@ def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm
     using = sum(not arm.retired for arm in arms)
     if not using:
         raise ValueError("arms is not allowed: give at least one arm")
-    settings.policy.check_arms(using)
-    one, two = (_megabytes(settings.policy.memory(n)) for n in (1, 2))
+    with _in_one_sentence(settings):
+        settings.policy.check_arms(using)
+        one, two = (_megabytes(settings.policy.memory(n)) for n in (1, 2))
     needed = one + (two - one) * (using - 1)  # arrays have a row or a column for every arm
     if needed > MOST_MEGABYTES:
         raise ValueError(
@@ -85,13 +87,20 @@ def _megabytes(memory: Any) -> float:
 
 def _try_out(settings: Settings, arms: Sequence[Arm], make: Make) -> None:
     """Build the learner and let it decide once, so that it does not fail when it is served."""
-    try:
+    with _in_one_sentence(settings):
         learner = make(settings)
         learner.forget(arms)
         learner.choose(settings.user.experience(settings.user.begin(0.0)), 1)
+
+
+@contextmanager
+def _in_one_sentence(settings: Settings) -> Iterator[None]:
+    """Whatever goes wrong with a policy, perhaps of another package, is bad input: ValueError."""
+    try:
+        yield
     except ValueError:
         raise
-    except Exception as error:  # of a policy of another package, or of the compiler
+    except Exception as error:
         why = f"{type(error).__name__}: {error}".rstrip(": ")
         raise ValueError(f"policy = {settings.policy!r} cannot be served: {why}") from error
 
