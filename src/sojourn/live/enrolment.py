@@ -14,7 +14,7 @@ from .names import check_name
 from .records import Arm
 from .settings import Settings
 from .stores import Store
-from .stores.base import merged
+from .stores.base import merged, plain_settings
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included; a decision among so many takes 4 ms (KL-UCB)."""
@@ -107,7 +107,7 @@ def _in_one_sentence(settings: Settings) -> Iterator[None]:
 
 def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:
     """Broken settings of an experiment that nobody has visited may become anything."""
-    known = _plain(text)
+    known = plain_settings(text)
     differs = [what for what in ("user", "bins") if known.get(what) != given[what]]
     if not differs or not (_readable(text) or any(store.counts(name))):
         return
@@ -121,14 +121,6 @@ def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> No
             f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
             f"{known[what]!r}, which cannot change; give another name"
         )
-
-
-def _plain(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _readable(text: str) -> bool:

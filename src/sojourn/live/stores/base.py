@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
@@ -184,7 +184,7 @@ def edit_of(
     ('changed', '{"arms": {"a": {"retired": 1}, "b": {}}}')
     """
     text, known = before or ("{}", ())
-    was, now = (json.loads(each) for each in (text, settings))
+    was, now = plain_settings(text), plain_settings(settings)
     found = {name: value for name, value in now.items() if was.get(name) != value}
     arms_before = {arm.name: arm for arm in known}
     changed = {}
@@ -198,6 +198,15 @@ def edit_of(
     if before is not None and not found:
         return None
     return ("changed" if before else "created"), json.dumps(found)
+
+
+def plain_settings(settings: str) -> dict[str, Any]:
+    """Settings as data; of damaged ones nothing is known."""
+    try:
+        found = json.loads(settings)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:
