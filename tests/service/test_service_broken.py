@@ -80,19 +80,16 @@ def test_the_dashboard_shows_it_with_its_reason_beside_the_others(http: Caller) 
     assert http.get("/experiments/good").status_code == 200
 
 
-def test_good_settings_repair_it_and_it_can_be_forgotten(http: Caller) -> None:
+def test_good_settings_repair_it_and_it_can_be_dropped(http: Caller) -> None:
     refused = http.put(ODD, json={"arms": ["d"], "policy": {"name": "KLUCB"}})
     assert refused.status_code == 422 and "MemoryError" in refused.json()["detail"]
     assert http.get(ODD).status_code == 409
     repaired = http.put(ODD, json={"arms": ["d"]})
     assert repaired.status_code == 200 and len(repaired.json()["arms"]) == 4
     assert http.post(f"{ODD}/visits/v/decisions", json={"open": {}}).status_code == 200
-    assert "odd" not in http.get("/v1/experiments").json()["broken"]
-    catalog = http.app.state.catalog
-    catalog.forget("odd")
-    catalog.forget("empty")
-    assert "odd" not in catalog.experiments and "empty" not in catalog.broken
-    assert http.get(ODD).status_code == 200  # the store has it still: opened again
+    assert http.delete("/v1/experiments/empty").status_code == 200
+    assert http.get("/v1/experiments/empty").status_code == 404
+    assert http.get("/v1/experiments").json()["broken"].keys() == {"frail", "gone", "vast"}
 
 
 def test_a_bad_put_changes_nothing(http: Caller) -> None:
