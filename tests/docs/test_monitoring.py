@@ -90,6 +90,7 @@ def test_every_metric_is_shown_and_the_important_ones_have_alerts(
     assert shown == families(told)
     warned = {s.name for rule in RULES for s in selectors(rule["expr"])}
     assert {"up", "sojourn_queue", "sojourn_conflicts_total", "sojourn_steps_total"} <= warned
+    assert "sojourn_broken_experiments" in warned
 
 
 def test_what_is_stored_is_not_added_up_over_processes() -> None:
