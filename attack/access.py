@@ -1,10 +1,11 @@
-"""Who may do what: every route without a key, with a wrong one, with that of another experiment."""
+"""Who may do what: every route without a key, with a wrong one, of another experiment or role."""
 
 import http.client
 import secrets
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 from serving import Server
 
 from .ground import Ground
@@ -19,6 +20,9 @@ OTHERS = (
 )  # fmt: skip
 """Routes that the schema may not have."""
 
+FOR_OPERATORS = {
+    ("DELETE", "/v1/experiments/secret"), ("DELETE", "/v1/users/u"), ("GET", "/v1/changes"),
+}  # fmt: skip
 NAMES = {"experiment": "secret", "visit": "v", "step": "1", "arm": "a", "user": "u"}
 
 
@@ -51,29 +55,60 @@ def routes(server: Server) -> Iterator[tuple[str, str]]:
 
 
 def matrix(ground: Ground, tally: Tally, seconds: float) -> None:
-    """No route does anything for those who may not."""
-    file, (all_, other) = ground.keys("*", "other")
+    """No route does anything for those who may not; keys of a role do no more than it may."""
     wrong = f"sj_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+    file, (all_, other, decide, read, owner) = ground.keys(
+        "* operator", "other owner", "secret decide", "secret read", "secret owner"
+    )
     with ground.serve(tally, "memory://", "--keys", str(file)) as server:
-        secret = server.call("PUT", "/v1/experiments/secret", {"arms": ["a", "b"]}, all_)
+        made = server.call("PUT", "/v1/experiments/secret", {"arms": ["a", "b"]}, all_)
+        tally.expect(made[0] == 201, f"the experiment cannot be made: {made[0]}")
         before = server.call("GET", "/v1/experiments/secret", key=all_)
-        tally.expect(secret[0] == 201, f"the experiment cannot be made: {secret[0]}")
         for method, path in routes(server):
-            callers = {"no key": ("", {401}), "a wrong key": (wrong, {401})}
-            if "secret" in path:
-                callers["another's key"] = other, {403}
-            for who, (key, allowed) in callers.items():
-                status = raw(server, method, path, key)
-                tally.answered(status or None, 0.0, f"{method} {path}")
-                good = status in allowed | {404, 405}
-                tally.expect(good, f"{who}: {method} {path} answers {status}")
-        tally.expect(
-            server.call("GET", "/v1/experiments/secret", key=all_) == before,
-            "something was changed without a key",
-        )
+            about, deciding = "/secret" in path, "/visits" in path or "/batch" in path
+            for who, key, refused, status in (
+                ("no key", "", True, 401),
+                ("a wrong key", wrong, True, 401),
+                ("another's key", other, about, 403),
+                ("a key to read", read, method != "GET", 403),
+                ("a key to decide", decide, not deciding, 403),
+                ("an owner's key", owner, (method, path) in FOR_OPERATORS, 403),
+            ):
+                if refused:
+                    found = raw(server, method, path, key)
+                    tally.answered(found or None, 0.0, f"{method} {path}")
+                    good = found in (status, 404, 405)
+                    tally.expect(good, f"{who}: {method} {path} answers {found}")
+        now = server.call("GET", "/v1/experiments/secret", key=all_)
+        tally.expect(now == before, "something was changed without a key")
         listed = server.call("GET", "/v1/experiments", key=other)[1]
         tally.expect("secret" not in str(listed), "another's experiments are listed")
+        session(server, tally, read)
         lives(server, tally)
+
+
+def session(server: Server, tally: Tally, key: str) -> None:
+    """A session of the dashboard is not the key, changes nothing, and no other is taken for it."""
+    http = httpx.Client(base_url=server.url)
+    with http:
+        http.post("/login", data={"key": key})
+        cookies = dict(http.cookies)
+        tally.expect(bool(cookies), "signing in gives no session")
+        tally.expect(key not in str(cookies), "the session is the key itself")
+        status = http.get("/experiments/secret").status_code
+        tally.expect(status == 200, f"a session: GET /experiments/secret answers {status}")
+        status = http.put("/v1/experiments/secret/visits/w", json={}).status_code
+        tally.expect(status == 401, f"a session: PUT of a visit answers {status}")
+        for name, value in cookies.items():
+            for forged in (value[:-1] + ("0" if value[-1] != "0" else "1"), value[:8], key):
+                http.cookies = httpx.Cookies({name: forged})
+                status = http.get("/v1/experiments/secret").status_code
+                tally.expect(status == 401, f"a forged session: answered with {status}")
+            http.cookies = httpx.Cookies({name: value})
+            http.post("/login", data={"out": "1"})
+            http.cookies = httpx.Cookies({name: value})
+            status = http.get("/v1/experiments/secret").status_code
+            tally.expect(status == 401, f"a session that was signed out: answered with {status}")
 
 
 SCENARIOS = {"access": (matrix, 5)}

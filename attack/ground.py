@@ -77,12 +77,14 @@ class Ground:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
-    def keys(self, *experiments: str) -> tuple[Path, list[str]]:
-        """A file with a key for each of these experiments, and the keys."""
+    def keys(self, *wanted: str) -> tuple[Path, list[str]]:
+        """A file with these keys, each "experiment" or "experiment role", and the keys."""
         from sojourn.service import keys
 
-        file = self.folder / f"{secrets.token_hex(4)}.json"
-        return file, [keys.make(file, [name])[1] for name in experiments]
+        file, made = self.folder / f"{secrets.token_hex(4)}.json", []
+        for experiment, _, role in (words.partition(" ") for words in wanted):
+            made.append(keys.make(file, [experiment], role=role or keys.OWNER)[1])
+        return file, made
 
     def left_over(self) -> list[int]:
         """Processes that were started for this attack and live."""
