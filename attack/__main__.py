@@ -104,7 +104,7 @@ def at_most(seconds: float) -> Iterator[None]:
         raise TimeoutError(f"it did not end within {seconds:.0f} s")
 
     if seconds <= 0.0:
-        raise TimeoutError("no time was left for it")
+        raise TimeoutError("no time was left for it: give it more with --seconds")
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -18,8 +18,8 @@ from .tally import Tally
 LIVELY = {"/healthz": 5.0}
 """Seconds in which a page has to answer whatever the database does."""
 
-SHUTDOWN = 45.0
-"""Seconds that the service may take to end while the database hangs."""
+SHUTDOWN, ABSENT = 45.0, 25.0
+"""Seconds that the service may take to end while the database hangs; that there is none at all."""
 
 
 def pages(experiment: str = "load") -> dict[str, set[int]]:
@@ -57,7 +57,7 @@ def kill_database(ground: Ground, tally: Tally, seconds: float, many: int = 1) -
 
 
 def hang(ground: Ground, tally: Tally, seconds: float, many: int = 1) -> None:
-    """SIGSTOP PostgreSQL: every call ends before its deadline, and so does the service."""
+    """SIGSTOP PostgreSQL, or its connections: every call ends in time, and so does the service."""
     place, port = ground.store("postgres"), quiet_port()
     options = ["--port", str(port), *(["--workers", str(many)] if many > 1 else [])]
     url, end, hangs = f"http://127.0.0.1:{port}", time.monotonic() + seconds, 0
@@ -65,10 +65,10 @@ def hang(ground: Ground, tally: Tally, seconds: float, many: int = 1) -> None:
         with ground.serve(tally, place, *options) as server:
             load.more(50)
             with Looks(url, pages(), tally, quick=LIVELY) as looks:
-                while hangs < 1 or time.monotonic() < end:
+                while hangs < 2 or time.monotonic() < end:
                     load.run_for(0.5)
-                    with adding_arms(url, tally), ground.hung():
-                        time.sleep(max(3.0, min(TIMEOUT, end - time.monotonic())))
+                    with adding_arms(url, tally), ground.hung(postmaster=hangs % 2 == 0):
+                        time.sleep(max(5.0, min(TIMEOUT, end - time.monotonic())))
                     hangs += 1
                     load.more(50)
                     lives(server, tally)
@@ -128,7 +128,7 @@ def absent(ground: Ground, tally: Tally, seconds: float) -> None:
         restart = kill_server(ground.data)
         try:
             os.kill(workers(server.process.pid)[0], signal.SIGKILL)
-            time.sleep(max(3.0, seconds))
+            time.sleep(max(ABSENT, seconds))
             lives(server, tally)
         finally:
             restart()

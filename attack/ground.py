@@ -62,13 +62,16 @@ class Ground:
                 tally.up(False)
 
     @contextmanager
-    def hung(self) -> Iterator[None]:
-        """PostgreSQL, stopped: it accepts connections and never says a word."""
+    def hung(self, *, postmaster: bool = True) -> Iterator[None]:
+        """PostgreSQL, stopped: it accepts connections and never says a word.
+
+        Without its `postmaster`, the processes of the connections that there are now.
+        """
         stopped: list[int] = []
         try:
-            for _ in range(2):  # the second time those that came meanwhile
+            for _ in range(2 if postmaster else 1):  # the second time those that came meanwhile
                 for pid in server_processes(self.data):
-                    if pid not in stopped:
+                    if pid not in stopped and (postmaster or is_connection(pid)):
                         os.kill(pid, signal.SIGSTOP)
                         stopped.append(pid)
             yield
@@ -102,6 +105,11 @@ class Ground:
             time.sleep(0.1)
         tally.expect(not left, f"{len(left)} processes live on after their parent")
         kill(left)
+
+
+def is_connection(pid: int) -> bool:
+    """Whether a process of PostgreSQL serves a connection."""
+    return b" 127.0.0.1(" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def kill(pids: Sequence[int]) -> None:

@@ -19,6 +19,7 @@ class Tally:
     acknowledged: int = 0
     lost: int = 0
     doubled: int = 0
+    refused: int = 0
     wrong: int = 0
     unanswered: int = 0
     slowest: float = 0.0
@@ -44,6 +45,7 @@ class Tally:
                 self._note(f"{'no ' if status is None else ''}answer after {seconds:.0f} s: {what}")
             if status is not None:
                 self.slowest = max(self.slowest, seconds)
+            self.refused += status == 503
             if status is not None and status >= 500 and status != 503:
                 self.wrong += 1
                 self._note(f"{status}: {what}")
@@ -64,7 +66,7 @@ class Tally:
         return not (self.lost or self.doubled or self.wrong or self.unanswered or self.fell)
 
 
-COLUMNS = ("calls", "acknowledged", "lost", "doubled", "wrong", "unanswered")
+COLUMNS = ("calls", "refused", "acknowledged", "lost", "doubled", "wrong", "unanswered")
 MOST_SENTENCES = 8
 
 
