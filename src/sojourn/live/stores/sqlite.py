@@ -1,19 +1,21 @@
 """A store in one SQLite file, for one process."""
 
 import json
+import logging
 import math
+import os
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from ..errors import InUse, Unavailable
+from ..errors import Unavailable
 from . import not_allowed
 from .clock import Steady
+from .files import Lock, make_private, whole
 from .pool import Pool
 from .retention import Run
 from .sql import Snapshot, SqlStore
@@ -28,10 +30,18 @@ UNLESS_GONE = (
 )
 """A change of a visit (its base is not 0) that is no longer there must not make it anew."""
 
+BRING_BACK = (
+    'UPDATE sojourn_visit SET "deadline" = "deadline" - ("touched" - ?), "touched" = ? '
+    "WHERE status = 'open' AND \"touched\" > ?"
+)
+"""Visits touched in the future by a clock that was wrong: they would time out late."""
+
 READERS = 8
 """Connections that read, opened when they are needed."""
 
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
+
+log = logging.getLogger("sojourn.live")
 
 
 class SqliteStore(SqlStore):
@@ -49,21 +59,22 @@ class SqliteStore(SqlStore):
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
         _, _, rest = url.partition("://")
-        if len(rest) < 2 or not rest.startswith("/"):
+        if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
             raise not_allowed(url)
         return cls(rest[1:], reading=reading)
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
         """A consistent copy of a file that another process may be writing to."""
-        with (
-            closing(cls.open(url, reading=True)) as store,
-            closing(sqlite3.connect(target)) as made,
-        ):
-            store._writer.backup(made)
-            (answer,) = made.execute("PRAGMA quick_check").fetchone()
-        if answer != "ok":
-            raise ValueError(f"the copy in {target} is damaged ({answer})")
+        with closing(cls.open(url, reading=True)) as store, whole(target) as part:
+            try:
+                with closing(sqlite3.connect(part)) as made:
+                    store._writer.backup(made)
+                    (answer,) = made.execute("PRAGMA quick_check").fetchone()
+            except sqlite3.Error as error:
+                raise ValueError(f"{target} cannot be written ({error})") from error
+            if answer != "ok":
+                raise ValueError(f"the copy in {target} is damaged ({answer})")
 
     def __init__(
         self, path: str | Path, clock: Callable[[], float] | None = None, *, reading: bool = False
@@ -72,20 +83,40 @@ class SqliteStore(SqlStore):
         if reading and not self.path.is_file():
             raise ValueError(f"there is no file {self.path}")
         self._lock = threading.Lock()
-        self._file = None if reading else _alone(self.path)
+        self._held = None if reading else Lock(self.path)
         try:
+            if not reading and (made := make_private(self.path)) is not None:
+                os.close(made)
             with self._clearly():
                 self._writer = self._connect()
-                self._prepare()
-                self._readers = Pool(self._connect_reader, READERS)
-                latest = self._writer.execute('SELECT MAX("touched") FROM sojourn_visit')
-                self._clock = clock or Steady(latest.fetchone()[0] or 0.0)
+                try:
+                    self._prepare()
+                    self._clock = clock or self._steady()
+                except BaseException:
+                    self._writer.close()
+                    raise
+            self._readers = Pool(self._connect_reader, READERS)
             if not reading:
                 self._purge()
         except BaseException:
-            if self._file is not None:
-                self._file.close()
+            if self._held is not None:
+                self._held.withdraw()
             raise
+
+    def _steady(self) -> Steady:
+        """The time goes on from the last event; visits from the future are brought back."""
+        run = self._run(self._writer)
+        latest = run('SELECT "at" FROM sojourn_event ORDER BY seq DESC LIMIT 1')
+        clock = Steady(latest[0][0] if latest else 0.0)
+        if clock.jumped and not self.reading:
+            now = clock()
+            log.warning(
+                "the last event in %s is %.1f hours ahead of the clock: the clock is right now, "
+                "and visits of that time go on from now",
+                self.path, (latest[0][0] - now) / 3600.0,
+            )  # fmt: skip
+            run(BRING_BACK, (now, now, now))
+        return clock
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
@@ -101,7 +132,6 @@ class SqliteStore(SqlStore):
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != APPLICATION:
-            db.close()
             raise ValueError(f"{self.path} is a database of something else, not of live visits")
         if self.reading:
             db.execute("PRAGMA query_only = ON")
@@ -189,8 +219,8 @@ class SqliteStore(SqlStore):
     def close(self) -> None:
         self._readers.close()
         self._writer.close()
-        if self._file is not None:
-            self._file.close()
+        if self._held is not None:
+            self._held.close()
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
@@ -201,35 +231,3 @@ class SqliteStore(SqlStore):
             raise Unavailable(f"{self.path} cannot be used ({error})") from error
         except sqlite3.DatabaseError as error:
             raise Unavailable(f"{self.path} is not a store, or it is damaged ({error})") from error
-
-
-def _alone(path: Path) -> IO[str]:
-    """A lock that lasts as long as the file returned is open, whatever happens to the process."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        file = lock.open("a+", encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"{path} cannot be opened ({error.strerror})") from None
-    if not _locked(file):
-        file.close()
-        raise InUse(
-            f"{path} is in use by another process: a SQLite file serves one process at a time, "
-            "and PostgreSQL serves several"
-        )
-    return file
-
-
-def _locked(file: IO[str]) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

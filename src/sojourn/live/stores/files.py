@@ -1,0 +1,100 @@
+"""The files of a SQLite store: nobody else reads them, and copies are whole or not there."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import InUse
+
+PRIVATE = 0o600
+
+
+def make_private(path: Path) -> int | None:
+    """A new file that only its owner reads, open; None if there is one already.
+
+    SQLite gives its other files (-wal, -shm) the mode of the database. One that is there must not
+    be opened beside SQLite: closing it would give up the locks that this process has on it.
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be opened ({error.strerror})") from None
+
+
+class Lock:
+    """A lock on a database, in a file beside it, which ends with the process at the latest."""
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(database.name + ".lock")
+        made = make_private(self._path)
+        self._made = made is not None
+        try:
+            self._file = os.open(self._path, os.O_RDWR) if made is None else made
+        except OSError as error:
+            raise ValueError(f"{self._path} cannot be opened ({error.strerror})") from None
+        if not _locked(self._file):
+            os.close(self._file)
+            raise InUse(
+                f"{database} is in use by another process: a SQLite file serves one process at a "
+                "time, and PostgreSQL serves several"
+            )
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def withdraw(self) -> None:
+        """Leave things as they were: there is no store to lock."""
+        if self._made:
+            self._path.unlink(missing_ok=True)
+        self.close()
+
+
+def _locked(file: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A private file under another name in the same folder, which becomes `target` at the end.
+
+    Whoever is killed before leaves a file .part, and never a part under the name of the whole.
+    """
+    try:
+        file, name = tempfile.mkstemp(".part", f".{target.name}-", target.parent)
+    except OSError as error:
+        raise ValueError(f"{target} cannot be written ({error.strerror})") from None
+    part = Path(name)
+    try:
+        yield part
+        os.fsync(file)
+        part.replace(target)
+        _sync_folder(target.parent)
+    finally:
+        os.close(file)
+        for end in ("", "-journal", "-wal", "-shm"):
+            Path(name + end).unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if sys.platform != "win32":
+        entry = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(entry)
+        finally:
+            os.close(entry)
