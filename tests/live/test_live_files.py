@@ -35,7 +35,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
             SqliteStore(tmp_path / name)
         assert left(tmp_path) == before
     for name in ("none/live.db", ":memory:"):
-        with pytest.raises(ValueError, match="is not allowed|cannot be opened"):
+        with pytest.raises(ValueError, match=r"is not allowed|cannot be opened"):
             Journal(f"sqlite:///{name}" if name == ":memory:" else f"sqlite:///{tmp_path}/{name}")
     assert left(tmp_path) == before
 
