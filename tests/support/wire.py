@@ -22,9 +22,13 @@ class Wire:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def connect(self) -> socket.socket:
-        """A connection."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+    def connect(self, sent: str = "", source: str = "127.0.0.1") -> socket.socket:
+        """A connection from an address of this machine, on which something was sent."""
+        connection = socket.create_connection(
+            ("127.0.0.1", self.port), timeout=PATIENCE, source_address=(source, 0)
+        )
+        connection.sendall(sent.encode("latin-1"))
+        return connection
 
     def ask(self, method: str, target: str, body: str = "", **headers: str) -> tuple[int, str]:
         """The status and the body of the answer to a request with exactly this target."""
@@ -32,8 +36,7 @@ class Wire:
         if method in ("POST", "PUT"):
             lines += ["content-type: application/json", f"content-length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        with self.connect() as connection:
-            connection.sendall("\r\n".join([*lines, "", body]).encode("latin-1"))
+        with self.connect("\r\n".join([*lines, "", body])) as connection:
             return parsed(all_of(connection))
 
 

@@ -11,8 +11,8 @@ from . import models
 
 WORDS = {
     401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
-    409: "conflict", 410: "ended", 413: "too_large", 415: "not_json", 422: "invalid",
-    429: "rate_limited", 500: "failed", 503: "unavailable",
+    408: "too_slow", 409: "conflict", 410: "ended", 413: "too_large", 415: "not_json",
+    422: "invalid", 429: "rate_limited", 431: "too_large", 500: "failed", 503: "unavailable",
 }  # fmt: skip
 """The error code of every status; a full queue has 503 `busy`, and an experiment that cannot be
 served 409 `broken`."""

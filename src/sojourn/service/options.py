@@ -22,6 +22,8 @@ class Options:
     of this service; None: any number. A call that the store has not answered after `deadline`
     seconds ends in 503. `keys` is needed unless only this machine can reach `host`.
     Visits that ended more than `keep_days` ago move to files in the folder `archive`.
+    `connections` and, of one address, `peer_connections` are what each worker has open at most;
+    requests have `header_wait` seconds for their headers and `body_wait` for their body to arrive.
     `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
 
     >>> Options(host="0.0.0.0")
@@ -37,6 +39,11 @@ of them with sojourn keys new, and give it with --keys
     keys: Path | None = None
     rate: float | None = None
     largest_body: int = MEGABYTE
+    largest_headers: int = 16_384
+    connections: int = 4096
+    peer_connections: int = 1024
+    header_wait: float = 10.0
+    body_wait: float = 30.0
     origins: tuple[str, ...] = ()
     demo: bool = False
     log_format: str = "text"
@@ -58,6 +65,11 @@ of them with sojourn keys new, and give it with --keys
         checks.whole("--workers", self.workers, 1, 512)
         checks.whole("largest_body", self.largest_body, 1)
         checks.number("--deadline", self.deadline, 0.1, 600)
+        checks.whole("largest_headers", self.largest_headers, 1024)
+        checks.whole("--connections", self.connections, 1)
+        checks.whole("--peer-connections", self.peer_connections, 1)
+        checks.number("--header-wait", self.header_wait, 0, 3600, open_ends=True)
+        checks.number("--body-wait", self.body_wait, 0, 3600, open_ends=True)
         checks.number("patience", self.patience, 0, 3600)
         checks.one_of("--log-format", self.log_format, ("json", "text"))
         checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))

@@ -1,6 +1,7 @@
 """Running the service: sockets, processes, signals."""
 
 import inspect
+import logging
 import os
 import shutil
 import signal
@@ -20,12 +21,16 @@ from .app import create
 from .keys import Keyring
 from .metrics import FOLDER
 from .options import Options
+from .protocol import RESERVED, protocol, raise_descriptors
+
+log = logging.getLogger("sojourn.service")
 
 BACKLOG = 2048
 STARTUP_FAILURE = 3  # the exit code of a Uvicorn worker that could not start
 HEALTH = 20
 """Seconds without a health check after which a worker is replaced; starting one takes several."""
 
+SHORT = "%d descriptors (ulimit -n) are too few for the %d connections of --connections"
 FAILED = "the service could not start: the log says why"
 
 
@@ -38,6 +43,8 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
     listener = _listen(options.host, options.port)
     port = listener.getsockname()[1]
     config = configuration(options)
+    if raise_descriptors() < options.connections + RESERVED:
+        log.warning(SHORT, raise_descriptors(), options.connections)
     host = f"[{options.host}]" if ":" in options.host else options.host
     say(f"Sojourn at http://{host}:{port}/ (dashboard; API below /v1). Stop with Ctrl-C.")
     if options.workers > 1:
@@ -79,15 +86,12 @@ def _listen(host: str, port: int) -> socket.socket:
 def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
     """The configuration of Uvicorn; unless `log`, that of logging stays as it is."""
     words = logs.secrets_of(options.store)
-    parser = options.parser
-    if parser == "auto":
-        parser = "httptools" if find_spec("httptools") else "h11"
     return uvicorn.Config(
         partial(create, options),
         factory=True,
         workers=options.workers,
         loop="uvloop" if find_spec("uvloop") else "asyncio",
-        http=parser,
+        http=protocol(options),
         ws="none",
         lifespan="on",
         log_config=logs.configuration(options.log_format, options.log_level, words)
