@@ -10,10 +10,8 @@ import pytest
 import typer
 from commands import Run
 
-from sojourn.cli import stores
 from sojourn.cli.main import app
 from sojourn.logs.reading.options import BAD, RARE, TIES
-from sojourn.service.options import STORE_VARIABLE
 
 HEAVY = ("numba", "ibis", "matplotlib", "sojourn.simulation")
 
@@ -72,7 +70,6 @@ def test_examples_run(run: Run, path: tuple[str, ...]) -> None:
 
 
 def test_words_that_help_repeats_are_those_of_the_rooms() -> None:
-    assert stores.VARIABLE == STORE_VARIABLE
     metavars = {p.name: p.metavar for p in COMMANDS["fit",].params}
     assert metavars["ties"] == "|".join(TIES)
     assert metavars["rare"] == "|".join(RARE)

@@ -5,8 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+import typer
 from asgi import client
 
+from sojourn.cli.main import app, main
 from sojourn.service.app import Options, create
 from sojourn.service.errors import WORDS
 
@@ -52,3 +55,26 @@ def test_statuses() -> None:
     assert table.keys() == {str(status) for status in WORDS}
     for status, word in WORDS.items():
         assert f"`{word}`" in table[str(status)]
+
+
+def test_variables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table has every option with its variable; a sentence about a wrong value names it."""
+    rows = re.findall(r"^\| (`SOJOURN_.*?) \| (`--.*?) \|", PAGE, re.MULTILINE)
+    table = {}
+    for variables, names in rows:
+        table |= dict(zip(variables.split(", "), names.split(", "), strict=True))
+    command = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    shown = [o for o in command.params if o.name != "help" and not o.hidden]
+    assert table == {f"`{o.envvar}`": f"`{o.opts[0]}`" for o in shown}
+    for name, value in {
+        "HOST": "0.0.0.0", "PORT": "99999", "WORKERS": "none", "KEYS": "/none.json", "RATE": "0",
+        "CONNECTIONS": "0", "PEER_CONNECTIONS": "0", "HEADER_WAIT": "0", "BODY_WAIT": "soon",
+        "ALLOW_ORIGIN": "https://a.example b", "DEMO": "perhaps", "LOG_FORMAT": "xml",
+        "LOG_LEVEL": "loud", "DEADLINE": "0", "KEEP_DAYS": "-1", "STORE": "mysql://a",
+    }.items():  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setenv(f"SOJOURN_{name}", value)
+            more = [] if name == "STORE" else ["--store", "memory://"]
+            assert main(["serve", *more]) == 2, name
+            said = capsys.readouterr().err
+            assert f"SOJOURN_{name}" in said and said.count("\n") == 1

@@ -1,82 +1,139 @@
-"""The command `sojourn serve`."""
+"""The command `sojourn serve`.
 
+Every option can be given by an environment variable as well; the command line wins.
+"""
+
+import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-
-from .arguments import option
 
 EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
 
+def setting(variable: str, help_: str, *names: str, **more: Any) -> Any:
+    """An option that the environment may have as well, as SOJOURN_<variable>."""
+    return typer.Option(*names, help=help_, envvar=f"SOJOURN_{variable}", **more)
+
+
 def serve_command(
+    context: typer.Context,
     store: Annotated[
-        str | None,
-        option(
-            "sqlite:///file, postgresql://... or memory://; default: what the variable "
-            "SOJOURN_STORE says (so that no password is in the command line), "
-            "else sqlite:///sojourn.db in this folder.",
+        str,
+        setting(
+            "STORE",
+            "sqlite:///file, postgresql://... or memory://; a password is better in the variable, "
+            "which is not in the list of processes.",
             metavar="URL",
         ),
-    ] = None,
-    host: Annotated[str, option("The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option("The port to listen on; 0: any free one.")] = 8000,
-    workers: Annotated[int, option("Processes; several need a store that they share.")] = 1,
+    ] = "sqlite:///sojourn.db",
+    host: Annotated[str, setting("HOST", "The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, setting("PORT", "The port to listen on; 0: any free one.")] = 8000,
+    workers: Annotated[
+        int, setting("WORKERS", "Processes; several need a store that they share.")
+    ] = 1,
     keys: Annotated[
         Path | None,
-        option(
+        setting(
+            "KEYS",
             "API keys, from `sojourn keys new`; needed unless --host is this machine only.",
             metavar="FILE",
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        option("Requests per second for each key (or address, without keys); default: no limit."),
+        setting(
+            "RATE",
+            "Requests per second for each key (or address, without keys); default: no limit.",
+        ),
     ] = None,
     deadline: Annotated[
-        float, option("Seconds after which a call that the store has not answered ends in 503.")
+        float,
+        setting(
+            "DEADLINE", "Seconds after which a call that the store has not answered ends in 503."
+        ),
     ] = 10.0,
+    connections: Annotated[
+        int, setting("CONNECTIONS", "Open connections of each worker, at most.")
+    ] = 4096,
+    peer_connections: Annotated[
+        int, setting("PEER_CONNECTIONS", "Open connections from one address, at most.")
+    ] = 1024,
+    header_wait: Annotated[
+        float, setting("HEADER_WAIT", "Seconds in which the headers of a request must arrive.")
+    ] = 10.0,
+    body_wait: Annotated[
+        float, setting("BODY_WAIT", "Seconds in which the body of a request must arrive.")
+    ] = 30.0,
     allow_origin: Annotated[
         list[str] | None,
-        option(
-            "CORS: a site whose pages may call, like https://www.example.com. Repeat for more.",
+        setting(
+            "ALLOW_ORIGIN",
+            "CORS: a site whose pages may call, like https://www.example.com. Repeat for more; "
+            "in the variable, with spaces between.",
             metavar="URL",
         ),
     ] = None,
     archive: Annotated[
         Path | None,
-        option("The folder of the archive; users are erased there too.", metavar="FOLDER"),
+        setting(
+            "ARCHIVE", "The folder of the archive; users are erased there too.", metavar="FOLDER"
+        ),
     ] = None,
     keep_days: Annotated[
         float | None,
-        option("Move visits that ended more than so many days ago to the archive.", metavar="DAYS"),
+        setting(
+            "KEEP_DAYS",
+            "Move visits that ended more than so many days ago to the archive.",
+            metavar="DAYS",
+        ),
     ] = None,
     demo: Annotated[
-        bool, option("Start with a demonstration experiment and simulated users.", "--demo")
+        bool,
+        setting("DEMO", "Start with a demonstration experiment and simulated users.", "--demo"),
     ] = False,
-    log_format: Annotated[str, option("Format of the log.", metavar="json|text")] = "text",
+    log_format: Annotated[
+        str, setting("LOG_FORMAT", "Format of the log.", metavar="json|text")
+    ] = "text",
     log_level: Annotated[
-        str, option("Least severe messages to log.", metavar="debug|info|warning|error")
+        str,
+        setting("LOG_LEVEL", "Least severe messages to log.", metavar="debug|info|warning|error"),
     ] = "info",
+    parser: Annotated[
+        str, setting("PARSER", "Parser of HTTP: httptools, h11 or auto.", hidden=True)
+    ] = "auto",
     interpreted: Annotated[
-        bool, typer.Option("--interpreted", help="Do not compile policies.", hidden=True)
+        bool, setting("INTERPRETED", "Do not compile policies.", "--interpreted", hidden=True)
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, with a dashboard; nothing has to be configured."""
     check_extra()
-    from ..service.options import Options, default_store
+    from ..service.options import Options
     from ..service.server import run
 
-    options = Options(
-        store=store or default_store(), host=host, port=port, workers=workers, keys=keys, rate=rate,
-        archive=archive, keep_days=keep_days,
-        deadline=deadline, origins=tuple(allow_origin or ()), demo=demo, log_format=log_format,
-        log_level=log_level, compiled=not interpreted,
-    )  # fmt: skip
-    run(options, say=lambda text: print(text, flush=True))
+    try:
+        options = Options(
+            store=store, host=host, port=port, workers=workers, keys=keys, rate=rate,
+            deadline=deadline, archive=archive, keep_days=keep_days, connections=connections, peer_connections=peer_connections, header_wait=header_wait,
+            body_wait=body_wait, origins=tuple(allow_origin or ()), demo=demo,
+            log_format=log_format, log_level=log_level, parser=parser, compiled=not interpreted,
+        )  # fmt: skip
+        run(options, say=lambda text: print(text, flush=True))
+    except ValueError as error:
+        raise ValueError(_with_variables(context, str(error))) from None
+
+
+def _with_variables(context: typer.Context, sentence: str) -> str:
+    """A sentence about options, which names the variable of those that the environment gave."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "ENVIRONMENT":
+            names = rf"{re.escape(parameter.opts[0])}(?![\w-])|^{parameter.name}(?= = )"
+            sentence = re.sub(names, str(parameter.envvar), sentence)
+    return sentence
 
 
 def check_extra() -> None:

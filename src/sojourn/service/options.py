@@ -1,7 +1,6 @@
 """The options of `sojourn serve`."""
 
 import ipaddress
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from ..live import store_class
 from ..live.journal import DEADLINE
 
 STORE = "sqlite:///sojourn.db"
-STORE_VARIABLE = "SOJOURN_STORE"
 MEGABYTE = 1 << 20
 
 
@@ -73,7 +71,7 @@ of them with sojourn keys new, and give it with --keys
         checks.number("patience", self.patience, 0, 3600)
         checks.one_of("--log-format", self.log_format, ("json", "text"))
         checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
-        checks.one_of("parser", self.parser, ("auto", "httptools", "h11"))
+        checks.one_of("--parser", self.parser, ("auto", "httptools", "h11"))
         if self.keep_days is not None:
             checks.number("--keep-days", self.keep_days, 0, 36_500)
             if self.archive is None:
@@ -104,11 +102,6 @@ of them with sojourn keys new, and give it with --keys
     @property
     def shared(self) -> bool:
         return store_class(self.store).shared
-
-
-def default_store() -> str:
-    """The store that the environment names, or a file in the current folder."""
-    return os.environ.get(STORE_VARIABLE) or STORE
 
 
 def _check_origin(origin: str) -> None:

@@ -62,7 +62,10 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
 def _check(options: Options) -> None:
     """Fail early, with one sentence, for what would fail in every worker."""
     if options.keys is not None:
-        Keyring(options.keys)
+        try:
+            Keyring(options.keys)
+        except ValueError as error:
+            raise ValueError(f"--keys: {error}") from None
     telemetry.wanted()
     try:
         open_store(options.store).close()
