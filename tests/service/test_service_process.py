@@ -236,6 +236,20 @@ def test_workers_share_a_database(tmp_path: Path) -> None:
         check(url)
 
 
+def test_workers_end_with_their_parent() -> None:
+    """Also if it was killed: they would hold the port, and the next start would fail."""
+    with postgres() as url, serve(url, "--workers", "2") as server:
+        until(lambda: server.lines.count("Application startup complete") == 2)
+        workers = set(map(int, re.findall(r"Started server process \[(\d+)\]", server.lines)))
+        assert len(workers) == 2
+        server.stop(signal.SIGKILL)
+        host, _, port = server.url[7:].rpartition(":")
+        until(lambda: server.lines.count("Finished server process") == 2)
+        with socket.create_server((host, int(port))):
+            pass
+        until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
 def test_the_present_of_dead_processes_is_forgotten(tmp_path: Path) -> None:
     pid = os.getpid()
     for name in (f"gauge_livesum_{pid}.db", "gauge_livesum_99999999.db", "counter_99999999.db"):

@@ -2,11 +2,14 @@
 
 import inspect
 import logging
+import multiprocessing
 import os
 import shutil
 import signal
 import socket
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -17,7 +20,7 @@ from uvicorn.supervisors import Multiprocess
 
 from ..live import LiveError, open_store
 from . import logs, telemetry
-from .app import create
+from .app import Service, create
 from .keys import Keyring
 from .metrics import FOLDER
 from .options import Options
@@ -90,7 +93,7 @@ def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
     """The configuration of Uvicorn; unless `log`, that of logging stays as it is."""
     words = logs.secrets_of(options.store)
     return uvicorn.Config(
-        partial(create, options),
+        partial(_app, options),
         factory=True,
         workers=options.workers,
         loop="uvloop" if find_spec("uvloop") else "asyncio",
@@ -108,6 +111,24 @@ def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
         timeout_graceful_shutdown=int(options.patience),
         timeout_worker_healthcheck=HEALTH,
     )
+
+
+def _app(options: Options) -> Service:
+    """The application of this process, which ends with its parent if it is a worker."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        end = partial(_end_with, parent, options.patience + HEALTH)
+        threading.Thread(target=end, name="sojourn-parent", daemon=True).start()
+    return create(options)
+
+
+def _end_with(parent: Any, most: float) -> None:
+    """Stop this process when its parent is gone, however that ended: it would hold the port."""
+    parent.join()
+    log.warning("the parent process is gone: this worker stops")
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(most)
+    os._exit(1)  # what was acknowledged is committed
 
 
 def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
