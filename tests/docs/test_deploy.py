@@ -57,6 +57,8 @@ def test_the_containers_start_what_there_is() -> None:
 
 def test_the_image_runs_as_nobody_in_particular() -> None:
     assert lines("USER") == ["sojourn"] and lines("STOPSIGNAL") == ["SIGTERM"]
+    (environment,) = lines("ENV")
+    assert f"SOJOURN_PEER_CONNECTIONS={Options(store='memory://').connections}" in environment
     for copied in lines("COPY"):
         sources = [word for word in copied.split()[:-1] if not word.startswith("--")]
         assert all((HOME / source).exists() for source in sources)
@@ -148,6 +150,8 @@ def test_the_unit_starts_what_there_is() -> None:
     assert Path(program).name == "sojourn"
     check_words(words)
     assert int(found["LimitNOFILE"]) >= 65536
+    peers = int(words[words.index("--peer-connections") + 1])
+    assert peers == Options(store="memory://").connections  # behind a proxy
     assert int(found["TimeoutStopSec"]) > slowest_end()
     assert "MemoryDenyWriteExecute" not in found  # the compiler needs such pages
     cache = found["Environment"].partition("NUMBA_CACHE_DIR=")[2]
