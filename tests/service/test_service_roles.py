@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from asgi import Caller, client
-from starlette.requests import Request
 from starlette.routing import Mount, Route
 
-from sojourn.service import hot, keys, roles
+from sojourn.service import hot, keys
 
 V1 = "/v1/experiments/{experiment}"
 ALL_ROLES = "decide read owner operator"
@@ -145,9 +144,3 @@ def test_what_is_said(tmp_path: Path) -> None:
             assert said(token, "GET", "/nothing") == (404, "there is nothing at /nothing")
             assert said(token, "PATCH", shorts)[0] == 405
             assert said(token, "GET", f"{shorts}/batch")[0] == 405
-
-
-def test_who_makes_a_request(tmp_path: Path) -> None:
-    key, _ = keys.make(tmp_path / "keys.json", ["*"])
-    assert roles.who(Request({"type": "http"})) == "-"
-    assert roles.who(Request({"type": "http", "sojourn.key": key})) == key.id

@@ -26,7 +26,7 @@ def archive_command(
         float, option("Visits that ended more than so many days ago.", metavar="DAYS")
     ] = 30.0,
     shrink: Annotated[
-        bool, option("Then give the space in a SQLite file back to the disk.", "--shrink")
+        bool, option("Then give the room in the store back to the disk; calls wait.", "--shrink")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +51,7 @@ def archive_command(
                     raise
                 note(str(error))
         if shrink:
-            getattr(store, "shrink", lambda: None)()
+            store.shrink()
     if as_json:
         print_json({"archived": {name: moved._asdict() for name, moved in done.items()}})
         return

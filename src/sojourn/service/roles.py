@@ -1,9 +1,7 @@
-"""Which roles of keys each route is for, in a table, and who makes a request.
+"""Which roles of keys each route is for, in a table.
 
 A route that is not in the table is for operators.
 """
-
-from starlette.requests import Request
 
 from .hot import EXPERIMENT, VISIT
 from .keys import DECIDE, OPERATOR, OWNER, READ, Key
@@ -63,9 +61,3 @@ def refusal(key: Key, method: str, route: str | None, experiment: str | None) ->
     if route in FOR_ALL and not key.allows_all:
         return f"the key {key.id} is not for all experiments"
     return None
-
-
-def who(request: Request) -> str:
-    """Who makes a request, for the log of changes: the id of the key, or "-" without keys."""
-    key: Key | None = request.scope.get("sojourn.key")
-    return "-" if key is None else key.id

@@ -122,6 +122,9 @@ class Store(Protocol):
     def fold_minutes(self, before: float) -> None:
         """Add up the minutes of the timeline before that time to hours."""
 
+    def shrink(self) -> None:
+        """Give the room of what was deleted back to the disk; others may have to wait meanwhile."""
+
     def now(self) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with."""
 

@@ -243,6 +243,8 @@ class MemoryStore:
                 for start in [start for start in minutes if start < before and start % HOUR]:
                     self._chart(experiment, start // HOUR * HOUR, minutes.pop(start))
 
+    def shrink(self) -> None: ...
+
     def now(self) -> float:
         return self._clock()
 

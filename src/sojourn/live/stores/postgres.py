@@ -269,6 +269,13 @@ class PostgresStore(SqlStore):
 
         return Snapshot(_run(db), stream, close)
 
+    def shrink(self) -> None:
+        """Rewrite the large tables; calls wait meanwhile."""
+        with self._writer_connection() as db:
+            db.limit(math.inf)
+            for table in ("sojourn_event", "sojourn_visit"):
+                db.execute(f"VACUUM FULL {table}")
+
     def probe(self) -> None:
         """Insert an event, which may take room on the disk, and roll back."""
         row = Event("", "", 0, "probe")._asdict()
