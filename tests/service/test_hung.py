@@ -1,15 +1,22 @@
 """A store that hangs, is away, or takes no writes: every call ends by its deadline, and says so."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 
 import asgi
 import postgres
+import psycopg
 import pytest
-from crashes import frozen, wait_until
+import serving
+from crashes import frozen, wait_until, workers
 
-from sojourn.live import verify
+from sojourn.live import open_store, verify
 
 DEADLINE = 2.0
 SLACK = 8.0  # seconds more than the deadline that a busy machine may take
@@ -90,10 +97,84 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
 
 def test_a_service_that_starts_without_its_database_waits_for_it(server: str) -> None:
     url = postgres.database(server, "later")
-    with frozen(url), asgi.client(store=url, deadline=DEADLINE) as client:
-        for path in ("/readyz", "/v1/experiments", NEWS, "/"):
-            assert client.get(path).status_code == 503
-        assert client.post(f"{VISITS}/v/decisions", json={}).status_code == 503
-        assert client.put(NEWS, json=MADE).status_code == 503
-        assert client.get("/healthz").status_code == 200
-        assert client.get("/metrics").status_code == 200
+    with ExitStack() as stack:
+        with frozen(url):
+            client = stack.enter_context(asgi.client(store=url, deadline=DEADLINE))
+            for path in ("/readyz", "/v1/experiments", NEWS, "/"):
+                assert client.get(path).status_code == 503
+            assert client.post(f"{VISITS}/v/decisions", json={}).status_code == 503
+            assert client.put(NEWS, json=MADE).status_code == 503
+            assert client.get("/healthz").status_code == 200
+            assert client.get("/metrics").status_code == 200
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        wait_until(lambda: client.put(NEWS, json=MADE).is_success)
+        wait_until(lambda: client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success)
+
+
+def test_workers_and_a_database_that_hangs(server: str) -> None:
+    """One is killed meanwhile, and the next one waits; a signal ends them all, hung or not."""
+    url = postgres.database(server, "workers")
+    with serving.serve(url, "--workers", "2", "--deadline", f"{DEADLINE:g}") as service:
+        wait_until(lambda: service.call("PUT", NEWS, MADE)[0] < 300)
+        pid = service.process.pid
+        wait_until(lambda: len(workers(pid)) == 2)
+        with frozen(url):
+            killed = workers(pid)[0]
+            os.kill(killed, signal.SIGKILL)
+            wait_until(lambda: len(workers(pid)) == 2 and killed not in workers(pid))
+            wait_until(lambda: "serving without a store until it can be opened" in service.lines)
+            for _ in range(3):
+                assert service.call("GET", "/healthz")[0] == 200
+                assert service.call("GET", "/readyz")[0] == 503
+            assert service.process.poll() is None
+        wait_until(lambda: "the store is there" in service.lines)
+        for n in range(6):
+            path, body = f"{VISITS}/v{n}/decisions", {"open": {}, "request_id": "r"}
+            wait_until(lambda path=path, body=body: service.call("POST", path, body)[0] == 200)
+        with frozen(url), ThreadPoolExecutor(4) as pool:
+            body = {"request_id": "s"}
+            asked = [
+                pool.submit(service.call, "POST", f"{VISITS}/v{n}/decisions", body)
+                for n in range(4)
+            ]
+            time.sleep(0.3)
+            began = time.monotonic()
+            service.process.send_signal(signal.SIGTERM)
+            assert {each.result(60)[0] for each in asked} == {503}
+            service.process.wait(60)
+            assert time.monotonic() - began < 2 * DEADLINE + 2 * SLACK
+    store = open_store(url)
+    try:
+        assert verify(store, "news") == {}
+    finally:
+        store.close()
+
+
+def test_ready_means_that_the_store_takes_writes(server: str) -> None:
+    """A full disk can be read; the service is ready again once it takes a write, called or not."""
+    url = postgres.database(server, "room")
+    with asgi.client(store=url) as client, psycopg.connect(url, autocommit=True) as db:
+        assert client.put(NEWS, json=MADE).is_success
+        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success
+        assert client.get("/readyz").status_code == 200
+        db.execute(FULL)
+        assert client.get("/readyz").status_code == 200  # nothing was tried
+        assert client.post(f"{VISITS}/v/step", json={"reward": 1}).status_code == 503
+        assert client.get("/readyz").status_code == 503
+        assert client.get("/readyz").status_code == 503
+        assert client.get(f"{VISITS}/v").status_code == 200
+        db.execute("DROP TRIGGER full_disk ON sojourn_event")
+        assert client.get("/readyz").status_code == 200
+        assert client.post(f"{VISITS}/v/step", json={"reward": 1}).is_success
+
+
+def test_ready_on_a_full_disk_under_sqlite(tmp_path: Path) -> None:
+    with asgi.client(store=f"sqlite:///{tmp_path}/live.db") as client:
+        assert client.put(NEWS, json=MADE).is_success
+        store = client.app.state.catalog.journal.store
+        store._writer.execute("PRAGMA query_only = ON")  # as SQLite refuses what finds no room
+        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).status_code == 503
+        assert client.get("/readyz").status_code == 503
+        store._writer.execute("PRAGMA query_only = OFF")
+        assert client.get("/readyz").status_code == 200
+        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success

@@ -210,10 +210,13 @@ class Journal:
         shown: T = await (lane or self.showing).submit(work).arrive(self.deadline)
         return shown
 
-    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for a coroutine until the deadline; it goes on whether or not anybody waits."""
+    async def finish(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
+        """Wait for a coroutine, until the deadline unless `seconds` are given.
+
+        It goes on whether or not anybody waits for it.
+        """
         task = asyncio.ensure_future(work)
-        await asyncio.wait([task], timeout=self.deadline)
+        await asyncio.wait([task], timeout=self.deadline if seconds is None else seconds)
         if not task.done():
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
             raise late()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..engine.calls import calls_for
 from ..live import Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
 from ..live.enrolment import enrol
+from ..live.lanes import late
 from ..live.learner import Learner
 from ..policies import Policy
 
@@ -18,6 +19,7 @@ log = logging.getLogger("sojourn.service")
 
 LONGEST_REASON = 500
 UNREADABLE = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
+COMPILING = 120.0  # seconds that a change may take beyond the deadline
 
 T = TypeVar("T")
 
@@ -105,17 +107,24 @@ class Catalog:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
 
         A policy is compiled before, so that changes of other experiments do not wait for that.
-        Who waits until the deadline does not know what came of it, as with any other call.
+        The wait for its turn has the deadline, and so has what the store is asked for.
         """
 
         async def alone() -> T:
             if compiling is not None:
                 async with self._compiling:
                     await asyncio.to_thread(_compile, compiling)
-            async with self._lock:
+            try:
+                async with asyncio.timeout(self.journal.deadline):
+                    await self._lock.acquire()
+            except TimeoutError:
+                raise late() from None
+            try:
                 return await asyncio.to_thread(work)
+            finally:
+                self._lock.release()
 
-        return await self.journal.finish(alone())
+        return await self.journal.finish(alone(), self.journal.deadline + COMPILING)
 
     async def open_all(self) -> None:
         """Open what the store has; of what cannot be served, now or at all, a warning is logged."""

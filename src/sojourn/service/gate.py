@@ -33,6 +33,7 @@ SLOW = 1.0  # seconds from which a successful hot call is logged
 PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
 BODY = ("POST", "PUT", "PATCH")
+READING = ("GET", "HEAD")
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
@@ -155,7 +156,7 @@ class Gate:
             if b"content-length" not in asked.headers:
                 receive = _replayed(await read_body(receive, self.largest))
         try:
-            async with asyncio.timeout(None if asked.method in BODY else self.longest) as alarm:
+            async with asyncio.timeout(self.longest if asked.method in READING else None) as alarm:
                 await self.app(asked.scope, receive, sending)
         except TimeoutError:
             raise late() from None

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,8 +50,8 @@ async def list_changes(
     experiment: models.Name | None = None,
 ) -> dict[str, Any]:
     """Who changed what: the audit log, the latest first."""
-    store = request.app.state.catalog.journal.store
-    found = await asyncio.to_thread(store.edits, limit, experiment)
+    journal = request.app.state.catalog.journal
+    found = await journal.show(partial(journal.store.edits, limit, experiment))
     return {"changes": [edit._asdict() for edit in found]}
 
 
