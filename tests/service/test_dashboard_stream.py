@@ -232,7 +232,7 @@ def test_long_spans_are_summed_less_often(
     for second in range(10):
         monkeypatch.setattr(Experiment, "now", lambda self, now=now + second: now)
         asyncio.run(kept.get(experiment, "1w"))
-        kept._locks.clear()  # of the loop that is gone
+        kept._reads._locks.clear()  # of the loop that is gone
     assert asked == [SPANS["1w"].width]
 
 

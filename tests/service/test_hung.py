@@ -16,7 +16,8 @@ import pytest
 import serving
 from crashes import frozen, wait_until, workers
 
-from sojourn.live import open_store, verify
+from sojourn.live import Journal, open_store, verify
+from sojourn.service.reads import Reads
 
 DEADLINE = 2.0
 SLACK = 8.0  # seconds more than the deadline that a busy machine may take
@@ -178,3 +179,25 @@ def test_ready_on_a_full_disk_under_sqlite(tmp_path: Path) -> None:
         store._writer.execute("PRAGMA query_only = OFF")
         assert client.get("/readyz").status_code == 200
         assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success
+
+
+def test_those_who_look_on_share_what_they_read() -> None:
+    """Thirty ask at once: one reads, then one more for all others; later ones read again."""
+    reads, began = Reads[int](), []
+
+    def read() -> int:
+        began.append(time.monotonic())
+        time.sleep(0.05)
+        return len(began)
+
+    async def ask() -> list[int]:
+        journal = Journal("memory://", upkeep=False)
+        first = await asyncio.gather(*(reads.get(journal, "news", read) for _ in range(30)))
+        again = [await reads.get(journal, "news", read) for _ in range(2)]
+        kept = await reads.get(journal, "news", read, fresh=60.0)
+        journal.close()
+        return [*first, *again, kept]
+
+    answers = asyncio.run(ask())
+    assert len(began) <= 4 and set(answers[:30]) <= {1, 2}
+    assert answers[30] < answers[31] == answers[32]

@@ -147,8 +147,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
         app.state.catalog.stopping.set()
         for task in tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(app.state.catalog.journal.close)
         if traces is not None:
             await asyncio.to_thread(traces.close)

@@ -16,6 +16,7 @@ from .catalog import Catalog
 from .errors import documented
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
+from .reads import Reads
 
 WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 Named = Annotated[models.Name, Path(), BeforeValidator(lambda text: text.replace(SLASH, "/"))]
@@ -62,9 +63,10 @@ async def show_ranking(experiment: Served, response: Response) -> dict[str, Any]
     return {"arms": ranked(arms.values())}
 
 
-async def show_insight(experiment: Served) -> dict[str, Any]:
+async def show_insight(request: Request, experiment: Served) -> dict[str, Any]:
     """The numbers of the dashboard."""
-    return await experiment.journal.show(partial(_insight, experiment))
+    reads: Reads[dict[str, Any]] = request.app.state.insights
+    return await reads.get(experiment.journal, experiment.name, partial(_insight, experiment))
 
 
 def _insight(experiment: Experiment) -> dict[str, Any]:
@@ -123,6 +125,7 @@ async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
 
 def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
+    app.state.insights = Reads()
 
     def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
         app.add_api_route(

@@ -1,8 +1,5 @@
 """What the dashboard shows of an experiment at one moment, computed once for all readers."""
 
-import asyncio
-import time
-from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -10,6 +7,7 @@ from typing import NamedTuple
 from ...live import Bucket, Choice, Experiment, Settings
 from ...policies.reasons import Reason
 from ..insight import Insight, insight
+from ..reads import Reads
 from .panels import RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
@@ -67,23 +65,14 @@ class Snapshots:
     """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str | None], tuple[float, Snapshot]] = {}
-        self._locks: defaultdict[tuple[str, str | None], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._reads: Reads[Snapshot] = Reads()
         self._charts: dict[tuple[str, str], ChartData] = {}
         self._began: dict[str, float] = {}
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""
-        return await experiment.journal.finish(self._get(experiment, span))
-
-    async def _get(self, experiment: Experiment, span: str | None) -> Snapshot:
-        key = experiment.name, span
-        async with self._locks[key]:
-            kept = self._kept.get(key)
-            if kept is None or time.monotonic() - kept[0] >= FRESH:
-                snapshot = await experiment.journal.show(partial(self._take, experiment, span))
-                kept = self._kept[key] = time.monotonic(), snapshot
-            return kept[1]
+        key, take = (experiment.name, span), partial(self._take, experiment, span)
+        return await self._reads.get(experiment.journal, key, take, FRESH)
 
     def _take(self, experiment: Experiment, span: str | None) -> Snapshot:
         now = experiment.now()
