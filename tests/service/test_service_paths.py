@@ -3,7 +3,9 @@
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,24 @@ def test_one_event_is_one_line(form: str) -> None:
         assert json.loads(lines[0])["experiment"] == FORGED
     else:
         assert 'experiment="x\\n2026' in events[0] and events[1].endswith("service: failed")
+
+
+def test_the_reference_of_the_api(server: Served) -> None:
+    """Open to all, from this service only, and with all that the schema has."""
+    status, text = server.ask("GET", "/docs")
+    assert status == 200
+    shown = unescape(text)
+    schema = json.loads(server.ask("GET", "/openapi.json")[1])
+    for path, methods in schema["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} {path}</code>" in shown
+    for name, model in schema["components"]["schemas"].items():
+        assert f'id="{name}"' in shown
+        for field in model.get("properties", {}):
+            assert f"<code>{field}</code>" in shown
+    targets = re.findall(r'(?:src|href)="([^"]*)"', text)
+    assert all(target.startswith(("/", "#")) and target[:2] != "//" for target in targets)
+    assert {target[1:] for target in targets if target[0] == "#"} <= set(
+        re.findall(r'id="(\w+)"', text)
+    )
+    assert "<style" not in text and not re.search(r"<script>", text)

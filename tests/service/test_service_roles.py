@@ -18,6 +18,7 @@ EXPECTED = {
     "GET /healthz": "anybody",
     "GET /readyz": "anybody",
     "GET /openapi.json": "anybody",
+    "GET /docs": "anybody",
     "GET /login": "anybody",
     "POST /login": "anybody",
     "GET /static/app.css": "anybody",

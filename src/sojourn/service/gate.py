@@ -31,7 +31,7 @@ log = logging.getLogger("sojourn.service")
 
 SLOW = 1.0  # seconds from which a successful hot call is logged
 PROBES = ("/healthz", "/readyz")
-OPEN_TO_ALL = (*PROBES, "/openapi.json", "/login", "/logout", "/favicon.ico")
+OPEN_TO_ALL = (*PROBES, "/openapi.json", "/docs", "/login", "/logout", "/favicon.ico")
 BODY = ("POST", "PUT", "PATCH")
 READING = ("GET", "HEAD")
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -74,7 +74,7 @@ class Gate:
             else:
                 await self._pass_on(asked, receive, send)
         except ConnectionResetError:
-            asked.status = asked.status or 499
+            asked.status = asked.status or scope.get("sojourn.refused", 499)
         except Exception as error:
             await self._refuse(asked, send, error)
         finally:
@@ -153,8 +153,7 @@ class Gate:
         if asked.method in BODY:
             if asked.words[1] == "v1" and not asked.is_json and self._template(asked):
                 raise not_json()
-            if b"content-length" not in asked.headers:
-                receive = _replayed(await read_body(receive, self.largest))
+            receive = _replayed(await read_body(receive, self.largest))
         try:
             async with asyncio.timeout(self.longest if asked.method in READING else None) as alarm:
                 await self.app(asked.scope, receive, sending)

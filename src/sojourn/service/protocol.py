@@ -59,6 +59,7 @@ class Connections:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.most = max(1, min(options.connections, raise_descriptors() - RESERVED))
+        self.most_of_peer = max(1, options.peer_connections * self.most // options.connections)
         self.open: set[Limited] = set()
         self.peers: Counter[str] = Counter()
         self.waiting: dict[Limited, None] = {}
@@ -68,8 +69,8 @@ class Connections:
     def enter(self, new: "Limited") -> Refusal | None:
         """Count a connection, or say why it cannot be."""
         full = None
-        if self.peers[new.peer] >= self.options.peer_connections:
-            full = f"{self.options.peer_connections} connections are open from one address"
+        if self.peers[new.peer] >= self.most_of_peer:
+            full = f"{self.most_of_peer} connections are open from one address"
             oldest = next((one for one in self.waiting if one.peer == new.peer), None)
         elif len(self.open) >= self.most:
             full = f"{self.most} connections are open"
@@ -240,6 +241,7 @@ class Limited(asyncio.Protocol):
             lines += [f"{name}: {value}" for name, value in headers.items()]
             self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         if cycle is not None:  # the application is told, and sends no more
+            cycle.scope["sojourn.refused"] = refusal.status
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()

@@ -13,6 +13,7 @@ from ...live import Broken, Experiment, LiveError, NotFound
 from ..catalog import Catalog
 from ..hot import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
+from .reference import calls, models
 from .render import render
 from .snapshots import Snapshots
 from .static import Static
@@ -36,13 +37,14 @@ def routes() -> list[BaseRoute]:
     """The routes of the dashboard; their handlers use `request.app.state.catalog`.
 
     >>> [route.path for route in routes()]
-    ['/', '/experiments/{name}', '/events/{name}', '/login', '/static']
+    ['/', '/experiments/{name}', '/events/{name}', '/docs', '/login', '/static']
     """
     pages = Pages()
     return [
         Route("/", pages.experiments),
         Route("/experiments/{name}", pages.experiment),
         Route("/events/{name}", pages.events),
+        Route("/docs", docs),
         login_route(page),
         Mount("/static", Static()),
     ]
@@ -52,6 +54,12 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     """A page, with its security headers."""
     text = render(template, signed_in=signed_in(request), **context)
     return HTMLResponse(text, status, SAFE)
+
+
+async def docs(request: Request) -> Response:
+    """The API, from its schema."""
+    schema = request.app.openapi()
+    return page(request, "docs.html", calls=calls(schema), models=models(schema))
 
 
 @dataclass(frozen=True, eq=False)
