@@ -185,7 +185,7 @@ def test_the_first_of_reward_next_end_and_timeout_resolves(journal: Journal, clo
 def test_rewards_again_late_and_contradictory(journal: Journal) -> None:
     experiment = experiment_of(journal)
     visit = experiment.visit()
-    with pytest.raises(NotFound, match="has no step 0"):
+    with pytest.raises(NotFound, match="has no step yet that a reward could be for: let it choose"):
         visit.reward(1)
     visit.choose()
     assert [visit.reward(True), visit.reward(1.0), visit.reward(1, step=1)] == [

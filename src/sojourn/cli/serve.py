@@ -93,7 +93,12 @@ def serve_command(
     ] = None,
     demo: Annotated[
         bool,
-        setting("DEMO", "Start with a demonstration experiment and simulated users.", "--demo"),
+        setting(
+            "DEMO",
+            "Start with a demonstration experiment and simulated users: in memory, not among real "
+            "visits, unless --store is given.",
+            "--demo",
+        ),
     ] = False,
     log_format: Annotated[
         str, setting("LOG_FORMAT", "Format of the log.", metavar="json|text")
@@ -114,6 +119,9 @@ def serve_command(
     from ..service.options import Options
     from ..service.server import run
 
+    source = context.get_parameter_source("store")
+    if demo and (source is None or source.name != "COMMANDLINE"):
+        store = "memory://"
     try:
         options = Options(
             store=store, host=host, port=port, workers=workers, keys=keys, rate=rate,

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
+from pathlib import PurePath
 from typing import Any, Protocol, Self, TypeVar
 
 from .. import checks
@@ -60,7 +61,7 @@ class Journal:
         upkeep: bool = True,
     ) -> None:
         self.deadline = checks.number("deadline", deadline, 0, 3600, open_ends=True)
-        self.store: Store = open_store(store) if isinstance(store, str) else store
+        self.store: Store = open_store(store) if isinstance(store, str | PurePath) else store
         self.store.deadline = self.deadline
         self.writer = Writer(self.store.append, queue=queue, batch=batch)
         self.reading = Lane("read", threads=4, limit=queue)

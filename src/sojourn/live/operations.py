@@ -155,6 +155,11 @@ class Operations(Replica):
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         def act(row: Row) -> tuple[Any, Turn | None]:
             wanted = row.step if step is None else step
+            if not row.step:
+                raise NotFound(
+                    f"visit {visit!r} has no step yet that a reward could be for: let it choose "
+                    "an arm first, or decide without a reward"
+                )
             if not 1 <= wanted <= row.step:
                 raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")
             if wanted < row.step or not row.pending:

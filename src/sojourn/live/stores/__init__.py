@@ -4,6 +4,8 @@ The scheme of an address names the class. A package adds one by an entry point o
 `sojourn.stores`, whose name is the scheme, and whose value is module:Class.
 """
 
+from pathlib import PurePath
+
 from ...registry import Registry
 from .base import Store
 
@@ -22,7 +24,7 @@ STORES: Registry[type[Store]] = Registry(
 """By the scheme of the address."""
 
 
-def open_store(url: str, *, reading: bool = False) -> Store:
+def open_store(url: str | PurePath, *, reading: bool = False) -> Store:
     """The store at an address: memory://, sqlite:///file, postgresql://... or that of a package.
 
     With `reading` nothing can be written, and a SQLite file that is in use can be opened.
@@ -32,10 +34,10 @@ def open_store(url: str, *, reading: bool = False) -> Store:
     ValueError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file or \
 postgresql://user@host/database
     """
-    return store_class(url).open(url, reading=reading)
+    return store_class(url).open(str(url), reading=reading)
 
 
-def store_class(url: str) -> type[Store]:
+def store_class(url: str | PurePath) -> type[Store]:
     """The class of the store at an address, imported when it is asked for.
 
     >>> store_class("postgresql://ann@host/db").shared
@@ -47,10 +49,19 @@ def store_class(url: str) -> type[Store]:
     return STORES[scheme]
 
 
-def not_allowed(url: str) -> ValueError:
-    """What to raise for an address of no store; the rest of it may hold a password."""
+def not_allowed(url: str | PurePath) -> ValueError:
+    """What to raise for an address of no store; the rest of it may hold a password.
+
+    >>> not_allowed("live.db")
+    ValueError("store = 'live.db' is not allowed: for a SQLite file it is 'sqlite:///live.db'")
+    """
     scheme, found, _ = str(url).partition("://")
-    shown = f"{scheme}://..." if found else url
+    if not found and str(url):
+        address = f"sqlite:///{url}"
+        return ValueError(
+            f"store = {str(url)!r} is not allowed: for a SQLite file it is {address!r}"
+        )
+    shown = f"{scheme}://..." if found else ""
     return ValueError(
         f"store = {shown!r} is not allowed: it must be memory://, sqlite:///file or "
         "postgresql://user@host/database"
