@@ -1,5 +1,6 @@
 """What a caller without a key can use up, under both parsers: headers, time, connections."""
 
+import json
 import logging
 import os
 import resource
@@ -84,6 +85,16 @@ def test_requests_have_to_arrive(server: Wire, sent: str, status: int) -> None:
         got, body = parsed(all_of(connection))  # would not return, were it not closed
         assert got == status
         assert not body or '"too_slow"' in body
+
+
+@pytest.mark.parametrize("sent", ["hello\r\n\r\n", ALIVE[:-2] + "x\r\n\r\n", CHUNKED + "ZZ\r\n"])
+def test_what_is_no_request(server: Wire, caplog: pytest.LogCaptureFixture, sent: str) -> None:
+    """It has a sentence like all refusals, also if the application waits for its body."""
+    with server.connect(sent) as connection:
+        status, body = parsed(all_of(connection))
+    assert (status, json.loads(body)["error"]) == (400, "not_http")
+    assert server.ask("GET", "/healthz")[0] == 200
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def closed(connection: socket.socket) -> bool:

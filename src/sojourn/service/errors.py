@@ -10,7 +10,7 @@ from ..live import Broken, Busy, Conflict, Ended, NotFound, Unavailable
 from . import models
 
 WORDS = {
-    401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
+    400: "not_http", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
     408: "too_slow", 409: "conflict", 410: "ended", 413: "too_large", 415: "not_json",
     422: "invalid", 429: "rate_limited", 431: "too_large", 500: "failed", 503: "unavailable",
 }  # fmt: skip

@@ -194,6 +194,10 @@ class Limited(asyncio.Protocol):
             self.since = self.loop.time()
         self._settle()
 
+    def send_400_response(self, msg: str) -> None:
+        """The parser could not make sense of what arrived."""
+        self.refuse(Refusal(400, "this is not a request in HTTP/1.1"))
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self.stalled = self.loop.time()
