@@ -2,7 +2,6 @@
 
 import resource
 import time
-from pathlib import Path
 
 import postgres
 import psycopg
@@ -12,6 +11,7 @@ from .ground import Ground, until
 from .load import Load, Looks, lives
 from .tally import Tally
 
+LESS_THAN_A_PAGE = 2048
 PAGES = {
     "/healthz": {200}, "/readyz": {200, 503}, "/metrics": {200}, "/v1/experiments/load": {200},
     "/": {200},
@@ -19,17 +19,16 @@ PAGES = {
 
 
 def sqlite(ground: Ground, tally: Tally, seconds: float) -> None:
-    """The write-ahead log may not grow, because the process may write no larger files."""
+    """The process may not write beyond the first bytes of a file: neither store nor log."""
     place, port = ground.store("sqlite"), quiet_port()
-    url, wal = f"http://127.0.0.1:{port}", Path(place.removeprefix("sqlite:///") + "-wal")
+    url = f"http://127.0.0.1:{port}"
     with Load(url, place, tally) as load, ground.serve(tally, place, "--port", str(port)) as server:
         pid = server.process.pid
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         load.more(50)
 
         def fill() -> None:
-            size = wal.stat().st_size + 20_000
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (LESS_THAN_A_PAGE, hard))
 
         def free() -> None:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
