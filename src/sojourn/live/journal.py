@@ -71,7 +71,7 @@ class Journal:
         self._members: list[Member] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._upkeep = upkeep
+        self._upkeep, self._trouble = upkeep, ""
 
         def reopen() -> Journal:
             if not isinstance(store, str) or not self.store.shared:
@@ -124,10 +124,14 @@ class Journal:
     def _news(self, names: list[str]) -> dict[str, News] | None:
         """What other processes have changed; None if the store cannot be read."""
         try:
-            return self.store.news(names) if self.store.shared else {}
+            found = self.store.news(names) if self.store.shared else {}
         except LiveError as error:
-            log.warning("upkeep: %s", error)
+            if str(error) != self._trouble:  # which may last: say it once
+                log.warning("upkeep: %s", error)
+            self._trouble = str(error)
             return None
+        self._trouble = ""
+        return found
 
     def _look_after(self, member: Member, news: News | None, due: bool) -> None:
         try:
@@ -168,14 +172,15 @@ class Journal:
         self.close()
 
     def run(self, steps: Steps[T]) -> T:
-        """Do an operation, within the deadline."""
+        """Do an operation, within the deadline: what reads the store does so in a thread."""
         end = time.monotonic() + self.deadline
         try:
             answer = next(steps)
             while True:
                 try:
-                    rest = end - time.monotonic()
-                    result = answer() if callable(answer) else answer.wait(rest)
+                    if callable(answer):
+                        answer = self.reading.submit(answer)
+                    result = answer.wait(end - time.monotonic())
                 except BaseException as error:
                     answer = steps.throw(error)
                 else:
@@ -185,7 +190,7 @@ class Journal:
             return value
 
     async def arun(self, steps: Steps[T]) -> T:
-        """`run` for asyncio: functions are called in threads."""
+        """`run` for asyncio."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self.deadline
         try:
