@@ -209,7 +209,7 @@ def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.Monke
         return (await Snapshots().get(experiment, None)).span
 
     assert asyncio.run(span()) == "10m"
-    for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 600_000)}.items():
+    for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 590_000)}.items():
         for age in ages:
             now = experiment.journal.store.now() + age
             monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
