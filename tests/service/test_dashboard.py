@@ -265,7 +265,7 @@ def test_names_are_only_names(tab: Tab, server: Server) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barriers(tab: Tab, server: Server, scheme: str) -> None:
     text = browser.axe()
-    for path in ("/experiments/shorts", "/", "/experiments/nowhere"):
+    for path in ("/experiments/shorts", "/", "/docs", "/experiments/nowhere"):
         page = tab.open(server.url + path, color_scheme=scheme)
         if path == "/experiments/nowhere":
             assert tab.wrong.pop().startswith("Failed to load resource")

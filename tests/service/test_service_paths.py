@@ -159,6 +159,7 @@ def test_the_reference_of_the_api(server: Served) -> None:
         assert f'id="{name}"' in shown
         for field in model.get("properties", {}):
             assert f"<code>{field}</code>" in shown
+    assert "<td>from 0 to 1</td>" in shown and "<td>null</td>" in shown
     targets = re.findall(r'(?:src|href)="([^"]*)"', text)
     assert all(target.startswith(("/", "#")) and target[:2] != "//" for target in targets)
     assert {target[1:] for target in targets if target[0] == "#"} <= set(

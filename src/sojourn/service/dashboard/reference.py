@@ -1,13 +1,14 @@
 """The OpenAPI schema as rows for a page: calls, and the models that they take and answer."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 Schema = Mapping[str, Any]
 LIMITS = {
-    "minimum": "from {}", "exclusiveMinimum": "above {}", "maximum": "to {}",
-    "minLength": "from {} characters", "maxLength": "to {} characters",
-    "minItems": "from {} of them", "maxItems": "to {} of them",
+    "minimum": "from {:,g}", "exclusiveMinimum": "above {:,g}", "maximum": "to {:,g}",
+    "minLength": "from {:,}", "maxLength": "to {:,} characters",
+    "minItems": "from {:,}", "maxItems": "to {:,} of them",
 }  # fmt: skip
 
 
@@ -91,8 +92,8 @@ def _fields(model: Schema) -> Iterator[Field]:
     required = model.get("required", ())
     for name, field in model.get("properties", {}).items():
         parts = [field, *field.get("anyOf", ())]
-        limits = ", ".join(
+        limits = " ".join(
             text.format(part[key]) for part in parts for key, text in LIMITS.items() if key in part
         )
-        default = "needed" if name in required else repr(field.get("default"))
+        default = "needed" if name in required else json.dumps(field.get("default"))
         yield Field(name, type_of(field), limits, default)
