@@ -30,7 +30,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Wire]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "EVERY", 0.05)
         with listening(
-            parser=request.param, largest_headers=LIMIT, header_wait=WAIT, body_wait=2 * WAIT,
+            parser=request.param, largest_headers=LIMIT, header_wait=WAIT, body_wait=4 * WAIT,
             connections=12, peer_connections=8,
         ) as wire:  # fmt: skip
             yield wire
