@@ -53,7 +53,7 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
             *[("GET", f"{VISITS}/v{n}", None) for n in range(20)],
             ("PUT", f"{NEWS}/arms/c", {}),
             ("PUT", f"{NEWS}/arms/d", {}),
-            ("POST", f"{NEWS}/batch", {"calls": [{"call": "decide", "visit": "v0"}] * 9}),
+            ("POST", f"{NEWS}/batch", {"calls": [{"call": "decide", "visit": "w0"}] * 9}),
             *[("GET", path, None) for path in (
                 "/readyz", "/v1/experiments", NEWS, f"{NEWS}/insight", "/", "/experiments/news"
             )] * 5,
