@@ -230,6 +230,29 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
     assert [edit.detail for edit in edits] == ["1 visits"]
 
 
+def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
+    """The writer's connection is not used at the same time, and nobody fails."""
+    with Experiment(
+        "news", ["a"], sj.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+    ) as news:
+
+        def play(user: int) -> None:
+            for _ in range(40):
+                visit = news.visit(user=f"u{user}")
+                visit.choose()
+                visit.end(1)
+
+        def erase(user: int) -> None:
+            for _ in range(40):
+                news.journal.store.erase(f"u{user}")
+
+        with ThreadPoolExecutor(6) as pool:
+            work = [pool.submit(do, user) for user in range(3) for do in (play, erase)]
+        assert [done.exception() for done in work] == [None] * 6
+        assert news.counts()["pulls", 0, 1, 0] == 120
+        assert verify(news.journal.store, "news") == {}
+
+
 def test_a_dropped_experiment_is_gone_and_its_name_free(
     open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

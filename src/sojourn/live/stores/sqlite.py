@@ -24,6 +24,9 @@ from .tables import TABLES, names
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
 
+SHORT = 0.5
+"""Seconds that calls may wait while the write-ahead log is emptied."""
+
 UNLESS_GONE = (
     "column3 = 0 OR EXISTS "
     "(SELECT 1 FROM sojourn_visit WHERE experiment = column1 AND id = column2)"
@@ -82,7 +85,7 @@ class SqliteStore(SqlStore):
         self.path, self.reading = Path(path), reading
         if reading and not self.path.is_file():
             raise ValueError(f"there is no file {self.path}")
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._held = None if reading else Lock(self.path)
         try:
             if not reading and (made := make_private(self.path)) is not None:
@@ -118,8 +121,10 @@ class SqliteStore(SqlStore):
             run(BRING_BACK, (now, now, now))
         return clock
 
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+    def _connect(self, wait: float = 10.0) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path, timeout=wait, isolation_level=None, check_same_thread=False
+        )
 
     def _connect_reader(self) -> sqlite3.Connection:
         db = self._connect()
@@ -195,14 +200,19 @@ class SqliteStore(SqlStore):
         return Snapshot(self._run(db), db.execute, db.close)
 
     def erase(self, user: str) -> int:
-        """Forget a user; their id is overwritten in the file as well."""
-        run = self._run(self._writer)
-        run("PRAGMA secure_delete = ON")
-        try:
-            return super().erase(user)
-        finally:
-            run("PRAGMA secure_delete = OFF")
-            run("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Forget a user; their id is overwritten in the file as well.
+
+        In the write-ahead log it may stay until those who read now are done.
+        """
+        with self._lock, self._clearly():  # the connection is the writer's as well
+            self._writer.execute("PRAGMA secure_delete = ON")
+            try:
+                found = super().erase(user)
+            finally:
+                self._writer.execute("PRAGMA secure_delete = OFF")
+        with self._clearly(), closing(self._connect(SHORT)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return found
 
     def shrink(self) -> None:
         """Give the space of what was deleted back to the disk; calls wait meanwhile."""
