@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import access, databases, disks, extremes, floods, fuzz, kills
+from . import access, databases, disks, extremes, floods, fuzz, kills, operators
 from .ground import Ground, kill
 from .tally import Tally, stands, table
 
@@ -26,7 +26,7 @@ Run = Callable[[Ground, Tally, float], None]
 
 SCENARIOS: dict[str, tuple[Run, float]] = {
     name: scenario
-    for family in (kills, databases, disks, floods, fuzz, access, extremes)
+    for family in (kills, databases, disks, operators, floods, fuzz, access, extremes)
     for name, scenario in family.SCENARIOS.items()
 }
 """What is run, and how large its part of the time is."""

@@ -1,13 +1,11 @@
 """What no client would send: by the schema, against it, odd paths, and bytes that are no HTTP."""
 
-import os
 import random
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -94,9 +92,8 @@ DOORS = (
 def paths(ground: Ground, tally: Tally, seconds: float, parser: str) -> None:
     """Odd paths without a key, under each parser of HTTP; the doors with another's key, too."""
     end, (file, (all_, other)) = time.monotonic() + seconds, ground.keys("*", "other")
-    environment = {} if parser == "httptools" else without_httptools(ground.folder)
-    options = ["--keys", str(file)]
-    with ground.serve(tally, "memory://", *options, environment=environment) as server:
+    options = ["--keys", str(file), "--parser", parser]
+    with ground.serve(tally, "memory://", *options) as server:
         server.call("PUT", "/v1/experiments/secret", {"arms": ["a", "b"]}, all_)
         before = server.call("GET", "/v1/experiments/secret", key=all_)
         ask(DOORS, server, other, tally, "another's key", time.monotonic() + 60)
@@ -107,16 +104,6 @@ def paths(ground: Ground, tally: Tally, seconds: float, parser: str) -> None:
         tally.expect(visit == 404, "a visit was opened without a key")
         lives(server, tally)
         tally.expect("Traceback" not in server.lines, "a traceback in the log")
-        pid = server.process.pid
-        native = "httptools" in Path(f"/proc/{pid}/maps").read_text()
-        tally.expect(native == (parser == "httptools"), f"the parser is not {parser}")
-
-
-def without_httptools(folder: Path) -> dict[str, str]:
-    """The environment of a Python in which Uvicorn finds h11 only."""
-    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['httptools'] = None\n")
-    known = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": os.pathsep.join([str(folder), *([known] if known else [])])}
 
 
 def odd_paths(draw: random.Random) -> Iterator[str]:
