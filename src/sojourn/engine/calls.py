@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..policies.base import Policy
 from ..policies.index import Index
 from ..policies.learned import Learned
-from .loops import Loop, loop
+from .loops import Loop, call
 from .streams import policy_stream
 
 
@@ -56,22 +56,22 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
     return Calls(choose, chances, False, ready(_update, pupil, state, arm, reward, True, state))
 
 
-@loop
+@call
 def _choose(policy: Any, memory: Any, state: float, rng: Any) -> int:
     return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
 
 
-@loop
+@call
 def _chances(policy: Any, memory: Any, state: float) -> Any:
     return policy.probabilities(memory, state)
 
 
-@loop
+@call
 def _think(policy: Any, memory: Any) -> None:
     policy.tell(memory, 0, 0, 0.0)
 
 
-@loop
+@call
 def _update(
     policy: Any, memory: Any, state: float, arm: int, reward: float, left: bool, after: float
 ) -> None:

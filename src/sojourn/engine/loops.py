@@ -46,7 +46,15 @@ def primitive(function: F) -> F:
 
 def loop(function: Callable[P, R]) -> "Loop[P, R]":
     """Compile a function of dataclasses, arrays and numbers, and keep the result on disk."""
-    return Loop(function)
+    return Loop(function, nogil=True)
+
+
+def call(function: Callable[P, R]) -> "Loop[P, R]":
+    """`loop` for a function that takes microseconds: it keeps the GIL.
+
+    To give it up and get it back costs more than the function does where other threads run.
+    """
+    return Loop(function, nogil=False)
 
 
 class Loop(Generic[P, R]):
@@ -55,8 +63,8 @@ class Loop(Generic[P, R]):
     `plain` is the function itself, to be run by Python.
     """
 
-    def __init__(self, function: Callable[P, R]) -> None:
-        self.plain = function
+    def __init__(self, function: Callable[P, R], *, nogil: bool) -> None:
+        self.plain, self._nogil = function, nogil
         self._made: dict[Any, Any] = {}
         update_wrapper(self, function)
 
@@ -85,7 +93,7 @@ class Loop(Generic[P, R]):
         parts = [engine_digest(), self.fingerprint, *map(str, types)]
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
         named = _renamed(self.plain, f"{self.plain.__qualname__}-{digest}")
-        dispatcher = njit(named, nogil=True, error_model="numpy")
+        dispatcher = njit(named, nogil=self._nogil, error_model="numpy")
         dispatcher._cache = KeptCode(named)
         try:
             dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))

@@ -4,6 +4,8 @@ Operations are generators for `journal.run` or `journal.arun`: they yield what b
 the writer and functions that read the store.
 """
 
+from __future__ import annotations  # those of functions within functions cost at each call
+
 import time
 from functools import partial
 from typing import Any

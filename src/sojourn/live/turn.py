@@ -33,9 +33,9 @@ class Turn:
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
 
-    def _add(self, kind: str, **values: Any) -> None:
-        here = {"experiment": self.row.experiment, "visit": self.row.id, "step": self.row.step}
-        event = Event(kind=kind, **{**here, **values})
+    def _add(self, kind: str, step: int | None = None, **values: Any) -> None:
+        row = self.row
+        event = Event(row.experiment, row.id, row.step if step is None else step, kind, **values)
         self.events.append(event)
         self._count(tally(event, self.settings.bins))
 
@@ -96,7 +96,7 @@ class Turn:
 
     def late(self, step: int, reward: float) -> None:
         """A reward for a step that was resolved without it: logged, not learned."""
-        self._add(records.LATE, step=step, reward=reward)
+        self._add(records.LATE, step, reward=reward)
 
     def learn_late(self, resolved: Event, reward: float) -> None:
         """Take back the reward with which a step was resolved, and count the late one.
@@ -105,9 +105,9 @@ class Turn:
         departures stay as they were counted.
         """
         assert resolved.reward is not None
-        there = {"step": resolved.step, "arm": resolved.arm, "state": resolved.state}
-        self._add(records.RETRACT, **there, reward=resolved.reward)
-        self._add(records.LATE, **there, reward=reward, cause=records.REWARD)
+        step, there = resolved.step, {"arm": resolved.arm, "state": resolved.state}
+        self._add(records.RETRACT, step, **there, reward=resolved.reward)
+        self._add(records.LATE, step, **there, reward=reward, cause=records.REWARD)
         self.row = self.row._replace(gained=self.row.gained + reward - resolved.reward)
 
     def change(self) -> Change:

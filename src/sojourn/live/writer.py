@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import Busy, Unavailable
-from .lanes import late
+from .lanes import late, wake_after
 from .records import Change
 
 log = logging.getLogger("sojourn.live")
@@ -59,17 +59,13 @@ class Ticket:
 
     async def arrive(self, seconds: float) -> bool:
         """`wait` for asyncio; cancelling the wait does not cancel the commit."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with self.writer.lock:
             if self.done:
                 return self.outcome()
             self.futures.append(future)
-        alarm = loop.call_later(max(0.0, seconds), _resolve, [future])
-        try:
-            await future
-        finally:
-            alarm.cancel()
+        wake_after(seconds, future)
+        await future
         if not self.done:
             raise late()
         return self.outcome()
