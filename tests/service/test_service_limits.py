@@ -14,6 +14,7 @@ from wire import PARSERS, Wire, all_of, listening, parsed
 from sojourn.service import protocol
 
 LIMIT = 4096
+BODY = 100_000
 WAIT = 0.4
 GET = "GET {} HTTP/1.1\r\nhost: localhost\r\n"
 ALIVE = GET.format("/healthz") + "\r\n"
@@ -31,7 +32,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Wire]:
         patch.setattr(protocol, "EVERY", 0.05)
         with listening(
             parser=request.param, largest_headers=LIMIT, header_wait=WAIT, body_wait=4 * WAIT,
-            connections=12, peer_connections=8,
+            largest_body=BODY, connections=12, peer_connections=8,
         ) as wire:  # fmt: skip
             yield wire
 
@@ -122,6 +123,22 @@ def test_a_byte_at_a_time_is_no_way_around(server: Wire) -> None:
     for first in (GET.format("/healthz") + "x: ", HALF, refused):
         with server.connect(first) as connection, pytest.raises(OSError, match=r"reset|pipe"):
             drip(connection)
+
+
+@pytest.mark.parametrize("length", ["content-length: 10000000000", "transfer-encoding: chunked"])
+def test_bodies_of_refused_requests_are_not_read_for_ever(server: Wire, length: str) -> None:
+    """One that fits into the limit is read, so that its caller reads the answer."""
+    first = HALF.partition('{"')[0].replace("localhost", "evil.example")
+    short, long = first.replace("99", str(BODY)), first.replace("content-length: 99", length)
+    with server.connect(short) as connection:
+        assert parsed(connection.recv(65536))[0] == 403
+        connection.sendall(b"y" * BODY + ALIVE.encode())
+        assert parsed(connection.recv(65536))[0] == 200
+    with server.connect(long) as connection:
+        assert parsed(connection.recv(65536))[0] == 403
+        many = 320 * (b"fff8\r\n" + b"y" * 0xFFF8 + b"\r\n")  # much stays in the sockets' buffers
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            connection.sendall(many)
 
 
 def test_connections_in_use_and_streams_stay(server: Wire) -> None:

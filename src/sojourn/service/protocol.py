@@ -143,6 +143,7 @@ class Limited(asyncio.Protocol):
         self.peer = ""
         self.reading: str | None = HEAD
         self.since, self.silent, self.progress = self.loop.time(), 0, 0
+        self.unread = 0  # bytes of a body whose request is answered already
         self.stalled: float | None = None
 
     @property
@@ -169,6 +170,7 @@ class Limited(asyncio.Protocol):
             before, room = self.progress, most - self.silent
             piece, data = data[:room], data[room:]
             super().data_received(piece)
+            self._count_unread(len(piece))
             if self.progress != before or self.flow.read_paused:
                 self.silent = 0
                 continue
@@ -177,6 +179,17 @@ class Limited(asyncio.Protocol):
                 self.book.tell("requests were refused for their long headers")
                 self.refuse(Refusal(431, f"the headers are longer than {most} bytes"))
         self._settle()
+
+    def _count_unread(self, length: int) -> None:
+        """Close the connection if the body of an answered request goes on and on.
+
+        Not at its first byte: the caller would see a reset instead of the answer.
+        """
+        answered = self.cycle is not None and self.cycle.response_complete
+        self.unread = self.unread + length if answered and self.reading == BODY else 0
+        if self.unread > self.options.largest_body:
+            self.book.tell("connections were closed for the bodies of refused requests")
+            self.transport.close()
 
     def read_headers(self) -> None:
         """Headers are complete."""
