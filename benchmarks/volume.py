@@ -35,13 +35,15 @@ WEEK, DAY = 604_800.0, 86_400.0
 PROBLEM = demo.problem()
 ARMS = [f"arm {number}" for number in range(len(PROBLEM.means))]
 RESTART = """
-import resource, sys, time
+import re, sys, time
+from pathlib import Path
 from sojourn.live import Experiment
 began = time.perf_counter()
 with Experiment.open(sys.argv[1], sys.argv[2], compiled=False) as experiment:
     experiment.visit().choose()
     seconds = time.perf_counter() - began
-print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+kilobytes = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
+print(seconds, int(kilobytes) / 1024)
 """
 
 
@@ -69,19 +71,16 @@ def multiply(url: str, copies: int) -> None:
     visit = _select(tables.VISIT, {"id": "id || ?", "touched": "touched - ?", "deadline": "0"})
     event = _select(tables.EVENT, {"visit": "visit || ?", "at": "at - ?"})
     with closing(open_store(url)) as store:
+        with store._writing() as run:  # type: ignore[attr-defined]
+            run("CREATE TEMPORARY TABLE visits AS SELECT * FROM sojourn_visit")
+            run("CREATE TEMPORARY TABLE events AS SELECT * FROM sojourn_event ORDER BY seq")
         for copy in range(1, copies + 1):
-            mark, back = f".{copy}", WEEK * copy / copies
+            shift = f".{copy}", WEEK * copy / copies
             with store._writing() as run:  # type: ignore[attr-defined]
-                run(
-                    f"INSERT INTO sojourn_visit ({tables.names(tables.VISIT)}) SELECT {visit} "
-                    "FROM sojourn_visit WHERE id NOT LIKE '%.%'",
-                    (mark, back),
-                )
-                run(
-                    f"INSERT INTO sojourn_event ({tables.names(tables.EVENT)}) SELECT {event} "
-                    "FROM sojourn_event WHERE visit NOT LIKE '%.%' ORDER BY seq",
-                    (mark, back),
-                )
+                into = f"INSERT INTO sojourn_visit ({tables.names(tables.VISIT)})"
+                run(f"{into} SELECT {visit} FROM visits", shift)
+                into = f"INSERT INTO sojourn_event ({tables.names(tables.EVENT)})"
+                run(f"{into} SELECT {event} FROM events ORDER BY seq", shift)
             if copy % 100 == 0:
                 tell(f"copy {copy} of {copies}")
         with store._writing() as run:  # type: ignore[attr-defined]
