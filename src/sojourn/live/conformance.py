@@ -253,6 +253,16 @@ def archived_visits(open_store: Open, durable: bool = True) -> None:
     store.close()
 
 
+def readiness(open_store: Open, durable: bool = True) -> None:
+    """A probe says whether something can be written, and leaves nothing behind."""
+    store = with_experiment(open_store)
+    store.deadline = 60.0
+    store.append([change(None)])
+    store.probe()
+    assert len(list(store.history("e")[1])) == 1 and store.experiments() == ["e"]
+    store.close()
+
+
 def audit_log(open_store: Open, durable: bool = True) -> None:
     """Who changed what; saving what is there already is no change."""
     store = open_store()
@@ -308,5 +318,5 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
 CHECKS = (
     experiments_and_arms, changes_are_kept, a_version_is_changed_once,
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
-    odd_text, dropped_experiments, erased_users, archived_visits, audit_log,
+    odd_text, dropped_experiments, erased_users, archived_visits, readiness, audit_log,
 )  # fmt: skip
