@@ -112,6 +112,24 @@ def test_old_visits_only_and_day_by_day(tmp_path: Path) -> None:
         assert store.visit("news", "v2") is not None
 
 
+def test_files_are_of_bounded_size_and_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archiving, "STEPS", 6)
+    with Experiment("news", ["a"], sj.FixedArm(0), compiled=False) as news:
+        store = news.journal.store
+        for number in range(7):
+            visit = news.visit(id=f"v{number}")
+            for _ in range(number + 1):
+                visit.choose()
+            visit.end()
+        assert archive(store, "news", news.now() + 1.0, tmp_path) == Archived(7, 70, 4)
+        assert sorted(part.visits for part in store.parts()) == [1, 1, 2, 3]
+        assert verify(store, "news", tmp_path) == {}
+    folders = [path for path in (tmp_path / "news").rglob("*") if path.is_dir()]
+    assert {path.stat().st_mode & 0o777 for path in [tmp_path / "news", *folders]} == {0o700}
+
+
 def test_a_visit_that_changes_meanwhile_is_not_lost(
     open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,9 @@ from .settings import Settings
 from .stores.base import Store, loaded
 
 DAY = 86_400.0
-VISITS = 5_000  # of one file at most: their deletion keeps other calls waiting for that long
+VISITS, STEPS = 5_000, 50_000
+"""Most visits of one file, and steps after which there is another one: while they are deleted other
+calls wait, and they are in memory together."""
 TRIES = 5
 LEFT_OVER = 3600.0  # seconds after which a file that is not noted was left by a dead process
 CHARTS = 8 * DAY  # how long minutes of the timeline stay: charts look back a week
@@ -65,7 +67,7 @@ def archive(
     _clean_up(store, experiment, folder)
     tries = TRIES
     while rows := store.ended(experiment, before, VISITS):
-        day, rows = next((day, list(rows)) for day, rows in groupby(rows, _day))
+        day, rows = _first_part(rows)
         events = store.events_of(experiment, [row.id for row in rows])
         part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
         if store.archive(part, rows, sums_of(events, bins)):
@@ -92,6 +94,18 @@ def _settings(store: Store, experiment: str) -> str:
     return text
 
 
+def _first_part(rows: Sequence[Row]) -> tuple[str, list[Row]]:
+    """The day of the first visit, and the visits of that day that go into one file with it."""
+    day, same = next(groupby(rows, _day))
+    part, steps = [], 0
+    for row in same:
+        part.append(row)
+        steps += row.step
+        if steps >= STEPS:
+            break
+    return day, part
+
+
 def _day(row: Row) -> str:
     return f"{datetime.fromtimestamp(row.touched, UTC):%Y-%m-%d}"
 
@@ -106,7 +120,9 @@ def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
     pa, pq = pyarrow()
     file = Path(folder_of(part.experiment)) / f"day={part.day}" / f"{secrets.token_hex(8)}.parquet"
     target = folder / file
-    target.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in (target.parent.parent, target.parent):
+        place.mkdir(mode=0o700, exist_ok=True)
     columns = zip(*events, strict=True) if events else [[] for _ in Event._fields]
     table = pa.table(dict(zip(Event._fields, map(list, columns), strict=True)), schema=_schema(pa))
     partial = target.with_suffix(".partial")
@@ -114,7 +130,8 @@ def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
         pq.write_table(table, partial, compression="zstd")
         _sync(partial)
         partial.replace(target)
-        _sync(target.parent)
+        for place in (target.parent, target.parent.parent, folder):
+            _sync(place)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
