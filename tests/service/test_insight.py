@@ -222,14 +222,14 @@ def test_over_time() -> None:
 
 def test_visits_and_rewards() -> None:
     named = {
-        "open": 10.0, "left by end": 4.0, "left by timeout": 3.0, "late": 2.0,
+        "open": 10.0, "left by end": 4.0, "left by timeout": 3.0, "late": 2.0, "learned late": 1.0,
         "resolved by reward": 50.0, "resolved by next": 5.0, "resolved by end": 6.0,
         "resolved by timeout": 7.0,
     }  # fmt: skip
     counts = {(what, 0, 0, 0): n for what, n in named.items()}
     found = insight(TWO, ARMS, counts)
     assert tuple(vars(found.visits).values()) == (10.0, 3.0, 4.0, 3.0)
-    assert tuple(vars(found.rewards).values()) == (0.0, 50.0, 2.0, 18.0, 5.0, 6.0, 7.0)
+    assert tuple(vars(found.rewards).values()) == (0.0, 50.0, 2.0, 1.0, 18.0, 5.0, 6.0, 7.0)
 
 
 def test_nothing_yet() -> None:

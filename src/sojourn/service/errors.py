@@ -91,7 +91,7 @@ def sentence(errors: Iterable[Any]) -> str:
     """The first validation error, in one sentence."""
     first = next(iter(errors))
     kind, message = first["type"], str(first["msg"])
-    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path"))
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "path", "query"))
     if kind == "json_invalid":
         return f"the body is not JSON: {first.get('ctx', {}).get('error', message)}"
     if kind == "missing":

@@ -45,7 +45,10 @@ class Lock:
             )
 
     def close(self) -> None:
-        os.close(self._file)
+        """Once: the number of a closed file may be another's the next time."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
     def withdraw(self) -> None:
         """Leave things as they were: there is no store to lock."""

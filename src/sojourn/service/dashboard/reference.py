@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 Schema = Mapping[str, Any]
 LIMITS = {
-    "minimum": "from {:,g}", "exclusiveMinimum": "above {:,g}", "maximum": "to {:,g}",
+    "minimum": "from {:,.12g}", "exclusiveMinimum": "above {:,.12g}", "maximum": "to {:,.12g}",
     "minLength": "from {:,}", "maxLength": "to {:,} characters",
     "minItems": "from {:,}", "maxItems": "to {:,} of them",
 }  # fmt: skip
