@@ -1,5 +1,6 @@
 """One run of one policy, compiled and interpreted; and the command line in this process."""
 
+import gc
 import signal
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from sojourn.simulation.chunks import NEVER, chunk
 # The same examples in every run, and no clock: the machine may be busy.
 settings.register_profile("sojourn", deadline=None, derandomize=True)
 settings.load_profile("sojourn")
+
+gc.set_threshold(50_000, 20, 20)  # compiling makes many objects that live: a tenth of its time
 
 Totals = Callable[[Problem, Policy, int, int, Sequence[int]], NDArray[np.float64]]
 

@@ -1,10 +1,12 @@
 """Leases, bounds and coasting change the speed of a simulation, and nothing else."""
 
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from rosters import ON_AVERAGES, roster
 
 import sojourn as sj
 from sojourn.engine import board, kernel
@@ -27,15 +29,15 @@ from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.values import ByState
 
 many = settings(max_examples=150, deadline=None, derandomize=True)
+some = settings(max_examples=80, deadline=None, derandomize=True)
 few = settings(max_examples=40, deadline=None, derandomize=True)
 
 optimisms = st.sampled_from([-1.0, 1.0]) | st.floats(-1.5, 1.5)
-index_classes = [cls for cls in sj.ALL if issubclass(cls, sj.policies.Index)]
 
 
 @st.composite
-def index_policies(draw: st.DrawFn) -> Policy:
-    cls = draw(st.sampled_from(index_classes))
+def index_policies(draw: st.DrawFn, classes: Sequence[type[Policy]] = tuple(sj.ALL)) -> Policy:
+    cls = draw(st.sampled_from([cls for cls in classes if issubclass(cls, sj.policies.Index)]))
     parameters = {
         "c": draw(st.sampled_from([0.0, 0.0, 4.0, 0.7])),
         "random_ties": draw(st.booleans()),
@@ -79,8 +81,11 @@ def test_two_state_users(
         same_with_and_without(problem, policy, 400, seed)
 
 
-@many
-@given(index_policies(), means, st.floats(0.05, 0.95), st.floats(0.5, 2000.0), st.integers(0, 99))
+@some
+@given(
+    index_policies(ON_AVERAGES), means, st.floats(0.05, 0.95), st.floats(0.5, 2000.0),
+    st.integers(0, 99),
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore:the values of")
 def test_moving_average_users(
     policy: Policy, arms: list[float], theta: float, c6: float, seed: int
@@ -90,8 +95,14 @@ def test_moving_average_users(
         same_with_and_without(problem, policy, 60, seed)
 
 
-@pytest.mark.parametrize("setting", ["A", "C", "D", "opposite", "ema-1000", "ema-low"])
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+ON_PAPER = [
+    (cls, setting)
+    for setting in ("A", "C", "D", "opposite", "ema-1000", "ema-low")
+    for cls in roster(SETTINGS[setting])
+]
+
+
+@pytest.mark.parametrize(("cls", "setting"), ON_PAPER, ids=lambda x: getattr(x, "__name__", x))
 def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
     problem = SETTINGS[setting]
     policy = cls.for_problem(problem)
@@ -121,6 +132,15 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
         assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
     assert leaser_for(sj.FixedArm()) == FixedLeaser()
     assert leaser_for(sj.QLearning()) == Leaser()
+
+
+def test_every_kind_of_lease_is_tried_with_every_user() -> None:
+    problem = SETTINGS["ema-1000"]
+    tried, known = (
+        {type(leaser_for(cls.for_problem(problem))) for cls in classes}
+        for classes in (ON_AVERAGES, sj.ALL)
+    )
+    assert tried == known
 
 
 def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:

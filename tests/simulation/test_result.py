@@ -156,7 +156,10 @@ def test_what_was_asked_for_is_saved_too(tmp_path: Path) -> None:
     problem = sj.Problem([0.3, 0.6], sj.StaysFirst(sj.Ema(0.5, sj.LogLeave(100))))
     with pytest.warns(sj.theory.AssumptionWarning):
         result = sj.simulate(
-            problem, [sj.UCB(), sj.UCBQLearning(H=5)], visits=5, precision="2 else 30%"
+            problem,
+            [sj.UCBQLearning(H=5), sj.UCBQLearning(H=6, by_step=True)],
+            visits=5,
+            precision="2 else 30%",
         )
     result.save(tmp_path / "r.csv")
     loaded = Result.load(tmp_path / "r.csv")
@@ -262,19 +265,19 @@ class Last(Policy):
 def test_models_and_policies_of_one_s_own_have_to_be_given_again(tmp_path: Path) -> None:
     problem = sj.Problem([0.9, 0.8], sj.Ema(0.5, leave=lambda s: 0.5 - 0.3 * s))
     with pytest.warns(sj.theory.AssumptionWarning):
-        result = sj.simulate(problem, [Last(), sj.UCB()], visits=5, runs=4)
+        result = sj.simulate(problem, [Last(), sj.Uniform()], visits=5, runs=4)
     path = tmp_path / "r.csv"
     result.save(path)
     for given, sentence in (
         ({}, "its user model is not of this package: load it with problem=Problem("),
         ({"problem": problem}, "Last() is not a policy of this package: load it with policies=["),
         ({"problem": SETTINGS["B"]}, "the result is of Problem("),
-        ({"problem": problem, "policies": [sj.UCB()]}, "the result is of Last(), UCB("),
+        ({"problem": problem, "policies": [sj.UCB()]}, "the result is of Last(), Uniform("),
     ):
         with pytest.raises(ValueError) as refusal:
             Result.load(path, **given)
         assert str(refusal.value).startswith(f"{path}: {sentence}")
-    assert_same(Result.load(path, problem=problem, policies=[Last(), sj.UCB()]), result)
+    assert_same(Result.load(path, problem=problem, policies=[Last(), sj.Uniform()]), result)
 
 
 def test_merged_results_are_those_of_all_runs() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from results import assert_same
+from rosters import roster
 
 import sojourn as sj
 from sojourn.lab.paper import SETTINGS
@@ -30,7 +31,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everyone(problem: sj.Problem) -> list[sj.policies.Policy]:
-    return [cls.for_problem(problem) for cls in sj.ALL]
+    return [cls.for_problem(problem) for cls in roster(problem)]
 
 
 @pytest.mark.parametrize(

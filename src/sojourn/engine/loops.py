@@ -18,6 +18,7 @@ from numba.extending import register_jitable
 from .faults import CannotCompile, sentence
 from .fingerprint import engine_digest, fingerprint
 from .kept import KeptCode
+from .lend import INNER
 from .structs import Compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,7 +35,7 @@ def jitable(function: F) -> F:
     >>> double(4)
     8
     """
-    registered: F = register_jitable(function)
+    registered: F = register_jitable(**INNER)(function)
     return registered
 
 

@@ -20,7 +20,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, overload_method, register_model, unbox
 
 from .fingerprint import check_randomness, fingerprint
-from .lend import lend_value, lent_type
+from .lend import INNER, lend_value, lent_type
 
 PYTHON_ONLY = {"python_only": True}
 """Metadata of a field that compiled code does not see."""
@@ -156,7 +156,7 @@ def _make_callable(name: str, method: FunctionType) -> None:
 
     signature = inspect.signature(_without_annotations(method))
     find.__signature__ = signature  # type: ignore[attr-defined]
-    overload_method(Struct, name)(find)
+    overload_method(Struct, name, jit_options=INNER)(find)
 
 
 def _without_annotations(f: FunctionType) -> FunctionType:

@@ -79,27 +79,40 @@ def mistake_costs(memory: Watched) -> tuple[Array, Array]:
     beside what was seen in the bin, one more step had shown the average over all bins: without
     evidence there is no difference. The variance is that of q if it were the same in all bins,
     with W taken as known.
+
+    Loops only: sums along an axis would double the time that the policy takes to compile.
     """
     bins = memory.stance.size
     best = int(np.argmax(memory.pulls))
     mean = (memory.successes[best] + 1.0) / (memory.pulls[best] + 2.0)
-    anywhere = memory.moves.sum(axis=0)
-    share = (memory.gone.sum(axis=0) + 0.5) / (anywhere.sum(axis=1) + 1.0)
-    seen, leave = np.empty((bins, 2)), np.empty((bins, 2))
-    follow = np.empty((bins, 2, bins))
-    matrix, value = np.zeros((bins, bins)), np.full(bins, mean)
+    seen, leave, share = np.zeros((bins, 2)), np.empty((bins, 2)), np.empty(2)
+    anywhere, follow = np.zeros((2, bins)), np.empty((bins, 2, bins))
+    matrix, value = np.zeros((bins, bins)), np.empty(bins)
+    for r in range(2):
+        steps = gone = 0.0
+        for b in range(bins):
+            for after in range(bins):
+                seen[b, r] += memory.moves[b, r, after]
+                anywhere[r, after] += memory.moves[b, r, after]
+            steps += seen[b, r]
+            gone += memory.gone[b, r]
+        share[r] = (gone + 0.5) / (steps + 1.0)
+        for after in range(bins):
+            anywhere[r, after] /= max(steps, 1.0)
     for b in range(bins):
+        value[b] = mean
         matrix[b, b] = 1.0
         for r in range(2):
-            seen[b, r] = memory.moves[b, r].sum()
             leave[b, r] = (memory.gone[b, r] + share[r]) / (seen[b, r] + 1.0)
-            typical = anywhere[r] / max(anywhere[r].sum(), 1.0)
-            follow[b, r] = (memory.moves[b, r] + typical) / (seen[b, r] + 1.0)
-            chance = mean if r == 1 else 1.0 - mean
-            matrix[b] -= chance * (1.0 - leave[b, r]) * follow[b, r]
+            stays = (mean if r == 1 else 1.0 - mean) * (1.0 - leave[b, r])
+            for after in range(bins):
+                typical = memory.moves[b, r, after] + anywhere[r, after]
+                follow[b, r, after] = typical / (seen[b, r] + 1.0)
+                matrix[b, after] -= stays * follow[b, r, after]
     solve(matrix, value)
-    cost, variance = np.ones(bins), np.zeros(bins)
+    cost, variance = np.empty(bins), np.zeros(bins)
     for b in range(bins):
+        cost[b] = 1.0
         for r in range(2):
             onward = 0.0
             for after in range(bins):
@@ -117,14 +130,22 @@ def reconsider(memory: Watched, confidence: float) -> None:
     errors counts as that bin.
     """
     cost, variance = mistake_costs(memory)
-    visited = memory.moves.sum(axis=2).sum(axis=1)
-    usual = int(np.argmax(visited))
-    for b in range(cost.size):
+    bins, usual = cost.size, 0
+    visited = np.zeros(bins)
+    for b in range(bins):
+        for r in range(2):
+            for after in range(bins):
+                visited[b] += memory.moves[b, r, after]
+        if visited[b] > visited[usual]:
+            usual = b
+    least = greatest = cost[usual]
+    for b in range(bins):
         noise = sqrt(variance[b] + variance[usual])
         if visited[b] == 0.0 or abs(cost[b] - cost[usual]) <= confidence * noise:
             cost[b] = cost[usual]
-    least, span = cost.min(), cost.max() - cost.min()
-    for b in range(cost.size):
+        least, greatest = min(least, cost[b]), max(greatest, cost[b])
+    span = greatest - least
+    for b in range(bins):
         memory.stance[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
 
 
