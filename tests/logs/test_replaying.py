@@ -311,20 +311,18 @@ class Mute(Policy):
         return 0
 
 
-LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
-SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=40, seed=6)
-ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
-NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
-TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
-
-
 def without(log: Log, name: str) -> Log:
     return {key: column for key, column in log.items() if key != name}
 
 
-@pytest.mark.parametrize(
-    ("log", "policy", "options", "message"),
-    [
+def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
+    """Log, policy, options, and how the sentence begins."""
+    LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+    SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=40, seed=6)
+    ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
+    NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
+    TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
+    return [
         (without(LOG, "propensity"), TARGET, {}, "the log has no propensities: "),
         (with_columns(LOG, propensity=0 * LOG["propensity"]), TARGET, {}, "propensity = 0.0 is "),
         (with_columns(LOG, propensity=3 * LOG["propensity"]), TARGET, {}, "propensity = 1.5 is "),
@@ -354,11 +352,11 @@ def without(log: Log, name: str) -> Log:
         (LOG, TARGET, {"names": {"prop": "p"}}, "names = 'prop' is not allowed: it must be one of"),
         (LOG, TARGET, {"confidence": 95}, "confidence = 95 is not allowed: "),
         (LOG, TARGET, {"arms": [1, 2]}, "arm = 0 is not allowed: arms has only [1, 2]"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_replayed_is_refused(
-    log: Any, policy: Any, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError) as refusal:
-        replay(log, policy, **options)
-    assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_replayed_is_refused() -> None:
+    for log, policy, options, message in refusals():
+        with pytest.raises(ValueError) as refusal:
+            replay(log, policy, **options)
+        assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)

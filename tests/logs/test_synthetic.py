@@ -13,6 +13,7 @@ from sojourn.policies import Policy
 
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
+ONE_START = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))
 EMA = sj.Problem([0.6, 0.8], sj.Ema(theta=0.4, leave=sj.LogLeave(c6=20)))
 MIXED = sj.EpsilonMixture(epsilon=0.3)
 RULE = sj.Rule([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]])
@@ -79,7 +80,7 @@ def test_bad_policy_parameters_are_refused(make: Any, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("problem", "policy"),
-    [(TWO_STATE, MIXED), (TWO_STATE, RULE), (EMA, MIXED)],
+    [(ONE_START, MIXED), (TWO_STATE, RULE), (EMA, MIXED)],
     ids=["mixture", "rule", "ema"],
 )
 def test_a_log_is_a_run_of_the_simulator(
@@ -110,7 +111,7 @@ def test_columns_fit_together() -> None:
 
 def test_propensities_are_honest() -> None:
     """Given its chance, an arm is chosen that often: 1 / chance of the arm chosen has mean arms."""
-    log = synthetic_log(TWO_STATE, MIXED, visits=20_000, seed=2)
+    log = synthetic_log(ONE_START, MIXED, visits=20_000, seed=2)
     for state in (0.0, 1.0):
         ratio = 1.0 / log["propensity"][log["state"] == state]
         assert abs(ratio.mean() - 3) < TOLERANCE * ratio.std() / sqrt(ratio.size)
