@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,8 @@ import pytest
 import serving
 from crashes import frozen, wait_until, workers
 
-from sojourn.live import Journal, open_store, verify
+from sojourn.live import Journal, Unavailable, open_store, verify
+from sojourn.service.catalog import Catalog
 from sojourn.service.reads import Reads
 
 DEADLINE = 2.0
@@ -24,12 +26,6 @@ SLACK = 8.0  # seconds more than the deadline that a busy machine may take
 NEWS = "/v1/experiments/news"
 VISITS = f"{NEWS}/visits"
 MADE = {"arms": ["a", "b"], "policy": {"name": "UCB"}}
-
-FULL = """
-CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
-CREATE TRIGGER full_disk BEFORE INSERT ON sojourn_event EXECUTE FUNCTION full_disk();
-"""
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +154,7 @@ def test_ready_means_that_the_store_takes_writes(server: str) -> None:
         assert client.put(NEWS, json=MADE).is_success
         assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success
         assert client.get("/readyz").status_code == 200
-        db.execute(FULL)
+        db.execute(postgres.FULL_DISK)
         assert client.get("/readyz").status_code == 200  # nothing was tried
         assert client.post(f"{VISITS}/v/step", json={"reward": 1}).status_code == 503
         assert client.get("/readyz").status_code == 503
@@ -201,3 +197,21 @@ def test_those_who_look_on_share_what_they_read() -> None:
     answers = asyncio.run(ask())
     assert len(began) <= 4 and set(answers[:30]) <= {1, 2}
     assert answers[30] < answers[31] == answers[32]
+
+
+def test_a_change_that_compiles_nothing_ends_by_the_deadline() -> None:
+    """Its turn and its work together; it goes on, and the next one waits for it."""
+
+    async def change() -> list[str]:
+        done: list[str] = []
+        with Journal("memory://", upkeep=False, deadline=1.0) as journal:
+            catalog, go = Catalog(journal, compiled=False), threading.Event()
+            with pytest.raises(Unavailable, match="within the deadline"):
+                await catalog.changing(lambda: go.wait(30) and done.append("late"))
+            with pytest.raises(Unavailable, match="within the deadline"):
+                await catalog.changing(lambda: done.append("never"))
+            go.set()
+            await catalog.changing(lambda: done.append("next"))
+            return done
+
+    assert asyncio.run(change()) == ["late", "next"]

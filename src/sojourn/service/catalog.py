@@ -107,7 +107,8 @@ class Catalog:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
 
         A policy is compiled before, so that changes of other experiments do not wait for that.
-        The wait for its turn has the deadline, and so has what the store is asked for.
+        The wait for its turn has the deadline, and so has what the store is asked for; all of it
+        together if there is nothing to compile.
         """
 
         async def alone() -> T:
@@ -124,7 +125,8 @@ class Catalog:
             finally:
                 self._lock.release()
 
-        return await self.journal.finish(alone(), self.journal.deadline + COMPILING)
+        more = 0.0 if compiling is None else COMPILING
+        return await self.journal.finish(alone(), self.journal.deadline + more)
 
     async def open_all(self) -> None:
         """Open what the store has; of what cannot be served, now or at all, a warning is logged."""
