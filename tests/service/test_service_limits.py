@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from wire import PARSERS, Wire, all_of, listening, parsed
+from wire import PARSERS, Wire, all_of, listening, one_of, parsed
 
 from sojourn.service import protocol
 
@@ -131,11 +131,11 @@ def test_bodies_of_refused_requests_are_not_read_for_ever(server: Wire, length: 
     first = HALF.partition('{"')[0].replace("localhost", "evil.example")
     short, long = first.replace("99", str(BODY)), first.replace("content-length: 99", length)
     with server.connect(short) as connection:
-        assert parsed(connection.recv(65536))[0] == 403
+        assert one_of(connection) == 403
         connection.sendall(b"y" * BODY + ALIVE.encode())
-        assert parsed(connection.recv(65536))[0] == 200
+        assert one_of(connection) == 200
     with server.connect(long) as connection:
-        assert parsed(connection.recv(65536))[0] == 403
+        assert one_of(connection) == 403
         many = 320 * (b"fff8\r\n" + b"y" * 0xFFF8 + b"\r\n")  # much stays in the sockets' buffers
         with pytest.raises(OSError, match=r"reset|pipe"):
             connection.sendall(many)
@@ -147,11 +147,11 @@ def test_connections_in_use_and_streams_stay(server: Wire) -> None:
     stream = server.connect(GET.format("/events/one") + "\r\n")
     kept = server.connect(ALIVE)
     with stream, kept:
-        assert kept.recv(65536).startswith(b"HTTP/1.1 200")
+        assert one_of(kept) == 200
         time.sleep(3 * WAIT)
         kept.sendall(ALIVE[:20].encode())
         kept.sendall(ALIVE[20:].encode())
-        assert kept.recv(65536).startswith(b"HTTP/1.1 200")
+        assert one_of(kept) == 200
         got = stream.recv(65536)
         assert got.startswith(b"HTTP/1.1 200") and not closed(stream)
 
@@ -161,17 +161,17 @@ def test_new_connections_take_the_place_of_waiting_ones(
 ) -> None:
     idle = [server.connect(ALIVE) for _ in range(8)]
     for connection in idle:
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert one_of(connection) == 200
     for _ in range(3):
         assert server.ask("GET", "/healthz")[0] == 200
     assert [closed(connection) for connection in idle] == [True] * 1 + [False] * 7
     others = [server.connect(ALIVE, f"127.0.0.{n}") for n in (2, 3, 4, 5, 6)]
     for connection in others:
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert one_of(connection) == 200
     assert [closed(connection) for connection in others] == [False] * 5
     assert [closed(connection) for connection in idle] == [True] * 1 + [False] * 7
     last = server.connect(ALIVE, "127.0.0.7")
-    assert last.recv(65536).startswith(b"HTTP/1.1 200")
+    assert one_of(last) == 200
     assert [closed(connection) for connection in idle][:3] == [True, True, False]
     for connection in (*idle, *others, last):
         connection.close()
@@ -188,7 +188,7 @@ def test_connections_at_work_are_not_closed_for_others(server: Wire) -> None:
         assert time.monotonic() < until
     assert status == 503
     with server.connect(ALIVE, "127.0.0.2") as other:  # others have room
-        assert other.recv(65536).startswith(b"HTTP/1.1 200")
+        assert one_of(other) == 200
     for connection in busy:
         assert parsed(all_of(connection))[0] == 408
         connection.close()

@@ -49,6 +49,17 @@ def all_of(connection: socket.socket) -> bytes:
     return got
 
 
+def one_of(connection: socket.socket) -> int:
+    """The status of one answer, which is read to its end; 0 if nothing was answered."""
+    got = b""
+    while part := connection.recv(65536):
+        got += part
+        head, _, body = got.partition(b"\r\n\r\n")
+        if body and len(body) >= int(head.lower().partition(b"content-length: ")[2].split()[0]):
+            break
+    return parsed(got)[0]
+
+
 def parsed(answer: bytes) -> tuple[int, str]:
     """Status and body; the status is 0 if nothing was answered."""
     head, _, body = answer.partition(b"\r\n\r\n")
