@@ -99,7 +99,7 @@ def called(
     try:
         status = server.call(method, path, body, timeout=TIMEOUT)[0]
     except OSError as error:
-        tally.expect(False, f"{method} {what or path}: {type(error).__name__}")
+        tally.expect(False, f"{method} {what or path}: {type(error).__name__} {error}")
     tally.answered(status, time.monotonic() - began, f"{method} {what or path}")
     return status or 0
 
