@@ -14,6 +14,14 @@ PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
 
 
 @dataclass(frozen=True)
+class SoonTooFar(sj.Policy):
+    """Returns an arm that does not exist once it has a result."""
+
+    def choose(self, memory: sj.Counts, state: float, rng: sj.Stream) -> int:
+        return 2 if memory.clock[0] > 0.0 else 0
+
+
+@dataclass(frozen=True)
 class OneTooFar(sj.Policy):
     arm: int = 2
 
@@ -78,10 +86,14 @@ def test_an_arm_that_does_not_exist_ends_the_simulation(arm: int) -> None:
 
 
 def test_an_arm_that_does_not_exist_is_not_shown() -> None:
-    policy = OneTooFar(-1)
-    with sj.Experiment("e", ["a", "b"], policy, compiled=False) as experiment:
+    """Nor by a policy that goes wrong later than when it is tried out."""
+    with pytest.raises(ValueError, match=r"OneTooFar\.choose returned arm -1, and there are 2"):
+        sj.Experiment("e", ["a", "b"], OneTooFar(-1), compiled=False)
+    with sj.Experiment("e", ["a", "b"], SoonTooFar(), compiled=False) as experiment:
         visit = experiment.visit()
-        with pytest.raises(ValueError, match=r"OneTooFar\.choose returned arm -1, and there are 2"):
+        assert visit.choose() == "a"
+        visit.reward(1)
+        with pytest.raises(ValueError, match=r"SoonTooFar\.choose returned arm 2, and there are 2"):
             visit.choose()
 
 
