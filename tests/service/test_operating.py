@@ -63,13 +63,20 @@ def test_drop_erase_and_the_log_of_changes(tmp_path: Path) -> None:
             assert http.get(path, **signed).status_code == 422
 
 
-def test_the_service_archives_what_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_archives_what_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also after a time in which the folder could not be written to."""
     monkeypatch.setattr(operating, "ROUND", 0.05)
     folder = tmp_path / "archive"
+    folder.touch()
     with client(archive=folder, keep_days=0.0) as http:
         assert http.put(SHORTS, json=PLAIN).status_code == 201
         visit(http, "v1")
         store, end = http.app.state.catalog.journal.store, time.monotonic() + 30.0
+        while "archive: " not in caplog.text and time.monotonic() < end:
+            time.sleep(0.02)
+        folder.unlink()
         while not store.parts() and time.monotonic() < end:
             time.sleep(0.02)
         assert [part.visits for part in store.parts()] == [1]
@@ -102,6 +109,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert main(words) == 2
             error = capsys.readouterr().err
             assert error == f"error: the file is in use by a server: ask it, by {instead}\n"
+    assert main(["archive", live, "--to", live, "--older-than", "0"]) == 2
+    assert f"{live} cannot be used (" in capsys.readouterr().err
     assert main(["archive", live, "--to", to, "--older-than", "0", "--shrink"]) == 0
     assert capsys.readouterr().out.split()[4:] == ["news", "4", "16", "1"]
     for words in (["verify", live], ["verify", live, "--archive", to]):

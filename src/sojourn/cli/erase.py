@@ -21,10 +21,11 @@ def erase_command(
     url, user = store_and(words, "USER")
     with writable(url, f"DELETE /v1/users/{user}") as store:
         found = store.erase(user)
-        archived = 0 if archive is None else erase_archived(store, user, archive)
+        archived: int | None = 0 if archive is None else erase_archived(store, user, archive)
         if archive is None and store.parts():
+            archived = None
             note("there is an archive, which may have this user too: give its folder, --archive")
     if as_json:
         print_json({"visits": found, "archived": archived})
     else:
-        print(f"{user}: erased from {found:,} visits, and {archived:,} in the archive")
+        print(f"{user}: erased; visits in the store {found:,}, in the archive {archived or 0:,}")

@@ -63,10 +63,11 @@ def list_command(file: File, as_json: AsJson = False) -> None:
         names = ("id", "role", "experiments", "made", "expires")
         print_json([{name: getattr(key, name) for name in names} for key in found])
         return
+    width = max((len(", ".join(key.experiments)) for key in found), default=0)
     for key in found:
         until = "for ever" if key.expires is None else f"until {_day(key.expires)}"
         of = ", ".join(key.experiments)
-        print(f"{key.id}  {key.role:8}  {of}  since {_day(key.made)}  {until}")
+        print(f"{key.id}  {key.role:8}  {of:{width}}  since {_day(key.made)}  {until}")
 
 
 @app.command("revoke", epilog="Example: sojourn keys revoke keys.json 1f2e3d4c")

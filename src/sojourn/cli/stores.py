@@ -55,6 +55,12 @@ def live_errors_as_input() -> Iterator[None]:
         yield
     except LiveError as error:
         raise ValueError(str(error)) from None
+    except BrokenPipeError:  # whoever reads the output has gone
+        raise
+    except OSError as error:  # of a file that is written or read
+        raise ValueError(
+            f"{error.filename or 'a file'} cannot be used ({error.strerror})"
+        ) from None
 
 
 @contextmanager

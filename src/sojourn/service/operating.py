@@ -75,7 +75,7 @@ def add_routes(app: FastAPI) -> None:
 
 
 async def keep_archiving(catalog: Catalog, options: Options) -> None:
-    """Move old visits to the archive, once an hour, until cancelled."""
+    """Move old visits to the archive, once an hour, until cancelled, whatever fails meanwhile."""
     folder, days, store = options.archive, options.keep_days, catalog.journal.store
     assert folder is not None
     assert days is not None
@@ -86,14 +86,16 @@ async def keep_archiving(catalog: Catalog, options: Options) -> None:
                 await _archive(store, name, before, folder)
         except LiveError as error:
             log.warning("archive: %s", error)
+        except Exception:
+            log.exception("archive: tried again in an hour")
         await asyncio.sleep(ROUND)
 
 
 async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
     try:
         done = await asyncio.to_thread(archive, store, name, before, folder)
-    except ValueError as error:
-        log.warning("archive: %s", error)
+    except (OSError, ValueError) as error:
+        log.warning("archive: %s", error, extra={"experiment": name})
         return
     if done.visits:
         log.info("archived", extra={"experiment": name, **done._asdict()})
