@@ -208,7 +208,7 @@ def test_every_policy_is_listed_once() -> None:
 
 
 NAN, INF = float("nan"), float("inf")
-POSITIVE, SHARE = "a number of at least 0", "a number from 0 to 1"
+POSITIVE, SHARE = "a number from 0 to 1e+09", "a number from 0 to 1"
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ POSITIVE, SHARE = "a number of at least 0", "a number from 0 to 1"
         (sj.ULCB, "c0", NAN, "number"),
         (sj.KLULCB, "c1", "up", "number"),
         (sj.ContULCB, "c1", INF, "number"),
-        *((sj.DiscULCB, "n", v, "a whole number of at least 2") for v in (1, 2.5, NAN, "4", True)),
+        *((sj.DiscULCB, "n", v, "a whole number from 2 to 1e+09") for v in (1, 2.5, NAN, "4", True)),
         *((sj.QLearning, "epsilon", v, SHARE) for v in (2, -0.1, NAN, None)),
-        *((sj.QLearning, "bins", v, "a whole number of at least 1") for v in (0, 1.5)),
-        *((sj.UCBQLearning, "H", v, "a number of at least 1") for v in (0, 0.5, NAN, INF)),
+        *((sj.QLearning, "bins", v, "a whole number from 1 to 1000") for v in (0, 1.5)),
+        *((sj.UCBQLearning, "H", v, "a number from 1 to 1e+12") for v in (0, 0.5, NAN, INF)),
         *((sj.FixedArm, "arm", v, "a whole number of at least 0") for v in (-1, 0.5, NAN, "0")),
         (sj.UCB, "random_ties", "no", "True or False"),
         (sj.KLULCB, "introduce_in_any_state", None, "True or False"),
