@@ -218,7 +218,7 @@ POSITIVE, SHARE = "a number from 0 to 1e+09", "a number from 0 to 1"
         (sj.ULCB, "c0", NAN, "number"),
         (sj.KLULCB, "c1", "up", "number"),
         (sj.ContULCB, "c1", INF, "number"),
-        *((sj.DiscULCB, "n", v, "a whole number from 2 to 1e+09") for v in (1, 2.5, NAN, "4", True)),
+        *((sj.DiscULCB, "n", v, "whole number from 2 to 1e+09") for v in (1, 2.5, NAN, "4", True)),
         *((sj.QLearning, "epsilon", v, SHARE) for v in (2, -0.1, NAN, None)),
         *((sj.QLearning, "bins", v, "a whole number from 1 to 1000") for v in (0, 1.5)),
         *((sj.UCBQLearning, "H", v, "a number from 1 to 1e+12") for v in (0, 0.5, NAN, INF)),
