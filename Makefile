@@ -27,8 +27,9 @@ lint: $(READY)  ## style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One process more than there are processors: tests of servers wait most of their time.
 test: lint  ## lint, then every test and doctest
-	$(BIN)/pytest -q -n auto --dist worksteal
+	$(BIN)/pytest -q -n $$($(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal
 	@echo "All checks passed."
 
 bench: $(READY)  ## speed against bare loops and other packages; ARGS=--quick for a rough look
