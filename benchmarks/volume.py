@@ -20,6 +20,7 @@ from typing import Any
 
 from sojourn import LearnedUCB
 from sojourn.live import Experiment, Journal, archive, open_store, verify
+from sojourn.live.records import MINUTE
 from sojourn.live.stores import tables
 from sojourn.service import demo
 from sojourn.service.dashboard.snapshots import Snapshots
@@ -87,7 +88,7 @@ def multiply(url: str, copies: int) -> None:
             run("UPDATE sojourn_counter SET n = n * ?", (float(copies + 1),))
             run("DELETE FROM sojourn_minute")
             left = tables.left("sojourn_event")
-            run(tables.chart(tables.start_of(tables.MINUTE, "at"), left, "true"))
+            run(tables.chart(tables.start_of(MINUTE, "at"), left, "true"))
 
 
 def _select(columns: dict[str, str], instead: dict[str, str]) -> str:

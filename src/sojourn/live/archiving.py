@@ -12,15 +12,15 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 from urllib.parse import quote
 
 from ..engine.calls import calls_for
-from .records import LATE, REWARD, Event, Part, Row, sums_of
+from .records import Event, Part, Row, sums_of
 from .settings import Settings
 from .stores.base import Store, loaded
 
@@ -124,7 +124,9 @@ def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
     for place in (target.parent.parent, target.parent):
         place.mkdir(mode=0o700, exist_ok=True)
     columns = zip(*events, strict=True) if events else [[] for _ in Event._fields]
-    table = pa.table(dict(zip(Event._fields, map(list, columns), strict=True)), schema=_schema(pa))
+    table = pa.table(
+        dict(zip(Event._fields, map(list, columns), strict=True)), schema=schema_of(pa, Event)
+    )
     partial = target.with_suffix(".partial")
     try:
         pq.write_table(table, partial, compression="zstd")
@@ -154,12 +156,6 @@ def events_in(store: Store, experiment: str, folder: str | Path) -> Iterator[lis
     """The archived events of an experiment, file by file."""
     for part in store.parts(experiment):
         yield read(Path(folder), part)
-
-
-def late_in(events: Iterable[Event]) -> dict[tuple[str, int], float]:
-    """The late rewards that were learned, by visit and step."""
-    learned = (event for event in events if (event.kind, event.cause) == (LATE, REWARD))
-    return {(event.visit, event.step): float(event.reward or 0.0) for event in learned}
 
 
 def erase_archived(store: Store, user: str, folder: str | Path) -> int:
@@ -204,11 +200,11 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _schema(pa: Any) -> Any:
-    kinds = {"step": pa.int64(), "arm": pa.int64()}
-    numbers = dict.fromkeys(("state", "reward", "after", "propensity", "at"), pa.float64())
-    kinds |= numbers
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in Event._fields])
+def schema_of(pa: Any, record: Any) -> Any:
+    """The columns of a table of records, by the types of their fields."""
+    kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
+    hints = get_type_hints(record).items()
+    return pa.schema([(name, kinds[(get_args(hint) or (hint,))[0]]) for name, hint in hints])
 
 
 def pyarrow() -> tuple[Any, Any]:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .archiving import events_in, late_in, pyarrow
-from .records import DECIDE, LEAVE, RESOLVE, Arm, Event
+from .archiving import events_in, pyarrow, schema_of
+from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, late_in
 from .stores.base import Store, loaded
 
 PART = 50_000  # rows held in memory at a time
@@ -113,9 +113,7 @@ def _csv(path: Path, stack: ExitStack) -> Write:
 
 def _parquet(path: Path, stack: ExitStack) -> Write:
     pa, pq = pyarrow()
-    kinds: dict[Any, Any] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
-    types = [kinds.get(kind, pa.float64()) for kind in ExportRow.__annotations__.values()]
-    schema = pa.schema(list(zip(ExportRow._fields, types, strict=True)))
+    schema = schema_of(pa, ExportRow)
     writer = stack.enter_context(pq.ParquetWriter(path, schema))
 
     def write(part: list[ExportRow]) -> None:

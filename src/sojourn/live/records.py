@@ -20,6 +20,7 @@ REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 """What resolved a step; the last two also say how a visit ended."""
 
 CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as in a `Bucket`
+MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
 Key = tuple[str, int, int, int]
@@ -114,6 +115,10 @@ class Bucket(NamedTuple):
     steps2: float
     reward: float
     reward2: float
+
+    def within(self, seconds: float) -> "Bucket":
+        """The same sums, in the bucket of so many seconds that this one falls into."""
+        return self._replace(start=self.start // seconds * seconds)
 
     def plus(self, other: "Bucket") -> "Bucket":
         """The sums of both, with the start of this one."""
@@ -246,6 +251,12 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
         for key, amount in chain(followed, tally(event, bins)):
             total[key] += amount
     return dict(total)
+
+
+def late_in(events: Iterable[Event]) -> dict[tuple[str, int], float]:
+    """The late rewards that were learned, by visit and step."""
+    learned = (event for event in events if (event.kind, event.cause) == (LATE, REWARD))
+    return {(event.visit, event.step): float(event.reward or 0.0) for event in learned}
 
 
 def visit_of(event: Event) -> Bucket:

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -123,9 +124,8 @@ async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
     return (await experiment.get(visit).ainfo())._asdict()
 
 
-def add_routes(app: FastAPI) -> None:
-    """Add the routes above."""
-    app.state.insights = Reads()
+def adder(app: FastAPI, tag: str) -> Callable[..., None]:
+    """What adds routes to the application: add(method, path, endpoint, answer, *statuses)."""
 
     def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
         app.add_api_route(
@@ -135,9 +135,16 @@ def add_routes(app: FastAPI) -> None:
             response_model=answer,
             responses=documented(answer, statuses),
             operation_id=endpoint.__name__,
-            tags=["experiments"],
+            tags=[tag],
         )
 
+    return add
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the routes above."""
+    app.state.insights = Reads()
+    add = adder(app, "experiments")
     arm = f"{EXPERIMENT}/arms/{{arm}}"
     add("GET", "/v1/experiments", list_experiments, models.ExperimentsOut)
     add("PUT", EXPERIMENT, make_experiment, models.ExperimentOut, 201, 409)

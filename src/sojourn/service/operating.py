@@ -11,8 +11,7 @@ from fastapi import FastAPI, Query, Request
 from ..live import LiveError, Store, archive, drop_archived, erase_archived
 from . import models
 from .catalog import Catalog
-from .errors import documented
-from .experiments import Named
+from .experiments import Named, adder
 from .hot import EXPERIMENT
 from .options import Options
 
@@ -57,18 +56,7 @@ async def list_changes(
 
 def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
-
-    def add(method: str, path: str, endpoint: Any, answer: Any, *statuses: int) -> None:
-        app.add_api_route(
-            path,
-            endpoint,
-            methods=[method],
-            response_model=answer,
-            responses=documented(answer, statuses),
-            operation_id=endpoint.__name__,
-            tags=["operators"],
-        )
-
+    add = adder(app, "operators")
     add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404)
     add("DELETE", "/v1/users/{user}", erase_user, models.ErasedOut)
     add("GET", "/v1/changes", list_changes, models.ChangesOut)

@@ -7,32 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
+from .. import records
 from ..errors import NotFound
-from ..records import (
-    LATE,
-    LEAVE,
-    NO_VISITS,
-    OPEN,
-    REWARD,
-    Arm,
-    Bucket,
-    Change,
-    Counts,
-    Edit,
-    Event,
-    Key,
-    Ledger,
-    News,
-    Part,
-    Row,
-    added,
-    visit_of,
-)
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
 from ..who import ACTING
 from .base import answers, chains, edit_of, merged
 from .clock import Steady
-
-MINUTE, HOUR = 60.0, 3600.0
 
 
 class MemoryStore:
@@ -106,9 +86,9 @@ class MemoryStore:
             for experiment in {experiment for experiment, _ in keys}:
                 events = self._events[experiment]
                 for place, event in enumerate(events):
-                    if event.kind == OPEN and (experiment, event.visit) in keys:
-                        events[place] = event._replace(user=None)
-                        self._index[experiment, event.visit, event.step, OPEN] = events[place]
+                    if event.kind == records.OPEN and (experiment, event.visit) in keys:
+                        events[place] = erased = event._replace(user=None)
+                        self._index[experiment, event.visit, event.step, event.kind] = erased
             self._edit("", "erased a user", f"{len(keys)} visits")
         return len(keys)
 
@@ -127,17 +107,17 @@ class MemoryStore:
                         kept = event._replace(writer=self.writer)
                         self._events[row.experiment].append(kept)
                         self._index[row.experiment, row.id, event.step, event.kind] = kept
-                        if event.kind == LEAVE:
-                            self._chart(
-                                row.experiment, event.at // MINUTE * MINUTE, visit_of(event)
-                            )
+                        if event.kind == records.LEAVE:
+                            ended = records.visit_of(event)
+                            self._chart(row.experiment, ended.within(records.MINUTE))
                     for name, amount in counts:
                         self._counts[row.experiment][name] += amount
         return answers(found, applied)
 
-    def _chart(self, experiment: str, start: float, more: Bucket) -> None:
+    def _chart(self, experiment: str, more: Bucket) -> None:
         minutes = self._minutes[experiment]
-        minutes[start] = minutes.get(start, NO_VISITS._replace(start=start)).plus(more)
+        known = minutes.get(more.start)
+        minutes[more.start] = more if known is None else known.plus(more)
 
     def visit(self, experiment: str, visit: str) -> Row | None:
         return self._visits.get((experiment, visit))
@@ -174,29 +154,25 @@ class MemoryStore:
                 if name == experiment:
                     n, steps, gained = rows.get(row.status, (0, 0, 0.0))
                     rows[row.status] = n + 1, steps + row.step, gained + row.gained
-            charted = NO_VISITS
+            charted = records.NO_VISITS
             for bucket in self._minutes[experiment].values():
                 charted = charted.plus(bucket)
             events = list(self._events[experiment])
-            late = {
-                (e.visit, e.step): float(e.reward or 0.0)
-                for e in events
-                if (e.kind, e.cause) == (LATE, REWARD)
-            }
             counts, archived = dict(self._counts[experiment]), dict(self._archived[experiment])
-        return Ledger(counts, archived, rows, charted, late), iter(events)
+        return Ledger(counts, archived, rows, charted, records.late_in(events)), iter(events)
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
         with self._lock:
-            if since % MINUTE == 0.0 == width % MINUTE:
+            if since % records.MINUTE == 0.0 == width % records.MINUTE:
                 found = list(self._minutes[experiment].values())
             else:
-                found = [visit_of(e) for e in self._events[experiment] if e.kind == LEAVE]
+                left = [event for event in self._events[experiment] if event.kind == records.LEAVE]
+                found = [records.visit_of(event) for event in left]
         sums: dict[int, Bucket] = {}
         for bucket in found:
             if bucket.start >= since:
                 i = int((bucket.start - since) // width)
-                start = NO_VISITS._replace(start=since + width * i)
+                start = records.NO_VISITS._replace(start=since + width * i)
                 sums[i] = sums.get(i, start).plus(bucket)
         return [bucket for _, bucket in sorted(sums.items())]
 
@@ -225,7 +201,7 @@ class MemoryStore:
             self._events[name] = [event for event in self._events[name] if event.visit not in ids]
             for row in rows:
                 del self._visits[name, row.id]
-            self._archived[name] = added(self._archived[name], sums)
+            self._archived[name] = records.added(self._archived[name], sums)
             self._parts.append(part)
         return True
 
@@ -240,8 +216,8 @@ class MemoryStore:
     def fold_minutes(self, before: float) -> None:
         with self._lock:
             for experiment, minutes in self._minutes.items():
-                for start in [start for start in minutes if start < before and start % HOUR]:
-                    self._chart(experiment, start // HOUR * HOUR, minutes.pop(start))
+                for start in [start for start in minutes if start < before]:
+                    self._chart(experiment, minutes.pop(start).within(records.HOUR))
 
     def shrink(self) -> None: ...
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
-from ..records import Change, Event
+from ..records import MINUTE, Change, Event
 from . import tables
 from .base import answers, chains
 from .pool import Pool
 from .retention import Run
 from .sql import Snapshot, SqlStore
-from .tables import MINUTE, names
+from .tables import names
 
 NAMESPACE = 0x534F4A4F
 """The first key of the advisory locks: (namespace, number) for the writer of that number."""

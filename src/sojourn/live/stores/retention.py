@@ -7,9 +7,9 @@ from math import ceil
 from typing import Any, ClassVar
 
 from ..errors import Conflict, NotFound
-from ..records import Counts, Edit, Event, Part, Row
+from ..records import HOUR, Counts, Edit, Event, Part, Row
 from ..who import ACTING
-from .tables import EVENT, HOUR, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of
+from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of
 
 Run = Callable[..., list[Any]]  # run(sql, parameters) -> rows
 

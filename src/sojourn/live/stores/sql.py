@@ -9,27 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ..records import (
-    LATE,
-    LEAVE,
-    NO_VISITS,
-    REWARD,
-    Arm,
-    Bucket,
-    Change,
-    Counts,
-    Event,
-    Key,
-    Ledger,
-    News,
-    Row,
-    added,
-    visit_of,
-)
+from .. import records
+from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, News, Row
 from . import tables
 from .base import answers, chains, edit_of, merged
 from .retention import Retention, Run
-from .tables import EVENT, MINUTE, VISIT, names
+from .tables import EVENT, VISIT, names
 
 T = TypeVar("T")
 
@@ -132,10 +117,11 @@ class SqlStore(Retention):
             self._insert(run, "sojourn_counter", rows, tables.KEEP_COUNTER)
             minutes: dict[tuple[str, float], Bucket] = {}
             for event in events:
-                if event.kind == LEAVE:
-                    minute = event.experiment, event.at // MINUTE * MINUTE
-                    minutes[minute] = minutes.get(minute, NO_VISITS).plus(visit_of(event))
-            charted = [(name, self.writer, start, *b[1:]) for (name, start), b in minutes.items()]
+                if event.kind == records.LEAVE:
+                    ended = records.visit_of(event).within(records.MINUTE)
+                    minute = event.experiment, ended.start
+                    minutes[minute] = minutes[minute].plus(ended) if minute in minutes else ended
+            charted = [(name, self.writer, *bucket) for (name, _), bucket in minutes.items()]
             self._insert(run, "sojourn_minute", charted, tables.KEEP_MINUTE)
         return answers(found, {chain.row[:2] for chain in kept})
 
@@ -154,7 +140,7 @@ class SqlStore(Retention):
         return [(row, row.touched + idle <= now) for row in rows]
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        if since % MINUTE == 0.0 == width % MINUTE:
+        if since % records.MINUTE == 0.0 == width % records.MINUTE:
             at, rows, sums = "start", "sojourn_minute WHERE true", tables.CHARTED
         else:
             at, rows = "at", "sojourn_event WHERE kind = 'leave'"
@@ -182,7 +168,9 @@ class SqlStore(Retention):
             return self._counts(run, experiment)
 
     def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        return self._with_events(experiment, lambda run: added(*self._counts(run, experiment)))
+        return self._with_events(
+            experiment, lambda run: records.added(*self._counts(run, experiment))
+        )
 
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         return self._with_events(experiment, lambda run: self._ledger(run, experiment))
@@ -206,9 +194,9 @@ class SqlStore(Retention):
         sums = ", ".join(f"COALESCE(SUM({column}), 0)" for column in tables.CHARTED)
         (charted,) = run(f"SELECT {sums} FROM sojourn_minute WHERE experiment = ?", one)
         query = "SELECT visit, step, reward FROM sojourn_event WHERE experiment = ? AND kind = ? "
-        late = run(query + "AND cause = ?", (experiment, LATE, REWARD))
+        late = run(query + "AND cause = ?", (experiment, records.LATE, records.REWARD))
         return Ledger(
-            counts=added(*self._counts(run, experiment)),
+            counts=records.added(*self._counts(run, experiment)),
             archived=archived,
             rows={status: (n, int(steps), gained) for status, n, steps, gained in rows},
             charted=Bucket(0.0, int(charted[0]), *map(float, charted[1:])),

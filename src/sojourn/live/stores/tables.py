@@ -2,13 +2,11 @@
 
 from typing import Any, get_args, get_type_hints
 
-from ..records import Arm, Bucket, Edit, Event, Part, Row
+from ..records import MINUTE, Arm, Bucket, Edit, Event, Part, Row
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 
 KINDS = {str: TEXT, int: WHOLE, float: REAL}
-MINUTE = 60.0
-HOUR = 3600.0
 
 
 def columns(record: Any) -> dict[str, str]:
