@@ -32,6 +32,20 @@ def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = 
     raise ValueError(f"{name} = {shown(value)} is not allowed: it must be a number {between}")
 
 
+def share(name: str, value: Any) -> float:
+    """The value as a float if it is a number above 0 and at most 1, else ValueError.
+
+    >>> share("threshold", 0)
+    Traceback (most recent call last):
+    ValueError: threshold = 0 is not allowed: it must be a number greater than 0, at most 1
+    """
+    if _finite(value) and 0.0 < value <= 1.0:
+        return float(value)
+    raise ValueError(
+        f"{name} = {shown(value)} is not allowed: it must be a number greater than 0, at most 1"
+    )
+
+
 def whole(name: str, value: Any, low: int, high: float = float("inf")) -> int:
     """The value as an int if it is a whole number in [low, high], else ValueError.
 

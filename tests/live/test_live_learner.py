@@ -1,6 +1,7 @@
 """The memory of a policy is a sum of counters, from which any change can be subtracted again."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,3 +79,26 @@ def test_an_arm_waits_from_its_first_issue_to_its_first_result() -> None:
     assert told.retract({("issued", 2, 0, 0): 1.0})
     assert told.waiting == set()
     np.testing.assert_array_equal(told.memory.clock, [8.0])  # retired arms included
+
+
+def test_departures_are_counted_by_arm_and_those_of_retired_arms_together() -> None:
+    told = learner(Settings(policy=sj.LearnedIMED(bins=2)))
+    told.absorb({("seen", 2, 1, 0): 4.0, ("left", 2, 1, 0): 1.0})
+    told.absorb({("seen", 1, 0, 1): 3.0, ("left", 1, 0, 1): 2.0})
+    assert told.memory.seen.tolist() == [[[0, 0], [0, 0]], [[0, 0], [4, 0]], [[0, 3], [0, 0]]]
+    assert told.memory.left.tolist() == [[[0, 0], [0, 0]], [[0, 0], [1, 0]], [[0, 2], [0, 0]]]
+
+
+def test_while_an_arm_waits_the_policy_sees_the_counts_of_the_others_only() -> None:
+    told = learner(Settings(policy=sj.LearnedIMED(bins=2)))
+    told.absorb({("issued", 2, 0, 0): 1.0, ("seen", 0, 0, 0): 3.0, ("seen", 1, 0, 0): 5.0})
+    shown: list[Any] = []
+
+    def choose(policy: Policy, memory: Any, state: float, rng: Any) -> int:
+        shown.append(memory)
+        return 0
+
+    told.calls = told.calls._replace(choose=choose)
+    assert told.choose(1.0, 1)[0] == 0
+    assert shown[0].pulls.tolist() == [3.0] and shown[0].successes.tolist() == [2.0]
+    assert shown[0].seen[:, 0, 0].tolist() == [3.0, 5.0] and shown[0].left.shape == (2, 2, 2)

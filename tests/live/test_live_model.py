@@ -249,10 +249,10 @@ class Visits(RuleBasedStateMachine):
         assert counts.get("late", 0) == len(self.lates)
         for by in ("reward", "next", "end", "timeout"):
             assert counts.get(f"resolved by {by}", 0) == sum(s["by"] == by for s in resolved)
-        assert counts.get("gone", 0) == sum(bool(m.steps) for m in ended)
+        assert counts.get("left", 0) == sum(bool(m.steps) for m in ended)
         memory = self.experiment.memory
         assert memory.clock[0] == len(resolved)
-        assert memory.gone.sum() == counts.get("gone", 0)
+        assert memory.left.sum() == counts.get("left", 0)
         assert memory.moves.sum() == counts.get("moves", 0)
 
     def teardown(self) -> None:

@@ -175,7 +175,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
             memory = experiment.memory
             assert memory.clock[0] == memory.pulls.sum() == sums["pulls"] > 0
             assert memory.successes.sum() == sums["successes"]
-            assert memory.moves.sum() == sums["moves"] and memory.gone.sum() == sums["gone"]
+            assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
             assert experiment._operations.learner.issued.sum() == sums["issued"]
         assert verify(one.store, "news") == {}
 
@@ -235,7 +235,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         assert memory.clock[0] == sums["pulls"] > 0
         assert memory.pulls.sum() == sums["pulls of arms in use"]
         assert memory.successes.sum() == sums["successes of arms in use"]
-        assert memory.moves.sum() == sums["moves"] and memory.gone.sum() == sums["gone"]
+        assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
         learner = experiment._operations.learner
         assert learner.issued.sum() == sums["issued of arms in use"]
         assert verify(journal.store, "news") == {}

@@ -222,7 +222,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
             experiment.refresh()
             memory = experiment.memory
             assert memory.clock[0] == memory.pulls.sum() == 48
-            assert memory.moves.sum() == 48 and memory.gone.sum() == 4
+            assert memory.moves.sum() == 48 and memory.left.sum() == 4
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
         assert experiments[0].conflicts + experiments[1].conflicts > 0

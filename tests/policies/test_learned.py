@@ -8,7 +8,7 @@ import pytest
 import sojourn as sj
 from sojourn.engine.kernel import BY_LEVEL
 from sojourn.lab.paper import SETTINGS
-from sojourn.policies.learned import FIRST_LOOK, Watched, mistake_costs, reconsider
+from sojourn.policies.watched import FIRST_LOOK, Watched, good_rewards, mistake_costs, reconsider
 from sojourn.simulation.chunks import chunk
 
 EVERY = [sj.LearnedUCB(), sj.LearnedKLUCB(), sj.LearnedIMED(), sj.LearnedThompson()]
@@ -22,8 +22,10 @@ def expected_memory(problem: sj.Problem, steps: float, bins: int = 4) -> Watched
         for reward, chance in ((0, 1 - mean), (1, mean)):
             b, after = state * (bins - 1), reward * (bins - 1)
             n = steps * chance
+            leave = user.leave_probability(float(state), float(reward))
             memory.moves[b, reward, after] = n
-            memory.gone[b, reward] = n * user.leave_probability(float(state), float(reward))
+            memory.seen[problem.best_arm, b, reward] = n
+            memory.left[problem.best_arm, b, reward] = n * leave
     memory.pulls[problem.best_arm], memory.clock[0] = 2 * steps, 2 * steps
     memory.successes[problem.best_arm] = 2 * steps * mean
     return memory
@@ -46,19 +48,21 @@ def test_estimates_agree_with_a_literal_computation() -> None:
         memory = sj.LearnedIMED(bins=3).memory(2)
         memory.moves[:] = rng.integers(0, 30, (3, 2, 3))
         seen = memory.moves.sum(axis=2)
-        memory.gone[:] = rng.integers(0, seen + 1)
+        memory.left[:] = rng.integers(0, seen + 1, (3, 3, 2))
+        gone = memory.left.sum(axis=0)
+        memory.seen[0, :, 0], memory.seen[0, :, 1] = [4, 1, 9], [20, 6, 10]
         memory.pulls[:], memory.successes[:] = [50, 20], [33, 11]
-        mean = 34 / 52
+        mean, good = 34 / 52, 37 / 52
         q, follow = {}, {}
         for r in (0, 1):
             of_r = memory.moves[:, r].sum(axis=0)
-            share = (memory.gone[:, r].sum() + 0.5) / (of_r.sum() + 1)
+            share = (gone[:, r].sum() + 0.5) / (of_r.sum() + 1)
             for b in range(3):
-                q[b, r] = (memory.gone[b, r] + share) / (seen[b, r] + 1)
+                q[b, r] = (gone[b, r] + share) / (seen[b, r] + 1)
                 follow[b, r] = (memory.moves[b, r] + of_r / of_r.sum()) / (seen[b, r] + 1)
                 q["spread", b, r] = share * (1 - share) / (seen[b, r] + 1)
         onward = np.array(
-            [mean * (1 - q[b, 1]) * follow[b, 1] + (1 - mean) * (1 - q[b, 0]) * follow[b, 0]
+            [good * (1 - q[b, 1]) * follow[b, 1] + (1 - good) * (1 - q[b, 0]) * follow[b, 0]
              for b in range(3)]
         )  # fmt: skip
         V = np.linalg.solve(np.eye(3) - onward, np.full(3, mean))
@@ -104,12 +108,33 @@ def test_more_than_two_bins_are_graded_by_cost() -> None:
     for b in range(3):
         for r in (0, 1):
             memory.moves[b, r, min(max(b + 2 * r - 1, 0), 2)] = 1e9
-            memory.gone[b, r] = 1e9 * leave[b, r]
+            memory.left[0, b, r] = 1e9 * leave[b, r]
     cost, _ = mistake_costs(memory)
     reconsider(memory, 1.5)
     expected = 1 - 2 * (cost - cost.min()) / (cost.max() - cost.min())
     assert memory.stance == pytest.approx(expected)
     assert -1 == min(memory.stance) < sorted(memory.stance)[1] < max(memory.stance) == 1
+
+
+def test_steps_are_counted_by_arm_and_split_at_the_threshold() -> None:
+    policy = sj.LearnedIMED(bins=2, threshold=0.7)
+    memory = policy.memory(2)
+    policy.update(memory, 1.0, 0, 0.7, False, 0.0)
+    policy.update(memory, 0.0, 1, 0.69, True, 1.0)
+    assert memory.seen.tolist() == [[[0, 0], [0, 1]], [[1, 0], [0, 0]], [[0, 0], [0, 0]]]
+    assert memory.left.tolist() == [[[0, 0], [0, 0]], [[1, 0], [0, 0]], [[0, 0], [0, 0]]]
+    assert memory.moves[1, 1, 0] == memory.moves[0, 0, 1] == 1
+    assert memory.successes.tolist() == [0.7, 0.69]
+
+
+def test_the_share_of_good_rewards_is_the_mean_where_levels_are_not_known() -> None:
+    memory = sj.LearnedIMED(bins=2).memory(2)
+    assert good_rewards(memory, 0) == 0
+    memory.pulls[:], memory.successes[:] = [30, 40], [15, 10]
+    memory.seen[0, 1] = [2, 8]  # 20 pulls from elsewhere
+    assert good_rewards(memory, 0) == 8 + 20 * 0.5
+    memory.seen[1, 0] = [39, 1]  # of 40 graded rewards
+    assert good_rewards(memory, 1) == 1
 
 
 def test_optimism_is_never_below_the_floor() -> None:
@@ -159,6 +184,8 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
         ({"floor": -2}, "floor = -2 is not allowed"),
         ({"bins": 1}, "bins = 1 is not allowed"),
         ({"growth": -0.1}, "growth = -0.1 is not allowed"),
+        ({"threshold": 0}, "threshold = 0 is not allowed: it must be a number greater than 0, at"),
+        ({"threshold": 1.1}, "threshold = 1.1 is not allowed"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, float], sentence: str) -> None:

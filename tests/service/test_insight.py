@@ -13,7 +13,7 @@ import sojourn as sj
 from sojourn import LastReward, MovingAverage
 from sojourn.live import Bucket, Settings
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
-from sojourn.policies.learned import Watched, reconsider
+from sojourn.policies.watched import Watched, reconsider
 from sojourn.service.insight import Insight, insight
 from sojourn.service.insight.departures import CASES, Departures
 from sojourn.stats.intervals import Z95, share
@@ -27,11 +27,14 @@ FAR = 4.5
 
 
 def departures_of(q: dict[tuple[int, int], float], steps: float, top: int = 1) -> Counts:
-    """Counters of `steps` steps in each state and with each reward, with these shares leaving."""
+    """Counters of `steps` steps in each state and with each reward, with these shares leaving.
+
+    Without `seen`, by which the share of good rewards would be a half: so it is the mean.
+    """
     counts: Counts = {}
     for (s, r), share_leaving in q.items():
         counts["moves", top * s, r, top * r] = steps
-        counts["gone", top * s, r, 0] = steps * share_leaving
+        counts["left", 0, top * s, r] = steps * share_leaving
     return counts
 
 
@@ -114,8 +117,8 @@ def test_mistake_costs_and_what_exploration_costs_in_setting_b() -> None:
 
 def test_leave_probabilities_are_shares_of_the_steps() -> None:
     counts: Counts = {
-        ("moves", 0, 0, 0): 40.0, ("gone", 0, 0, 0): 30.0,
-        ("moves", 1, 1, 1): 90.0, ("moves", 1, 1, 0): 10.0, ("gone", 1, 1, 0): 5.0,
+        ("moves", 0, 0, 0): 40.0, ("left", 0, 0, 0): 20.0, ("left", 1, 0, 0): 10.0,
+        ("moves", 1, 1, 1): 90.0, ("moves", 1, 1, 0): 10.0, ("left", 1, 1, 1): 5.0,
     }  # fmt: skip
     bad, good = insight(TWO, ARMS, counts).leaving
     assert (bad.unrewarded.steps, bad.unrewarded.departures) == (40.0, 30.0)
@@ -176,13 +179,14 @@ def test_costs_differ_just_where_learned_policies_see_a_difference() -> None:
         moves = rng.integers(0, 30, (3, 2, 3)).astype(float)
         gone = np.floor(moves.sum(axis=2) * rng.random((3, 2)) * 0.5)
         pulls = np.array([moves.sum(), 0.0])
+        levels, left = np.zeros((2, 3, 2)), np.stack([gone, 0.0 * gone])
         memory = Watched(
-            pulls, 0.6 * pulls, np.zeros(1), moves, gone, np.ones(3), np.zeros(1)
-        )  # fmt: skip
+            pulls, 0.6 * pulls, np.zeros(1), moves, levels, left, np.ones(3), np.zeros(1)
+        )
         reconsider(memory, 1.5)
         counts: Counts = {
             **{("moves", *at): n for at, n in np.ndenumerate(moves)},
-            **{("gone", *at, 0): n for at, n in np.ndenumerate(gone)},
+            **{("left", 0, *at): n for at, n in np.ndenumerate(gone)},
             ("pulls", 0, 0, 0): pulls[0], ("successes", 0, 0, 0): 0.6 * pulls[0],
         }  # fmt: skip
         learned = Settings(policy=sj.LearnedUCB(bins=3), user=MovingAverage(0.5))

@@ -54,7 +54,7 @@ def coast_watched(
     while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
         before = user.experience(state)
         state, reward, left = step(user, world, tally, arm, state)
-        leaser.note(policy, memory, before, reward, left, user.experience(state))
+        leaser.note(policy, memory, before, arm, reward, left, user.experience(state))
         done += 1
         if left:
             ended += 1

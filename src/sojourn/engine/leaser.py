@@ -43,8 +43,9 @@ class Leaser(Compiled):
         return inf
 
     def note(
-        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
-    ) -> None:
+        self, policy: Any, memory: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
         """Take note of one step of a lease; what it adds up to is told to `absorb`."""
 
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:

@@ -140,9 +140,10 @@ class Watching(Leaser):
         return float(memory.agenda[0] - memory.clock[0])
 
     def note(
-        self, policy: Any, memory: Any, state: float, reward: float, left: bool, next_state: float
-    ) -> None:
-        policy.watch(memory, state, reward, left, next_state)
+        self, policy: Any, memory: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        policy.watch(memory, state, arm, reward, left, next_state)
 
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
         return self.inner.decide(policy, memory, board, state, rng)

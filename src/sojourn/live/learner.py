@@ -17,11 +17,14 @@ from ..policies.base import Array
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
 
-BY_ARM = ("pulls", "successes")
-BY_BIN = ("moves", "gone")
+BY_ARM = ("pulls", "successes", "seen", "left")
+BY_BIN = ("moves",)
 CLOCK = "clock"
 COUNTERS = (*BY_ARM, *BY_BIN, CLOCK)
-"""Arrays of a memory that are sums of counters; the clock is the sum of all pulls."""
+"""Arrays of a memory that are sums of counters; the clock is the sum of all pulls.
+
+An array by arm that has one row more than there are arms has the sums of retired arms in it.
+"""
 
 
 class Knowledge(NamedTuple):
@@ -77,15 +80,19 @@ class Learner:
         self._by_arm["issued"] = [self.issued]
 
     def absorb(self, counts: Counts) -> None:
-        """Add counters, as a store has them; retired arms count for the clock only."""
+        """Add counters, as a store has them.
+
+        Retired arms count for the clock, and in arrays that have a row for them.
+        """
         for (what, i, j, k), n in counts.items():
             if what in self._by_arm:
                 if what == "pulls":
                     self._clock[0] += n
-                column = self.column.get(i)
-                if column is not None:
-                    for array in self._by_arm[what]:
-                        array[column] += n
+                column = self.column.get(i, len(self.column))
+                for array in self._by_arm[what]:
+                    if column < len(array):
+                        array[(column, j, k)[: array.ndim]] += n
+                if column < len(self.column):
                     self._see_whether_waiting(column)
             elif what in self._by_bin:
                 array = self._by_bin[what]
@@ -170,7 +177,7 @@ class Learner:
             if not rest:
                 return arms[int(np.argmin(self.issued))], 1.0
             arms = [arms[c] for c in rest]
-            memory = memory._replace(pulls=memory.pulls[rest], successes=memory.successes[rest])
+            memory = self._only(memory, rest)
         if self._step is not None:
             self._step[0] = step - 1.0
         chances: Any = () if calls.chances is None else calls.chances(policy, memory, state)
@@ -178,6 +185,14 @@ class Learner:
         if not 0 <= chosen < len(arms):
             raise policy.no_such_arm(chosen, len(arms))
         return arms[chosen], float(chances[chosen]) if len(chances) else None
+
+    def _only(self, memory: Any, columns: list[int]) -> Any:
+        """The memory as if there were no other arms."""
+        kept = {}
+        for name in set(BY_ARM).intersection(memory._fields):
+            array = getattr(memory, name)
+            kept[name] = array[[*columns, *range(len(self.positions), len(array))]]
+        return memory._replace(**kept)
 
     def _with_flights(self, memory: Any, state: float) -> Any:
         """Pulls without a result narrow the bounds, means unchanged, if optimism is positive."""

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..engine.steps import level_of
+from ..policies.watched import GOOD
 
 OPEN, DECIDE, RESOLVE, LEAVE = "open", "decide", "resolve", "leave"
 LATE, RETRACT = "late", "retract"
@@ -219,10 +220,11 @@ def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
 
 def following(step: Step, left: bool, bins: int) -> Iterator[tuple[Key, float]]:
     """What is added to the counters when it is known whether the user left after a step."""
-    b, r = level_of(step.state, bins), int(step.reward > 0.0)
+    b, r = level_of(step.state, bins), int(step.reward >= GOOD)
     yield ("moves", b, r, level_of(step.after, bins)), 1.0
+    yield ("seen", step.arm, b, r), 1.0
     if left:
-        yield ("gone", b, r, 0), 1.0
+        yield ("left", step.arm, b, r), 1.0
 
 
 def told(events: Iterable[Event]) -> Iterator[tuple[Event, Step | None]]:

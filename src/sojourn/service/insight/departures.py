@@ -9,7 +9,8 @@ import numpy as np
 from ...live.records import Counts
 from ...live.settings import Settings
 from ...policies.base import Array
-from ...policies.learned import FIRST_LOOK, Learned, Watched, mistake_costs
+from ...policies.learned import Learned
+from ...policies.watched import FIRST_LOOK, Watched, mistake_costs
 from ...stats.intervals import Z95, Interval, share
 from .arms import ArmSums
 
@@ -97,7 +98,7 @@ class Departures:
         return "opposite" if (changes >= 0.0).all() else "mixed"
 
     def _differs(self, b: int, usual: int) -> bool:
-        """The rule of `policies.learned.reconsider`."""
+        """The rule of `policies.watched.reconsider`."""
         return abs(self.cost[b] - self.cost[usual]) > self.confidence * self._noise(b, usual)
 
     def _same(self, bins: Sequence[int], usual: int) -> bool:
@@ -114,18 +115,19 @@ class Departures:
 
 
 def departures(counts: Counts, settings: Settings, arms: ArmSums) -> Departures:
-    """What the counters `moves` and `gone` say, by the estimates of the learned policies."""
+    """What the counters of departures say, by the estimates of the learned policies."""
     bins = settings.bins
     confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
-    moves, gone = np.zeros((bins, 2, bins)), np.zeros((bins, 2))
-    for (what, b, r, after), amount in counts.items():
+    moves, others = np.zeros((bins, 2, bins)), len(arms)  # the row of arms not in the list yet
+    seen, left = np.zeros((others + 1, bins, 2)), np.zeros((others + 1, bins, 2))
+    for (what, i, j, k), amount in counts.items():
         if what == "moves":
-            moves[b, r, after] += amount
-        elif what == "gone":
-            gone[b, r] += amount
+            moves[i, j, k] += amount
+        elif what in ("seen", "left"):
+            (seen if what == "seen" else left)[min(i, others), j, k] += amount
     memory = Watched(
-        arms.all_pulls, arms.all_rewards, np.zeros(1), moves, gone, np.ones(bins), np.zeros(1)
+        arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, np.ones(bins), np.zeros(1)
     )
     cost, variance = mistake_costs(memory)
     error = np.sqrt(variance).tolist()
-    return Departures(moves.sum(axis=2), gone, cost.tolist(), error, confidence)
+    return Departures(moves.sum(axis=2), left.sum(axis=0), cost.tolist(), error, confidence)

@@ -1,0 +1,150 @@
+"""What is remembered of departures, and what follows from it: the cost of a mistake by state."""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops import jitable
+from .base import Array
+
+FIRST_LOOK = 16.0
+"""Steps after which the model is estimated for the first time."""
+
+GOOD = 0.5
+"""The least reward that is good, unless a policy says otherwise."""
+
+
+class Watched(NamedTuple):
+    """What a learned policy remembers: `Counts`, what was seen of departures, and conclusions."""
+
+    pulls: Array
+    successes: Array
+    clock: Array
+    moves: Array  # steps by [bin, level, bin after]
+    seen: Array  # steps by [arm, bin, level]; after the last arm, those of arms no longer in use
+    left: Array  # departures, likewise
+    stance: Array  # the optimism of each bin
+    agenda: Array  # the clock at which to estimate next
+
+
+@jitable
+def solve(matrix: Array, right: Array) -> None:
+    """Solve matrix x = right in place, for a matrix whose diagonal dominates its rows."""
+    n = right.size
+    for i in range(n):
+        for j in range(i + 1, n):
+            factor = matrix[j, i] / matrix[i, i]
+            for k in range(i + 1, n):
+                matrix[j, k] -= factor * matrix[i, k]
+            right[j] -= factor * right[i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            right[i] -= matrix[i, k] * right[k]
+        right[i] /= matrix[i, i]
+
+
+@jitable
+def good_rewards(memory: Watched, arm: int) -> float:
+    """How many pulls of an arm had a good reward; where it is not known, a share of its mean."""
+    known = good = 0.0
+    for b in range(memory.stance.size):
+        known += memory.seen[arm, b, 0] + memory.seen[arm, b, 1]
+        good += memory.seen[arm, b, 1]
+    pulls = memory.pulls[arm]
+    if pulls > known:
+        good += (pulls - known) * memory.successes[arm] / pulls
+    return good
+
+
+@jitable
+def mistake_costs(memory: Watched) -> tuple[Array, Array]:
+    """Estimates of D(b) for every bin b, and their variances.
+
+    With m the mean of the arm played most, P(1) its share of good rewards, q(b, r) the chance to
+    leave after level r, and W(b, r) the mean value of the bin that follows,
+
+        V(b) = m + sum over r of P(r) (1 - q(b, r)) W(b, r),
+        D(b) = 1 + (1 - q(b, 1)) W(b, 1) - (1 - q(b, 0)) W(b, 0).
+
+    For rewards of 0 or 1, P(1) is m. For others D(b) is what is lost with an arm whose mean and
+    whose share of good rewards are both less by the same amount; how the bins compare does not
+    depend on that. Of pulls whose level is not known, such as those of a warm start, a share of m
+    counts as good. Estimates of q and of what follows are made as if,
+    beside what was seen in the bin, one more step had shown the average over all bins: without
+    evidence there is no difference. The variance is that of q if it were the same in all bins,
+    with W taken as known.
+
+    Loops only: sums along an axis would double the time that the policy takes to compile.
+    """
+    bins = memory.stance.size
+    best = int(np.argmax(memory.pulls))
+    mean = (memory.successes[best] + 1.0) / (memory.pulls[best] + 2.0)
+    good = (good_rewards(memory, best) + 1.0) / (memory.pulls[best] + 2.0)
+    gone = np.zeros((bins, 2))
+    for arm in range(memory.left.shape[0]):
+        for b in range(bins):
+            for r in range(2):
+                gone[b, r] += memory.left[arm, b, r]
+    seen, leave, share = np.zeros((bins, 2)), np.empty((bins, 2)), np.empty(2)
+    anywhere, follow = np.zeros((2, bins)), np.empty((bins, 2, bins))
+    matrix, value = np.zeros((bins, bins)), np.empty(bins)
+    for r in range(2):
+        steps = departures = 0.0
+        for b in range(bins):
+            for after in range(bins):
+                seen[b, r] += memory.moves[b, r, after]
+                anywhere[r, after] += memory.moves[b, r, after]
+            steps += seen[b, r]
+            departures += gone[b, r]
+        share[r] = (departures + 0.5) / (steps + 1.0)
+        for after in range(bins):
+            anywhere[r, after] /= max(steps, 1.0)
+    for b in range(bins):
+        value[b] = mean
+        matrix[b, b] = 1.0
+        for r in range(2):
+            leave[b, r] = (gone[b, r] + share[r]) / (seen[b, r] + 1.0)
+            stays = (good if r == 1 else 1.0 - good) * (1.0 - leave[b, r])
+            for after in range(bins):
+                typical = memory.moves[b, r, after] + anywhere[r, after]
+                follow[b, r, after] = typical / (seen[b, r] + 1.0)
+                matrix[b, after] -= stays * follow[b, r, after]
+    solve(matrix, value)
+    cost, variance = np.empty(bins), np.zeros(bins)
+    for b in range(bins):
+        cost[b] = 1.0
+        for r in range(2):
+            onward = 0.0
+            for after in range(bins):
+                onward += follow[b, r, after] * value[after]
+            cost[b] += (2.0 * r - 1.0) * (1.0 - leave[b, r]) * onward
+            variance[b] += onward * onward * share[r] * (1.0 - share[r]) / (seen[b, r] + 1.0)
+    return cost, variance
+
+
+@jitable
+def reconsider(memory: Watched, confidence: float) -> None:
+    """Set the optimism of every bin from the mistake costs as they are known now.
+
+    A bin whose cost differs from that of the commonest bin by at most `confidence` standard
+    errors counts as that bin.
+    """
+    cost, variance = mistake_costs(memory)
+    bins, usual = cost.size, 0
+    visited = np.zeros(bins)
+    for b in range(bins):
+        for r in range(2):
+            for after in range(bins):
+                visited[b] += memory.moves[b, r, after]
+        if visited[b] > visited[usual]:
+            usual = b
+    least = greatest = cost[usual]
+    for b in range(bins):
+        noise = sqrt(variance[b] + variance[usual])
+        if visited[b] == 0.0 or abs(cost[b] - cost[usual]) <= confidence * noise:
+            cost[b] = cost[usual]
+        least, greatest = min(least, cost[b]), max(greatest, cost[b])
+    span = greatest - least
+    for b in range(bins):
+        memory.stance[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
