@@ -38,7 +38,7 @@ def bodies() -> Iterator[dict[str, Any]]:
                     yield {"arms": arms, "policy": {"name": name, "parameters": parameters}}
         for model in ("last-reward", "moving-average", "chain"):
             yield {"arms": arms, "user": {"model": model, "levels": extreme}}
-        for name in ("default_reward", "reward_wait", "idle_timeout"):
+        for name in ("reward_threshold", "default_reward", "reward_wait", "idle_timeout"):
             yield {"arms": arms, name: extreme}
     nested: dict[str, Any] = {"name": "UCB", "parameters": {}}
     for _ in range(200):

@@ -177,7 +177,7 @@ def test_experiments(client: Client) -> None:
     parameters = {"c": 4, "random_ties": True, "introduce_in_any_state": False}
     assert made.settings["policy"] == {"name": "UCB", "parameters": parameters}
     assert set(made.settings) == {
-        "policy", "user", "default_reward", "reward_wait", "idle_timeout",
+        "policy", "user", "reward_threshold", "default_reward", "reward_wait", "idle_timeout",
         "late_horizon", "introduce_in_any_state", "count_in_flight",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"

@@ -164,6 +164,21 @@ def test_a_visit_that_began_and_ended_without_the_service(line: Line, place: str
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_reward_that_is_refused_later_is_told_once(line: Line, place: str) -> None:
+    """The experiment takes 0 and 1: the question that is asked again does without the reward."""
+    shorts = experiment_on(line, "refused")
+    visit = shorts.visit()
+    visit.choose()
+    line.state = "away"
+    assert visit.decide(0.5).fallback
+    line.state = "up"
+    with pytest.raises(ValueError, match="rewards of this experiment are 0 or 1"):
+        visit.decide(1)
+    assert visit.decide(1).step == 2
+    assert [r for kind, _, r in events(place, "refused") if kind == "resolve"] == [0]
+
+
+@pytest.mark.usefixtures("impatient")
 def test_errors_that_are_answers_are_raised(line: Line) -> None:
     shorts = experiment_on(line, "answers")
     with pytest.raises(NotFound):

@@ -24,7 +24,9 @@ STEPS = [
 def experiment() -> Experiment:
     clock = iter(range(100_000))
     journal = Journal(MemoryStore(lambda: float(next(clock))), upkeep=False)
-    experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+    experiment = Experiment(
+        "news", ["a", "b"], sj.UCB(), reward_threshold=0.5, store=journal, compiled=False
+    )
     gone = experiment.visit(user="u", id="gone")
     assert [gone.choose(), gone.step(1)] == ["a", "b"]
     gone.end()

@@ -32,7 +32,7 @@ def sums(experiment: Experiment) -> tuple[list[float], list[float]]:
 
 
 def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
-    experiment = opened(clock, default_reward=0.25)
+    experiment = opened(clock, default_reward=0.25, reward_threshold=0.5)
     visit = experiment.visit(id="v")
     assert [visit.choose(), visit.choose()] == ["a", "b"]
     assert sums(experiment) == ([1.0, 0.0], [0.25, 0.0])
@@ -54,7 +54,7 @@ def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
     assert sums(experiment) == ([1.0, 1.0], [1.0, 0.5])
     store = experiment.journal.store
     counted, events = store.history("shop")
-    assert counted == fold(events, experiment.settings.bins)
+    assert counted == fold(events, experiment.settings.bins, 0.5)
     assert verify(store, "shop") == {}
 
 
@@ -80,7 +80,7 @@ def test_after_the_end_it_is_learned_too(clock: Clock) -> None:
 
 
 def test_an_export_has_the_reward_that_was_learned(clock: Clock, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    experiment = opened(clock)
+    experiment = opened(clock, reward_threshold=0.5)
     visit = experiment.visit(id="v")
     visit.choose()
     visit.choose()

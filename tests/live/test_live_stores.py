@@ -260,8 +260,9 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
 def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: Policy) -> None:
     """Counters are subtracted; what learns by events is replayed. Rewards are any number."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
+        graded: dict[str, Any] = {"reward_threshold": 0.5, "compiled": False, "seed": 2}
         first, second = (
-            Experiment("news", ["a", "b"], policy, store=journal, compiled=False, seed=2)
+            Experiment("news", ["a", "b"], policy, store=journal, **graded)
             for journal in (one, two)
         )
         for number in range(6):

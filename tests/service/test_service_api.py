@@ -153,6 +153,32 @@ def test_a_batch_is_answered_in_order(http: Caller) -> None:
     assert http.post(f"{SHORTS}/batch", json=many).status_code == 422
 
 
+def test_graded_rewards(http: Caller) -> None:
+    """Without a threshold they are refused, alone and in a batch; with one they are learned."""
+    visit = f"{SHORTS}/visits/v"
+    http.post(f"{visit}/decisions", json={"open": {}})
+    calls = [
+        {"call": "reward", "visit": "v", "step": 1, "value": 0.7},
+        {"call": "step", "visit": "v", "reward": 0.7},
+        {"call": "end", "visit": "v", "reward": 0.7},
+        {"call": "reward", "visit": "v", "step": 1, "value": 1},
+    ]
+    answers = http.post(f"{SHORTS}/batch", json={"calls": calls}).json()["answers"]
+    assert [answer["status"] for answer in answers] == [422, 422, 422, 200]
+    alone = http.put(f"{visit}/decisions/1/reward", json={"value": 0.7})
+    for body in (alone.json(), *(answer["body"] for answer in answers[:3])):
+        assert "rewards of this experiment are 0 or 1" in body["detail"]
+    refused = http.put("/v1/experiments/graded", json={**PLAIN, "default_reward": 0.5})
+    assert refused.status_code == 422 and "default_reward = 0.5" in refused.json()["detail"]
+    assert http.put(SHORTS, json={**PLAIN, "reward_threshold": 0.5}).status_code == 409
+    made = http.put("/v1/experiments/graded", json={**PLAIN, "reward_threshold": 0.5})
+    assert made.json()["reward_threshold"] == 0.5
+    calls = [{"call": "decide", "visit": "v", "open": {}}, {**calls[2], "call": "end"}]
+    answers = http.post("/v1/experiments/graded/batch", json={"calls": calls}).json()["answers"]
+    assert [answer["status"] for answer in answers] == [200, 200]
+    assert 0.7 in [arm["mean"] for arm in http.get("/v1/experiments/graded").json()["arms"]]
+
+
 def test_experiments_change(http: Caller) -> None:
     again = http.put(SHORTS, json={**PLAIN, "policy": {"name": "Uniform"}, "reward_wait": 60})
     assert again.status_code == 200 and again.json()["policy"]["name"] == "Uniform"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class OtherSettings(TypedDict, total=False):
     """Settings of an experiment besides its policy and user; see `sojourn.Experiment`."""
 
+    reward_threshold: float | None
     default_reward: float
     reward_wait: float | None
     idle_timeout: float
@@ -247,6 +248,10 @@ class AsyncVisit:
             answer = await self._call("POST", path, **body)
         except Conflict:
             self._step = self._unanswered = self._away = None  # another process went on with it
+            raise
+        except ValueError:
+            if self._away is not None:  # which would be refused again and again
+                self._away = {**body, "reward": None}
             raise
         except Away:
             self._away = body

@@ -48,9 +48,9 @@ def _lower_bound(arm: Mapping[str, Any]) -> float:
     return float(arm["mean"] - arm["pulls"] ** -0.5) if arm["pulls"] else -inf
 
 
-def reward_of(value: Any) -> float:
+def reward_of(value: Any, name: str = "reward") -> float:
     """A reward as a number from 0 to 1; True and False will do."""
-    return checks.number("reward", float(value) if isinstance(value, bool) else value, 0, 1)
+    return checks.number(name, float(value) if isinstance(value, bool) else value, 0, 1)
 
 
 def policy_data(policy: Any) -> dict[str, Any]:

@@ -8,7 +8,6 @@ visits are still in the store.
 """
 
 import hashlib
-import json
 import os
 import secrets
 import time
@@ -21,7 +20,7 @@ from urllib.parse import quote
 
 from ..engine.calls import calls_for
 from .records import Event, Part, Row, sums_of
-from .settings import Settings
+from .settings import Settings, split_of
 from .stores.base import Store, loaded
 
 DAY = 86_400.0
@@ -63,14 +62,14 @@ def archive(
     Archived(visits=3, events=6, files=1)
     """
     settings = _settings(store, experiment)
-    folder, bins, done = Path(folder), json.loads(settings)["bins"], Archived()
+    folder, split, done = Path(folder), split_of(settings), Archived()
     _clean_up(store, experiment, folder)
     tries = TRIES
     while rows := store.ended(experiment, before, VISITS):
         day, rows = _first_part(rows)
         events = store.events_of(experiment, [row.id for row in rows])
         part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
-        if store.archive(part, rows, sums_of(events, bins)):
+        if store.archive(part, rows, sums_of(events, *split)):
             done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
             tries = TRIES
             tell(done)

@@ -1,11 +1,11 @@
 """Check that everything a store has adds up to its events."""
 
-import json
 from collections import defaultdict
 from pathlib import Path
 
 from .archiving import events_in
 from .records import CHARTED, END, TIMEOUT, Counts, Key, Ledger, added, sums_of
+from .settings import split_of
 from .stores.base import Store, loaded
 
 Wrong = dict[Key, tuple[float, float]]
@@ -25,15 +25,15 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     """
     settings, _ = loaded(store, experiment)
     ledger, events = store.ledger(experiment)
-    bins = json.loads(settings)["bins"]
-    hot = sums_of(events, bins)
+    split = split_of(settings)
+    hot = sums_of(events, *split)
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
     kept = {**ledger.counts, **chart}
     wrong = differing(kept, added(hot, ledger.archived)) | differing(*_rows(ledger, hot))
     if archive is not None:
         folded: Counts = {}
         for part in events_in(store, experiment, archive):
-            folded = added(folded, sums_of(part, bins))
+            folded = added(folded, sums_of(part, *split))
         found = differing(ledger.archived, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong

@@ -4,7 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,17 +37,26 @@ def check_arms(arms: Any) -> list[str]:
     return names
 
 
-def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make) -> bool:
-    """Create an experiment, or change it; whether it is new.
+class Enrolled(NamedTuple):
+    """The settings that an experiment has then, and whether it is new."""
 
-    Arms that are not known are added, settings replaced. States and their bins are in the counters,
-    so that they cannot change: `Conflict`. What is to be saved is tried before, with the learner
-    that `make` makes.
+    settings: Settings
+    new: bool
+
+
+def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make) -> Enrolled:
+    """Create an experiment, or change it.
+
+    Arms that are not known are added, settings replaced. States, their bins and what is a good
+    reward are in the counters, so that they cannot change: `Conflict`. What is to be saved is
+    tried before, with the learner that `make` makes.
     """
-    text, found = settings.to_json(), store.load(name)
+    found = store.load(name)
     known = [] if found is None else found[1]
     if found is not None:
-        _check_same(store, name, found[0], json.loads(text))
+        settings = _continued(found[0], settings)
+        _check_same(store, name, found[0], json.loads(settings.to_json()))
+    text = settings.to_json()
     names = {arm.name for arm in known}
     new = [Arm(0, arm) for arm in arms if arm not in names]
     if found is None or new or found[0] != text:
@@ -55,7 +65,16 @@ def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make
         store.save(name, text, new)
     else:
         check_served(settings, known)
-    return found is None
+    return Enrolled(settings, found is None)
+
+
+def _continued(text: str, settings: Settings) -> Settings:
+    """An experiment that takes any reward, by settings older than this choice, goes on so."""
+    known = plain_settings(text)
+    any_reward = "bins" in known and known.get("reward_threshold", 0.0) == 0.0
+    if settings.reward_threshold is None and any_reward:
+        return replace(settings, reward_threshold=0.0)
+    return settings
 
 
 def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm] = ()) -> None:
@@ -107,8 +126,9 @@ def _in_one_sentence(settings: Settings) -> Iterator[None]:
 
 def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:
     """Broken settings of an experiment that nobody has visited may become anything."""
-    known = plain_settings(text)
-    differs = [what for what in ("user", "bins") if known.get(what) != given[what]]
+    known = {"reward_threshold": 0.0, **plain_settings(text)}
+    fixed = ("user", "bins", "reward_threshold")
+    differs = [what for what in fixed if what not in known or known[what] != given[what]]
     if not differs or not (_readable(text) or any(store.counts(name))):
         return
     if differs[0] not in known:

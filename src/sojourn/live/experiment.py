@@ -37,7 +37,10 @@ class Experiment:
     ('dance', 'cooking')
 
     The state of a visit follows its rewards as `user` says: `LastReward()` unless said otherwise,
-    `MovingAverage(theta)`, or a user model of the package. A step that gets no reward has the
+    `MovingAverage(theta)`, or a user model of the package. Rewards are 0 or 1. With a
+    `reward_threshold` they are graded, from 0 to 1: means and moving averages are those of the
+    rewards themselves, and from the threshold on a reward is good where only that counts, in the
+    state of other users and in what is learned of departures. A step that gets no reward has the
     `default_reward` when the next decision is asked for, when the visit ends, or after
     `reward_wait` seconds; a visit without a sign of life for `idle_timeout` seconds has ended. A
     reward that comes later is logged and not learned, unless it comes within `late_horizon` seconds
@@ -61,6 +64,7 @@ class Experiment:
         policy: Policy | None = None,
         user: User | None = None,
         *,
+        reward_threshold: float | None = None,
         default_reward: float = 0.0,
         reward_wait: float | None = None,
         idle_timeout: float = IDLE_TIMEOUT,
@@ -77,6 +81,7 @@ class Experiment:
         settings = Settings(
             policy=LearnedIMED() if policy is None else policy,
             user=user,  # type: ignore[arg-type]
+            reward_threshold=reward_threshold,
             default_reward=default_reward,
             reward_wait=reward_wait,
             idle_timeout=idle_timeout,
@@ -89,7 +94,8 @@ class Experiment:
         self._own = not isinstance(store, Journal)
         journal = store.here() if isinstance(store, Journal) else Journal(store)
         try:
-            enrol(journal.store, name, settings, names, partial(self._learner, seed=0))
+            make = partial(self._learner, seed=0)
+            settings = enrol(journal.store, name, settings, names, make).settings
             operations = self._operate(settings, journal)
         except BaseException:
             if self._own:

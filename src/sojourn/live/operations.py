@@ -18,7 +18,7 @@ from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
 from .turn import Turn
-from .visit import Choice, Opening, VisitInfo, maybe
+from .visit import Choice, Opening, VisitInfo
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
@@ -88,7 +88,7 @@ class Operations(Replica):
         if opening is not None:
             check_name("id", visit)
             opening = opening.checked()
-        reward = due = maybe(reward)
+        reward = due = self._given(reward)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -154,7 +154,12 @@ class Operations(Replica):
         best = None if view.best is None else self.arms[view.best].name
         self.noted.append(Choice(now, *decision[:4], **{**view._asdict(), "best": best}))
 
+    def _given(self, reward: float | None) -> float | None:
+        return None if reward is None else self.settings.reward(reward)
+
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
+        reward = self.settings.reward(reward)
+
         def act(row: Row) -> tuple[Any, Turn | None]:
             wanted = row.step if step is None else step
             if not row.step:
@@ -221,7 +226,7 @@ class Operations(Replica):
         return decided is not None and store.now() - decided.at <= horizon
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
-        due = reward
+        reward = due = self._given(reward)
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if due is not None and not row.pending:

@@ -9,11 +9,9 @@ the default reward first.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import NamedTuple
 
 from ..engine.steps import level_of
-from ..policies.watched import GOOD
 
 OPEN, DECIDE, RESOLVE, LEAVE = "open", "decide", "resolve", "leave"
 LATE, RETRACT = "late", "retract"
@@ -218,9 +216,14 @@ def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
         yield (event.kind, 0, 0, 0), 1.0
 
 
-def following(step: Step, left: bool, bins: int) -> Iterator[tuple[Key, float]]:
-    """What is added to the counters when it is known whether the user left after a step."""
-    b, r = level_of(step.state, bins), int(step.reward >= GOOD)
+def following(
+    step: Step, left: bool, bins: int, threshold: float = 0.0
+) -> Iterator[tuple[Key, float]]:
+    """What is added to the counters when it is known whether the user left after a step.
+
+    Good is a reward above 0 that reaches the threshold.
+    """
+    b, r = level_of(step.state, bins), int(step.reward > 0.0 and step.reward >= threshold)
     yield ("moves", b, r, level_of(step.after, bins)), 1.0
     yield ("seen", step.arm, b, r), 1.0
     if left:
@@ -241,7 +244,7 @@ def told(events: Iterable[Event]) -> Iterator[tuple[Event, Step | None]]:
             resolved.pop(event.visit, None)
 
 
-def fold(events: Iterable[Event], bins: int) -> Counts:
+def fold(events: Iterable[Event], bins: int, threshold: float = 0.0) -> Counts:
     """The counters that belong to these events.
 
     >>> fold([Event("news", "v1", 0, OPEN), Event("news", "v1", 0, LEAVE, cause=END)], bins=2)
@@ -249,8 +252,10 @@ def fold(events: Iterable[Event], bins: int) -> Counts:
     """
     total: defaultdict[Key, float] = defaultdict(float)
     for event, previous in told(events):
-        followed = following(previous, event.kind == LEAVE, bins) if previous is not None else ()
-        for key, amount in chain(followed, tally(event, bins)):
+        if previous is not None:
+            for key, amount in following(previous, event.kind == LEAVE, bins, threshold):
+                total[key] += amount
+        for key, amount in tally(event, bins):
             total[key] += amount
     return dict(total)
 
@@ -268,7 +273,7 @@ def visit_of(event: Event) -> Bucket:
     return Bucket(event.at, 1, n, n * n, gained, gained * gained)
 
 
-def sums_of(events: Iterable[Event], bins: int) -> Counts:
+def sums_of(events: Iterable[Event], bins: int, threshold: float = 0.0) -> Counts:
     """What these events add to the counters and to the timeline, in one pass."""
     ended = NO_VISITS
 
@@ -279,7 +284,7 @@ def sums_of(events: Iterable[Event], bins: int) -> Counts:
                 ended = ended.plus(visit_of(event))
             yield event
 
-    counts = fold(seen(), bins)
+    counts = fold(seen(), bins, threshold)
     return {**counts, **{(CHARTED, i, 0, 0): float(n) for i, n in enumerate(ended[1:])}}
 
 

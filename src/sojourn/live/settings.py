@@ -9,15 +9,18 @@ from typing import Any
 from .. import checks
 from ..engine.calls import calls_for
 from ..policies import POLICIES, LearnedIMED, Policy
-from ..users import LastReward, User
+from ..users import LastReward, MovingAverage, User
 from . import states
-from .answers import policy_data
+from .answers import policy_data, reward_of
 
 IDLE_TIMEOUT = 1800.0
 
 MOST_BINS = 64
 """Bins of live visits. Others wait while a learned policy thinks: 0.2 ms with so many, compiled
 (and 0.3 s with 1,000); and the figures of the dashboard take 40 ms."""
+
+LEAST = 5e-324
+"""The least number above 0: the threshold of a policy that calls any reward above 0 good."""
 
 DEEPEST = 3
 """Policies within policies: each level takes seconds to compile."""
@@ -27,6 +30,10 @@ DEEPEST = 3
 class Settings:
     """All that `Experiment` takes, apart from the arms.
 
+    Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
+    good from there on; with 0, which is what experiments have that are older than this setting,
+    any reward above 0 is good.
+
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
     True
@@ -34,6 +41,7 @@ class Settings:
 
     policy: Policy = field(default_factory=LearnedIMED)
     user: User = field(default_factory=LastReward)
+    reward_threshold: float | None = None
     default_reward: float = 0.0
     reward_wait: float | None = None
     idle_timeout: float = IDLE_TIMEOUT
@@ -46,7 +54,10 @@ class Settings:
             raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
         for name in ("introduce_in_any_state", "count_in_flight"):
             checks.flag(name, getattr(self, name))
-        reward = checks.number("default_reward", self.default_reward, 0, 1)
+        threshold = self.reward_threshold
+        if threshold is not None:
+            threshold = checks.number("reward_threshold", threshold, 0, 1)
+        reward = self.reward(self.default_reward, "default_reward")
         idle = checks.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
         wait = self.reward_wait
         if wait is not None:
@@ -61,12 +72,15 @@ class Settings:
                 )
         kept = {
             "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
-            "late_horizon": late,
+            "late_horizon": late, "reward_threshold": threshold,
         }  # fmt: skip
         kept["user"] = states.live(self.user)  # type: ignore[assignment]
         if _depth(self.policy) > DEEPEST:
             raise ValueError(f"policy is not allowed: it has more than {DEEPEST} within each other")
-        kept["policy"] = _introducing(self.policy, self.introduce_in_any_state)  # type: ignore[assignment]
+        told: dict[str, Any] = {"introduce_in_any_state": self.introduce_in_any_state}
+        if threshold is not None:
+            told["threshold"] = threshold or LEAST
+        kept["policy"] = _told(self.policy, told)  # type: ignore[assignment]
         for name, value in kept.items():
             object.__setattr__(self, name, value)
         if self.bins > MOST_BINS:
@@ -79,6 +93,32 @@ class Settings:
     def bins(self) -> int:
         """Into how many equal parts of the state counters are split: the policy's if it has any."""
         return int(getattr(self.policy.pupil, "bins", self.user.levels))
+
+    def reward(self, value: Any, name: str = "reward") -> float:
+        """A reward as this experiment takes it; ValueError if it does not.
+
+        >>> Settings(reward_threshold=0.5).reward(0.7)
+        0.7
+        >>> Settings().reward(0.7)
+        Traceback (most recent call last):
+        ValueError: reward = 0.7 is not allowed: rewards of this experiment are 0 or 1, for it has \
+no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, from 0 to 1
+        """
+        reward = reward_of(value, name)
+        if self.reward_threshold is None and reward not in (0.0, 1.0):
+            raise ValueError(
+                f"{name} = {reward:g} is not allowed: rewards of this experiment are 0 or 1, for "
+                "it has no reward_threshold; one with a reward_threshold such as 0.5 takes graded "
+                "ones, from 0 to 1"
+            )
+        return reward
+
+    def felt(self, reward: float) -> float:
+        """The reward by which the state moves: 0 or 1 for users that do not take graded ones."""
+        takes_graded = getattr(self.user, "graded", isinstance(self.user, MovingAverage))
+        if not self.reward_threshold or takes_graded:
+            return reward
+        return float(reward >= self.reward_threshold)
 
     @property
     def wait(self) -> float:
@@ -93,7 +133,8 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> "Settings":
         """The inverse of `to_json`; ValueError if a policy or user is not of this package."""
-        data = {name: value for name, value in json.loads(text).items() if name != "bins"}
+        data = {"reward_threshold": 0.0, **json.loads(text)}  # 0: it is older than this setting
+        data.pop("bins", None)
         data |= {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
         return cls(**data)
 
@@ -103,15 +144,24 @@ def _depth(policy: Policy) -> int:
     return 1 + max(map(_depth, inner), default=0)
 
 
-def _introducing(policy: Policy, in_any_state: bool) -> Policy:
-    """The policy, and those within it, introducing new arms as told."""
+def split_of(text: str) -> tuple[int, float]:
+    """The bins of the state and the threshold of rewards by which stored settings have counted.
+
+    >>> split_of(Settings(reward_threshold=0.5).to_json())
+    (4, 0.5)
+    """
+    data = json.loads(text)
+    return int(data["bins"]), float(data.get("reward_threshold") or 0.0)
+
+
+def _told(policy: Policy, parameters: dict[str, Any]) -> Policy:
+    """The policy, and those within it, with these parameters where they have them."""
     changed: dict[str, Any] = {
-        name: _introducing(value, in_any_state)
+        name: _told(value, parameters)
         for name, value in policy.parameters.items()
         if isinstance(value, Policy)
     }
-    if "introduce_in_any_state" in policy.parameters:
-        changed["introduce_in_any_state"] = in_any_state
+    changed |= {name: parameters[name] for name in policy.parameters if name in parameters}
     return replace(policy, **changed)
 
 

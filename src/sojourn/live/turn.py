@@ -54,7 +54,7 @@ class Turn:
         row, user = self.row, self.settings.user
         value = self.settings.default_reward if reward is None else reward
         cause = records.REWARD if reward is not None else cause
-        state = user.next_state(row.before, value)
+        state = user.next_state(row.before, self.settings.felt(value))
         seen, after = user.experience(row.before), user.experience(state)
         self._add(records.RESOLVE, arm=row.arm, state=seen, reward=value, after=after, cause=cause)
         gained = row.gained + value
@@ -69,7 +69,8 @@ class Turn:
         assert row.reward is not None
         seen, after = user.experience(row.before), user.experience(row.state)
         step = Step(row.step, seen, row.arm, row.reward, after)
-        self._count(following(step, left, self.settings.bins))
+        split = self.settings.bins, self.settings.reward_threshold or 0.0
+        self._count(following(step, left, *split))
         self.learner.follow(step, left=left)
 
     def decide(self, reward: float | None, request: str | None) -> None:

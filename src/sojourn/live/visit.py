@@ -1,9 +1,9 @@
 """A visit, and what its calls return."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import checks
-from .answers import Decision, reward_of
+from .answers import Decision
 from .names import check_name
 from .records import Row
 
@@ -103,21 +103,17 @@ class Visit:
         without it, longer ago than `late_horizon`: then it is kept in the log, but not learned.
         Another value than the one known raises `Conflict`.
         """
-        return self.experiment.journal.run(
-            self._operations.rewarding(self.id, reward_of(value), step)
-        )
+        return self.experiment.journal.run(self._operations.rewarding(self.id, value, step))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
-        return await self.experiment.journal.arun(
-            self._operations.rewarding(self.id, reward_of(value), step)
-        )
+        return await self.experiment.journal.arun(self._operations.rewarding(self.id, value, step))
 
     def end(self, reward: float | None = None) -> bool:
         """The user has left, perhaps after a last reward. False if the visit had ended."""
-        return self.experiment.journal.run(self._operations.ending(self.id, maybe(reward)))
+        return self.experiment.journal.run(self._operations.ending(self.id, reward))
 
     async def aend(self, reward: float | None = None) -> bool:
-        return await self.experiment.journal.arun(self._operations.ending(self.id, maybe(reward)))
+        return await self.experiment.journal.arun(self._operations.ending(self.id, reward))
 
     def info(self) -> VisitInfo:
         return self.experiment.journal.run(self._operations.looking_up(self.id))
@@ -132,8 +128,3 @@ class Visit:
     @property
     def _operations(self) -> "Operations":
         return self.experiment._operations
-
-
-def maybe(value: Any) -> float | None:
-    """A reward, or None."""
-    return None if value is None else reward_of(value)

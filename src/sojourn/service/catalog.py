@@ -84,7 +84,7 @@ class Catalog:
         make = partial(Learner, seed=0, compiled=compiled)
 
         def work() -> tuple[Experiment, bool]:
-            new = enrol(self.journal.store, name, settings, arms, make)
+            new = enrol(self.journal.store, name, settings, arms, make).new
             if name in self.experiments and not self.experiments[name].dropped:
                 self.experiments[name].reload()
             return self._opened(name, compiled), new

@@ -160,11 +160,15 @@ class UserIn(Body):
 
 
 class ExperimentIn(Body):
-    """What to serve. Arms that the experiment has already stay as they are."""
+    """What to serve. Arms that the experiment has already stay as they are.
+
+    Rewards are 0 or 1; with a `reward_threshold` from 0 to 1, and good from there on.
+    """
 
     arms: Arms
     policy: PolicyIn = PolicyIn(name="LearnedIMED")
     user: UserIn = UserIn()
+    reward_threshold: Share | None = None
     default_reward: Share = 0.0
     reward_wait: Seconds | None = None
     idle_timeout: Seconds = 1800.0
@@ -209,6 +213,7 @@ class ExperimentOut(BaseModel):
     arms: list[ArmOut]
     policy: PolicyOut
     user: dict[str, Any]
+    reward_threshold: float | None
     default_reward: float
     reward_wait: float | None
     idle_timeout: float
