@@ -336,8 +336,61 @@ def test_tables_of_the_first_version_get_their_charts(tmp_path: Path) -> None:
     db.close()
     store = SqliteStore(path)
     assert store.timeline("news", 0.0, 60.0) == chart and verify(store, "news") == {}
-    assert len(tables.MIGRATIONS) == 2
+    assert len(tables.MIGRATIONS) == 3
     store.close()
+
+
+def as_of_the_second_version(store: Store) -> None:
+    """Departures of all arms together, in the counters and in the sums of the archive."""
+    with store._writing() as run:  # type: ignore[attr-defined]
+        for table, by in (("counter", "writer, "), ("archived", "")):
+            run(
+                f"INSERT INTO sojourn_{table} SELECT experiment, {by} 'gone', j, k, 0, SUM(n) FROM "
+                f"sojourn_{table} WHERE what = 'left' GROUP BY experiment, {by} j, k"
+            )
+            run(f"DELETE FROM sojourn_{table} WHERE what IN ('seen', 'left')")
+        if isinstance(store, SqliteStore):
+            run("PRAGMA user_version = 2")
+        else:
+            run("UPDATE sojourn_schema SET version = 2")
+    store.close()
+
+
+@pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
+def test_tables_of_the_second_version_get_departures_by_arm(
+    open_store: Open, tmp_path: Path
+) -> None:
+    """Those of archived visits stay together; of all arms together there are as many as before."""
+    store, given = open_store(), {"policy": sj.LearnedUCB(bins=3), "compiled": False}
+    news = Experiment("news", ["a", "b", "c"], store=Journal(store, upkeep=False), **given)  # type: ignore[arg-type]
+    play(news, 20)
+    archive(store, "news", store.now() + 1.0, tmp_path / "archive")
+    archived = {key: n for key, n in news.counts().items() if key[0] in ("seen", "left")}
+    play(news, 20, first=20)
+    before, memory = news.counts(), news.memory
+    store.save("broken", "{")
+    as_of_the_second_version(store)
+
+    with Journal(open_store(), upkeep=False) as journal:
+        again = Experiment("news", store=journal, **given)  # type: ignore[arg-type]
+        after = again.counts()
+        wanted = {key: n - archived.get(key, 0.0) for key, n in before.items()}
+        for (what, _, j, k), n in archived.items():
+            wanted[what, -1, j, k] = wanted.get((what, -1, j, k), 0.0) + n
+        assert after == {key: n for key, n in wanted.items() if n}
+        assert again.memory.left[-1].sum() == sum(
+            n for key, n in archived.items() if key[0] == "left"
+        )
+        for name in ("seen", "left"):
+            sums = [getattr(each, name).sum(axis=0).tolist() for each in (memory, again.memory)]
+            assert sums[0] == sums[1]
+        play(again, 10, first=40)
+        archive(journal.store, "news", journal.store.now() + 1.0, tmp_path / "archive")
+        assert verify(journal.store, "news", tmp_path / "archive") == {}
+        with journal.store._writing() as run:  # type: ignore[attr-defined]
+            run("UPDATE sojourn_archived SET n = n + 1 WHERE what = 'left' AND i = -1 AND j = 2")
+        wrong = verify(journal.store, "news", tmp_path / "archive")
+        assert {key[0] for key in wrong} == {"left", "archived: left"}
 
 
 def test_a_change_that_races_with_the_deletion_of_its_visit(server: str) -> None:

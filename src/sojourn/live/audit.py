@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from .archiving import events_in
-from .records import CHARTED, END, TIMEOUT, Counts, Key, Ledger, added, sums_of
+from .records import CHARTED, END, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, loaded
 
@@ -34,9 +34,20 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
         folded: Counts = {}
         for part in events_in(store, experiment, archive):
             folded = added(folded, sums_of(part, *split))
-        found = differing(ledger.archived, folded).items()
+        kept = ledger.archived
+        if any(i == NO_ARM for _, i, _, _ in kept):  # they were not counted by arm from the first
+            kept, folded = _of_all_arms(kept), _of_all_arms(folded)
+        found = differing(kept, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong
+
+
+def _of_all_arms(counts: Counts) -> Counts:
+    """With the sums over arms of steps and departures in place of those of each arm."""
+    total: defaultdict[Key, float] = defaultdict(float)
+    for (what, i, j, k), n in counts.items():
+        total[(what, NO_ARM, j, k) if what in ("seen", "left") else (what, i, j, k)] += n
+    return dict(total)
 
 
 def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:

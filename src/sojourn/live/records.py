@@ -22,6 +22,8 @@ CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as
 MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
+NO_ARM = -1  # of steps and departures that were archived when they were not counted by arm
+
 Key = tuple[str, int, int, int]
 Counts = dict[Key, float]  # sums by (what, i, j, k); see `tally` and `following`
 

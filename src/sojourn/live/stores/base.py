@@ -1,12 +1,14 @@
 """What a store must offer; `sojourn.live.conformance` checks it."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
+
+Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
 
 class Store(Protocol):

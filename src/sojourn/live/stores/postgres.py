@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 from ..errors import Unavailable
 from ..records import MINUTE, Change, Event
 from . import tables
-from .base import answers, chains
+from .base import Run, answers, chains
 from .pool import Pool
-from .retention import Run
 from .sql import Snapshot, SqlStore
 from .tables import names
 

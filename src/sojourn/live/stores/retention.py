@@ -1,7 +1,7 @@
 """How SQL stores let go: of dropped experiments, erased users, archived visits, old minutes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import ceil
 from typing import Any, ClassVar
@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from ..errors import Conflict, NotFound
 from ..records import HOUR, Counts, Edit, Event, Part, Row
 from ..who import ACTING
+from .base import Run
 from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of
-
-Run = Callable[..., list[Any]]  # run(sql, parameters) -> rows
 
 AT_ONCE = 20_000  # rows that one transaction deletes of a dropped experiment
 OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "part")

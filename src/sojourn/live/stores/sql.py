@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 from .. import records
 from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, News, Row
 from . import tables
-from .base import answers, chains, edit_of, merged
-from .retention import Retention, Run
+from .base import Run, answers, chains, edit_of, merged
+from .retention import Retention
 from .tables import EVENT, VISIT, names
 
 T = TypeVar("T")
@@ -61,9 +61,12 @@ class SqlStore(Retention):
                 f"the tables are of version {version}, and this version of sojourn brings them to "
                 f"{len(tables.MIGRATIONS)} when it serves them: until then they cannot be read"
             )
-        for statements in tables.MIGRATIONS[version:]:
-            for statement in statements:
-                run(statement.replace("{serial}", f'"seq" {self.serial}'))
+        for steps in tables.MIGRATIONS[version:]:
+            for step in steps:
+                if callable(step):
+                    step(run)
+                else:
+                    run(step.replace("{serial}", f'"seq" {self.serial}'))
         return len(tables.MIGRATIONS)
 
     def experiments(self) -> list[str]:

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self
 
 from ..errors import Unavailable
 from . import not_allowed
+from .base import Run
 from .clock import Steady
 from .files import Lock, make_private, whole
 from .pool import Pool
-from .retention import Run
 from .sql import Snapshot, SqlStore
 from .tables import TABLES, names
 

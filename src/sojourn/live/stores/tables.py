@@ -1,8 +1,11 @@
 """The tables of the SQL stores, and their migrations, for SQLite and PostgreSQL alike."""
 
+from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
 from ..records import MINUTE, Arm, Bucket, Edit, Event, Part, Row
+from .base import Run
+from .by_arm import count_by_arm
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 
@@ -87,7 +90,7 @@ def left(events: str) -> str:
     )
 
 
-MIGRATIONS: list[tuple[str, ...]] = [
+MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
     (
         'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
         _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
@@ -109,8 +112,9 @@ MIGRATIONS: list[tuple[str, ...]] = [
         "WHERE status <> 'open'",
         """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
     ),
+    (count_by_arm,),
 ]
-"""The statements that lead from each version of the tables to the next.
+"""The statements, or functions, that lead from each version of the tables to the next.
 
 A record that gains a field needs a migration that adds the column, and the first one that makes
 the table as it was.
