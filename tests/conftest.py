@@ -57,9 +57,9 @@ def interpreted() -> Totals:
         grid = np.array(checkpoints, np.int64)
         out = np.zeros((grid.size, columns(user.levels, problem.arms)))
         play(
-            policy, user, leaser_for(policy), coaster_for(user), problem.values.value_function,
-            np.array(problem.means), problem.best_arm_is_optimal, user.levels, seed, run, grid,
-            True, NEVER, np.zeros(2, np.int64), out,
+            policy, user, leaser_for(policy), coaster_for(user), problem.coins,
+            problem.values.prices, user.levels, seed, run, grid, True, NEVER,
+            np.zeros(2, np.int64), out,
         )  # fmt: skip
         return out
 

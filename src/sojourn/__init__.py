@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from .policies import *
     from .problem import Problem as Problem
     from .recommendation import Recommendation as Recommendation, recommend as recommend
+    from .rewards import (
+        Bernoulli as Bernoulli,
+        Beta as Beta,
+        Discrete as Discrete,
+        Reward as Reward,
+        Sample as Sample,
+    )
     from .simulation import Result as Result, simulate as simulate
     from .users import *
 

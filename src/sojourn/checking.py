@@ -115,9 +115,8 @@ def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
     user: Any = problem.user
     out = np.zeros((grid.size, columns(user.levels, problem.arms)))
     play(
-        policy, user, Leaser(), coaster_for(user), problem.values.value_function,
-        np.array(problem.means), problem.best_arm_is_optimal, user.levels, SEED, 0, grid, False,
-        NEVER, np.zeros(2, np.int64), out,
+        policy, user, Leaser(), coaster_for(user), problem.coins, problem.values.prices,
+        user.levels, SEED, 0, grid, False, NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     return out
 

@@ -1,4 +1,4 @@
-"""A problem: the mean reward of every arm, and the user who may leave."""
+"""A problem: the rewards of every arm, and the user who may leave."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,39 +10,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import checks
+from .engine.rewards import Coins, Grades
+from .rewards import Bernoulli, Reward, compiled, reward_of
 from .users import User
-from .values import LONGEST, MeanVariance, NeverEnds, Values, solve
+from .values import LONGEST, MeanVariance, NeverEnds, Values, ValuesByArm, solve, solve_by_arm
 
 STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
+ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded rewards, on [0, 1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
-    """Bernoulli arms with these `means`, in any order, shown to this `user`.
+    """Arms with these `means`, in any order, shown to this `user`.
 
-    Every set of means and every user is a valid problem as long as all visits end.
+    Rewards are 0 or 1, as in the paper. With `rewards` in place of means every arm has a
+    distribution on [0, 1]: `Beta`, `Discrete`, `Sample`, or a number, which is the mean of a
+    `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
 
-    >>> from sojourn import TwoState
+    >>> from sojourn import Beta, Levels, TwoState
     >>> problem = Problem(means=[0.9, 0.8], user=TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> round(problem.value(1), 9), problem.gaps().round(9).tolist()
     (99.0, [[0.0, 10.0], [0.0, 1.0]])
+    >>> graded = Problem(rewards=[Beta(3, 2), 0.5], user=Levels(problem.user, thresholds=[0.5]))
+    >>> graded.means, round(graded.value(1), 4)
+    ((0.6, 0.5), 8.064)
     """
 
     means: tuple[float, ...]
     user: User
+    rewards: tuple[Reward, ...]
 
-    def __init__(self, means: Sequence[float], user: User) -> None:
+    def __init__(
+        self,
+        means: Sequence[float] | None = None,
+        user: User | None = None,
+        *,
+        rewards: Sequence[Reward | float] | None = None,
+    ) -> None:
         if not isinstance(user, User):
             raise ValueError(f"user = {user!r} is not allowed: it must be a user model")
         if not user.leaves:
             raise ValueError(f"user = {user!r} is not allowed: it says nothing of leaving")
-        if isinstance(means, str) or not hasattr(means, "__iter__"):
-            raise ValueError(f"means = {means!r} is not allowed: give a list of numbers")
-        numbers = tuple(checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means))
-        if len(numbers) < 2:
-            raise ValueError(f"means = {list(means)!r} is not allowed: give at least two arms")
-        object.__setattr__(self, "means", numbers)
+        if means is not None and rewards is not None:
+            raise ValueError("give either means, of arms with rewards of 0 and 1, or rewards")
+        name = "means" if rewards is None else "rewards"
+        given: Any = means if rewards is None else rewards
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            what = "numbers" if rewards is None else "distributions"
+            raise ValueError(f"{name} = {given!r} is not allowed: give a list of {what}")
+        make = _coin if rewards is None else reward_of
+        arms = tuple(make(f"{name}[{i}]", arm) for i, arm in enumerate(given))
+        if len(arms) < 2:
+            raise ValueError(f"{name} = {list(given)!r} is not allowed: give at least two arms")
+        object.__setattr__(self, "rewards", arms)
+        object.__setattr__(self, "means", tuple(arm.mean for arm in arms))
         object.__setattr__(self, "user", user)
+        self._check_user()
         try:
             _ = self.values
         except NeverEnds:
@@ -50,12 +73,46 @@ class Problem:
                 f"{self!r} is not allowed: every visit must end, but here someone can stay for "
                 f"ever (or is expected to for more than {LONGEST:g} steps)"
             ) from None
-        if self.values.error > STATED_ACCURACY:
+        usual = ACCURACY_BY_ARM if self.graded or self.by_arm else STATED_ACCURACY
+        if self.values.error > usual:
             warnings.warn(
                 f"the values of {self!r} may be off by a share of up to {self.values.error:.1g}, "
-                f"more than the usual {STATED_ACCURACY:g}: its leave curve or its best rule jumps",
+                f"more than the usual {usual:g}: its leave curve or its best rule jumps",
                 stacklevel=2,
             )
+
+    def _check_user(self) -> None:
+        user, arms = self.user, len(self.rewards)
+        if user.arms not in (None, arms):
+            raise ValueError(
+                f"user = {checks.shown(user)} is not allowed: it is for {user.arms} arms, and "
+                f"there are {arms}"
+            )
+        if not user.graded and (self.graded or user.outcomes != 2):
+            raise ValueError(
+                f"user = {checks.shown(user)} is not allowed: it takes rewards by "
+                f"{user.outcomes} levels, so say from where on each is reached, as in "
+                "Levels(user, thresholds=[0.5])"
+            )
+
+    def __repr__(self) -> str:
+        arms = f"rewards={self.rewards!r}" if self.graded else f"means={self.means!r}"
+        return f"Problem({arms}, user={self.user!r})"
+
+    @property
+    def graded(self) -> bool:
+        """Whether some arm has rewards other than 0 and 1."""
+        return not all(isinstance(arm, Bernoulli) for arm in self.rewards)
+
+    @property
+    def by_arm(self) -> bool:
+        """Whether leaving depends on the arm."""
+        return self.user.arms is not None
+
+    @cached_property
+    def coins(self) -> Coins | Grades:
+        """The rewards of the arms for compiled code."""
+        return compiled(self.rewards)
 
     @property
     def arms(self) -> int:
@@ -67,8 +124,11 @@ class Problem:
         return int(np.argmax(self.means))
 
     @cached_property
-    def values(self) -> Values:
+    def values(self) -> Values | ValuesByArm:
         """The solution of the decision problem."""
+        if self.graded or self.by_arm:
+            general: ValuesByArm = solve_by_arm(self.user, self.rewards)
+            return general
         values: Values = solve(self.user, self.means)
         return values
 
@@ -78,11 +138,11 @@ class Problem:
 
     def action_value(self, state: float, arm: int) -> float:
         """Q*(state, arm)."""
-        return self.values.action_value(float(state), self.means[arm])
+        return self.values.action_value(float(state), arm)
 
     def gap(self, state: float, arm: int) -> float:
         """V*(state) - Q*(state, arm): what pulling this arm once costs."""
-        return self.values.gap(float(state), self.means[arm])
+        return self.values.gap(float(state), arm)
 
     def gaps(self, states: Sequence[float] | None = None) -> NDArray[np.float64]:
         """A table of gaps, a row per state and a column per arm (all states if finitely many)."""
@@ -93,13 +153,18 @@ class Problem:
         return np.array([[self.gap(s, a) for a in range(self.arms)] for s in states])
 
     def mistake_cost(self, state: float) -> float:
-        """D(state), with gap(state, arm) = (best mean - mean of the arm) D(state) if D >= 0."""
+        """D(state), with gap(state, arm) = (best mean - mean of the arm) D(state) if D >= 0.
+
+        ValueError if leaving depends on the arm or rewards are graded: then there is none.
+        """
         return self.values.mistake_cost(float(state))
 
     def rule(self, state: float) -> int:
-        """The arm that is best in this state: of highest mean, or of lowest if D(state) < 0."""
-        worst = int(np.argmin(self.means))
-        return self.best_arm if self.mistake_cost(state) >= 0.0 else worst
+        """The arm that is best in this state.
+
+        Where leaving does not depend on it: of highest mean, or of lowest if D(state) < 0.
+        """
+        return self.values.rule(float(state))
 
     @property
     def best_arm_is_optimal(self) -> bool:
@@ -124,10 +189,12 @@ class Problem:
         >>> [(s, round(p, 4)) for s, p in problem.transitions(1, 0)]
         [(0.5, 0.09), (1.0, 0.9), (None, 0.01)]
         """
+        if self.graded:
+            raise ValueError("transitions needs rewards of 0 and 1, and these are graded")
         state, mean = float(state), self.means[arm]
         stays = []
         for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
-            stay = 1.0 - self.user.leave_probability(state, reward)
+            stay = 1.0 - self.user.leave_after(arm, state, reward)
             stays.append((self.user.next_state(state, reward), chance * stay))
         leaves = (None, 1.0 - sum(p for _, p in stays))
         return [*stays, leaves]
@@ -145,4 +212,12 @@ class Problem:
         return matrix
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Problem, (self.means, self.user)
+        return _made, (self.rewards, self.user)
+
+
+def _coin(name: str, mean: Any) -> Reward:
+    return Bernoulli(checks.number(name, mean, 0, 1))
+
+
+def _made(rewards: tuple[Reward, ...], user: User) -> Problem:
+    return Problem(rewards=rewards, user=user)

@@ -22,11 +22,12 @@ from sojourn.engine.leases import (
     Watching,
     leaser_for,
 )
+from sojourn.engine.rewards import Coins
 from sojourn.engine.steps import make_tally, make_world
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
-from sojourn.values import ByState
+from sojourn.values import ByState, CommonPrices
 
 many = settings(max_examples=150, deadline=None, derandomize=True)
 some = settings(max_examples=80, deadline=None, derandomize=True)
@@ -153,11 +154,17 @@ def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) ->
     out = np.zeros((1, kernel.columns(2, 2)))
     kernel.play(
         policy, problem.user, leaser_for(policy), coaster_for(problem.user),
-        problem.values.value_function, np.array(problem.means), True, 2, 0, 0,
+        problem.coins, problem.values.prices, 2, 0, 0,
         np.array([2_000]), True, NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     steps = out[0, kernel.STEPS]
     assert steps > 100_000 and len(decided) < 0.02 * steps
+
+
+def free_arms(*means: float) -> tuple[Coins, CommonPrices]:
+    """Arms, and prices of nothing to come."""
+    arms = np.array(means)
+    return Coins(arms), CommonPrices(ByState(np.zeros(2)), arms, arms.max(), arms.min(), True)
 
 
 @few
@@ -174,11 +181,11 @@ def test_64_steps_at_a_time_are_64_steps(
     start: int,
 ) -> None:
     user = sj.TwoState(*q, start=start)
-    value, coaster = ByState(np.zeros(2)), coaster_for(user)
+    coaster, coins, prices = coaster_for(user), *free_arms(mean, 0.5)
     assert type(coaster) is WordCoaster
-    kit, arms = coaster.kit(user), np.array([mean, 0.5])
-    worlds = [make_world(arms, True, value, 5, 9) for _ in range(2)]
-    tallies = [make_tally(2, 2) for _ in range(2)]
+    kit = coaster.kit(user)
+    worlds = [make_world(coins, prices, 5, 9) for _ in range(2)]
+    tallies = [make_tally(2, coins) for _ in range(2)]
     states, visit = [float(start), float(start)], 1
     for steps, visits, least in legs:
         fast = coaster.coast(
@@ -197,12 +204,12 @@ def test_the_leave_table_decides_as_the_curve(
     theta: float, c6: float, mean: float, seed: int
 ) -> None:
     user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6))
-    value = ByState(np.zeros(2))
+    coins, prices = free_arms(mean, 0.0)
     assert type(coaster_for(user)) is CurveCoaster
     runs = []
     for coaster in (coaster_for(user), Coaster()):
-        world = make_world(np.array([mean, 0.0]), True, value, seed, 2)
-        tally = make_tally(4, 2)
+        world = make_world(coins, prices, seed, 2)
+        tally = make_tally(4, coins)
         end = coaster.coast(user, world, tally, coaster.kit(user), 0, 0.0, 1.0, 1, 700, 60)
         runs.append((end, tally.pulls.tolist(), tally.won.tolist()))
     assert runs[0] == runs[1]

@@ -62,10 +62,8 @@ def folded(experiment: Experiment) -> bool:
 
 
 def world_of(problem: sj.Problem, seed: int, run: int) -> tuple[Any, Any]:
-    value, user = problem.values.value_function, problem.user
-    best = problem.best_arm_is_optimal
-    world = make_world(np.array(problem.means), best, value, seed, run)
-    return world, make_tally(user.levels, problem.arms)
+    world = make_world(problem.coins, problem.values.prices, seed, run)
+    return world, make_tally(problem.user.levels, problem.coins)
 
 
 def simulated(problem: sj.Problem, policy: Policy, visits: int, seed: int, run: int) -> list[int]:

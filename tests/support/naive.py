@@ -7,6 +7,7 @@ counts N, empirical means mu_bar (kept as exact fractions), indices mu_tilde, th
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from math import log, sqrt
 
 g = "g"
@@ -316,3 +317,55 @@ def chain_values(means, next_states, leave):  # type: ignore[no-untyped-def]
             break
         length = new
     return value, length
+
+
+# --- leaving by arm, and rewards that are not 0 or 1 ----------------------------------------------
+
+
+def solved(matrix, right):  # type: ignore[no-untyped-def]
+    """x with matrix x = right, by Gauss with exact fractions."""
+    n = len(right)
+    rows = [
+        [Fraction(x) for x in row] + [Fraction(y)] for row, y in zip(matrix, right, strict=True)
+    ]
+    for i in range(n):
+        pivot = next(j for j in range(i, n) if rows[j][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for j in range(n):
+            if j != i:
+                rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def rule_value(rule, rewards, leave, onward):  # type: ignore[no-untyped-def]
+    """What a visit is worth from every state if arm rule[s] is played in state s, and its length.
+
+    `rewards[a]` is a list of (value, chance); `leave(a, s, r)` and `onward(s, r)` do the rest.
+    """
+    n = len(rule)
+    matrix = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
+    earned = [Fraction(0)] * n
+    for s, a in enumerate(rule):
+        for r, p in rewards[a]:
+            earned[s] += Fraction(p) * Fraction(r)
+            matrix[s][onward(s, r)] -= Fraction(p) * (1 - Fraction(leave(a, s, r)))
+    return solved(matrix, earned), solved(matrix, [1] * n)
+
+
+def enumerated(states, rewards, leave, onward):  # type: ignore[no-untyped-def]
+    """V*, Q* by [state][arm] and the length of a visit: the best of all rules, one by one."""
+    arms = range(len(rewards))
+    found = [rule_value(rule, rewards, leave, onward) for rule in product(arms, repeat=states)]
+    value, length = max(found, key=lambda pair: sum(pair[0]))
+    worth = [
+        [
+            sum(
+                Fraction(p) * (Fraction(r) + (1 - Fraction(leave(a, s, r))) * value[onward(s, r)])
+                for r, p in rewards[a]
+            )
+            for a in arms
+        ]
+        for s in range(states)
+    ]
+    return value, worth, length

@@ -208,7 +208,8 @@ def test_it_is_a_value() -> None:
         ({"leave": [[0.6, 1.1], *LEAVE[1:]]},
          "leave[0][1] = 1.1 is not allowed: it must be a number from 0 to 1"),
         ({"leave": "none"}, "leave = 'none' is not allowed: it must be a table with a row per "
-         "state and two columns, for reward 0 and for reward 1"),
+         "state and two columns, for reward 0 and for reward 1 (or one for each level of a graded "
+         "reward, up to 100)"),
         ({"next": NEXT[:2]}, "next has 2 rows and leave 3: give a row per state in both"),
         ({"next": [[0, 3], *NEXT[1:]]},
          "next[0][1] = 3 is not allowed: it must be a whole number from 0 to 2"),

@@ -91,7 +91,7 @@ def coast_words(
     visits: int,
 ) -> tuple[float, int, int]:
     """`coast_steps` for a two-state user with a fixed start, 64 steps at a time."""
-    mean = world.means[arm]
+    mean = world.rewards.means[arm]
     rewarded = _threshold(mean)
     leave_00 = _threshold(mean + (1.0 - mean) * user.q00)
     leave_10 = _threshold(mean + (1.0 - mean) * user.q10)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..users import Ema, TwoState, User
 from .bits import coast_words
 from .loops import jitable
-from .steps import Tally, World, begin, gap, level_of, step
+from .steps import Tally, World, begin, level_of, step
 from .streams import draw_backwards
 from .structs import Compiled, entry_for
 
@@ -87,7 +87,7 @@ class CurveCoaster(Coaster):
         self, user: Any, world: World, tally: Tally, kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
-        if world.best_is_optimal and world.means[arm] == world.high:
+        if world.prices.is_free(arm):
             return coast_curve(user, world, tally, kit, arm, least, state, visit, steps, visits)
         return coast_steps(user, world, tally, arm, least, state, visit, steps, visits)
 
@@ -139,7 +139,7 @@ def coast_curve(
     or below the other has decided; only those between ask for the curve itself. Draws are made 64
     at a time. For an arm whose pulls cost nothing.
     """
-    mean, levels, cells = world.means[arm], tally.lost.size, kit.leave_table.size - 1
+    mean, levels, cells = world.rewards.means[arm], tally.lost.size, kit.leave_table.size - 1
     won, pulled = tally.won[arm], tally.pulled[arm]
     done = ended = ready = 0
     while done < steps and ended < visits and won >= least * pulled:
@@ -173,7 +173,7 @@ def settle_counts(user: Any, world: World, tally: Tally) -> None:
     """Regret as pulls times gaps, for a user whose levels of experience are the states."""
     for level in range(tally.lost.size):
         tally.lost[level] = 0.0
-        for arm in range(world.means.size):
+        for arm in range(tally.won.size):
             if tally.pulls[level, arm] > 0.0:
-                cost = gap(user, world, float(level), world.means[arm])
+                cost = world.prices.gap(user, float(level), arm)
                 tally.lost[level] += tally.pulls[level, arm] * cost

@@ -64,8 +64,8 @@ def coast_watched(
 
 @jitable
 def play(
-    policy: Any, user: Any, leaser: Any, coaster: Any, value: Any,
-    means: NDArray[np.float64], best_is_optimal: bool, levels: int, seed: int, run: int,
+    policy: Any, user: Any, leaser: Any, coaster: Any, rewards: Any, prices: Any,
+    levels: int, seed: int, run: int,
     checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
     fault: NDArray[np.int64], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
@@ -73,10 +73,10 @@ def play(
 
     An arm that does not exist ends it, with the arm in `fault`.
     """
-    arms = means.size
+    arms = rewards.means.size
     own = (
-        make_world(means, best_is_optimal, value, seed, run),
-        make_tally(levels, arms),
+        make_world(rewards, prices, seed, run),
+        make_tally(levels, rewards),
         policy.memory(arms),
         leaser.board(policy, arms),
         coaster.kit(user),
@@ -134,8 +134,8 @@ def play(
 
 @loop
 def run_chunk(
-    policy: Any, user: Any, leaser: Any, coaster: Any, value: Any,
-    means: NDArray[np.float64], best_is_optimal: bool, levels: int, seed: int, first: int,
+    policy: Any, user: Any, leaser: Any, coaster: Any, rewards: Any, prices: Any,
+    levels: int, seed: int, first: int,
     checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
     fault: NDArray[np.int64], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
@@ -143,6 +143,6 @@ def run_chunk(
     for i in range(out.shape[0]):
         if fault[0] == 0:
             play(
-                policy, user, leaser, coaster, value, means, best_is_optimal, levels,
+                policy, user, leaser, coaster, rewards, prices, levels,
                 seed, first + i, checkpoints, leases, stop, fault, out[i],
             )  # fmt: skip

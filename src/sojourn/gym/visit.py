@@ -1,44 +1,32 @@
 """A visit as a Gymnasium environment.
 
 An episode is a visit, an action an arm. The observation is what a policy sees of the state, the
-reward is 0 or 1, and leaving is `terminated`. One uniform draw u decides a step by the rule of the
-simulator: u < mean is a reward, and the lowest share q of either part of [0, 1), rewarded or not,
-is a departure. One more draw decides where a visit begins.
+reward is 0 or 1, or a number between if rewards are graded, and leaving is `terminated`. One
+uniform draw decides a step by the rule of the simulator (`engine.rewards`), and one more where a
+visit begins.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from numpy.typing import NDArray
 
 from .. import checks
 from ..engine.loops import jitable
-from ..engine.steps import gap, outcome
 from ..problem import Problem
 from ..users import User
 
 
-class Scene(NamedTuple):
-    """What a step needs to know of the problem besides the user."""
-
-    means: NDArray[np.float64]
-    high: float
-    low: float
-    value: Any
-
-
 @jitable
 def shown(
-    user: Any, scene: Any, state: float, arm: int, u: float
+    user: Any, rewards: Any, prices: Any, state: float, arm: int, u: float
 ) -> tuple[float, float, bool, float]:
     """Show `arm` once: the state it leads to, the reward, whether the user left, and the gap."""
-    mean = scene.means[arm]
-    reward, left, after = outcome(user, mean, state, u)
-    return after, reward, left, gap(user, scene, state, mean)
+    reward, left, after = rewards.outcome(user, arm, state, u)
+    return after, reward, left, prices.gap(user, state, arm)
 
 
 def observation_space(user: User) -> spaces.Space[Any]:
@@ -99,9 +87,6 @@ class VisitEnv(gymnasium.Env[Any, Any]):
         self.max_episode_steps = step_limit(max_episode_steps)
         self.action_space = spaces.Discrete(problem.arms)
         self.observation_space = observation_space(problem.user)
-        means = np.array(problem.means)
-        value = problem.values.value_function
-        self._scene = Scene(means, float(means.max()), float(means.min()), value)
         self._state: float | None = None
         self._steps = 0
 
@@ -123,7 +108,8 @@ class VisitEnv(gymnasium.Env[Any, Any]):
                 f"action = {action!r} is not allowed: it must be a whole number from 0 to {last}"
             )
         user, u = self.problem.user, self.np_random.random()
-        onward, reward, left, lost = shown(user, self._scene, self._state, int(action), u)
+        rewards, prices = self.problem.coins, self.problem.values.prices
+        onward, reward, left, lost = shown(user, rewards, prices, self._state, int(action), u)
         self._steps += 1
         cut = self._steps >= self.max_episode_steps
         self._state = None if left or cut else onward

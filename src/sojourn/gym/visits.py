@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..engine.loops import loop
 from ..problem import Problem
-from .visit import (
-    Scene,
-    checked_problem,
-    observation_space,
-    observed,
-    refuse_options,
-    shown,
-    step_limit,
-)
+from .visit import checked_problem, observation_space, observed, refuse_options, shown, step_limit
 
 BLOCK = 64  # draws taken from each generator at a time
 
@@ -31,10 +23,9 @@ Batch = NDArray[Any]
 
 @loop
 def step_all(
-    user: Any, value: Any, means: Batch, begins: Batch, states: Batch, arms: Batch, draws: Batch
+    user: Any, coins: Any, prices: Any, begins: Batch, states: Batch, arms: Batch, draws: Batch
 ) -> tuple[Batch, Batch, Batch, Batch, Batch]:
     """One step of many visits."""
-    scene = Scene(means, means.max(), means.min(), value)
     count = states.size
     onward, seen, rewards = np.empty(count), np.empty(count), np.zeros(count)
     left, lost = np.zeros(count, np.bool_), np.zeros(count)
@@ -43,7 +34,7 @@ def step_all(
             onward[i] = user.begin(draws[i])
         else:
             onward[i], rewards[i], left[i], lost[i] = shown(
-                user, scene, states[i], arms[i], draws[i]
+                user, coins, prices, states[i], arms[i], draws[i]
             )
         seen[i] = user.experience(onward[i])
     return onward, seen, rewards, left, lost
@@ -77,7 +68,6 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
         self.single_observation_space = observation_space(problem.user)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._means = np.array(problem.means)
         self._random: list[tuple[np.random.Generator, int]] = []
         self._begins: Batch | None = None
 
@@ -116,10 +106,10 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
         return arms.astype(np.int64)
 
     def _advance(self, arms: Batch) -> tuple[Batch, Batch, Batch, Batch]:
-        user, value = self.problem.user, self.problem.values.value_function
+        user, coins, prices = self.problem.user, self.problem.coins, self.problem.values.prices
         assert self._begins is not None
         self._states, seen, rewards, left, lost = step_all(
-            user, value, self._means, self._begins, self._states, arms, self._draw()
+            user, coins, prices, self._begins, self._states, arms, self._draw()
         )
         return seen, rewards, left, lost
 

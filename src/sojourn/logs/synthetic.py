@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..engine.loops import jitable, loop
-from ..engine.steps import outcome
+from ..engine.rewards import coin
 from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ..policies import Policy
 from ..problem import Problem
@@ -122,7 +122,7 @@ def write_log(
             arm = policy.choose(memory, before, rng)
             pulled[arm] += 1
             u = draw(stream_key(seed, run, FIRST_ARM + np.uint64(arm)), pulled[arm])
-            reward, left, state = outcome(user, means[visit % people, arm], state, u)
+            reward, left, state = coin(user, means[visit % people, arm], arm, state, u)
             step += 1
             cut = step == horizon
             over = left or cut

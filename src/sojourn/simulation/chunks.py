@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from ..engine.coasting import coaster_for
 from ..engine.kernel import columns, run_chunk
+from ..engine.leaser import Leaser
 from ..engine.leases import leaser_for
 from ..policies import Policy
 from ..problem import Problem
@@ -31,10 +32,11 @@ def chunk(
     """
     user, fault = problem.user, np.zeros(2, np.int64)
     out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
+    # Sums of graded rewards depend on their order in the last bits, so nothing is summed ahead.
+    leaser = Leaser() if problem.graded else leaser_for(policy)
     run_chunk(
-        policy, user, leaser_for(policy), coaster_for(user), problem.values.value_function,
-        np.array(problem.means), problem.best_arm_is_optimal, user.levels, seed, first, grid,
-        leases, stop, fault, out,
+        policy, user, leaser, coaster_for(user), problem.coins, problem.values.prices,
+        user.levels, seed, first, grid, leases, stop, fault, out,
     )  # fmt: skip
     if fault[0]:
         raise policy.no_such_arm(int(fault[1]), problem.arms)

@@ -54,8 +54,7 @@ class Job:
         problem = self.problem
         digest = hashlib.sha256(machine_digest().encode())
         given = (
-            problem.means, problem.user, problem.values.value_function,
-            problem.best_arm_is_optimal, self.policy, self.seed, self.grid,
+            problem.coins, problem.user, problem.values.prices, self.policy, self.seed, self.grid,
         )  # fmt: skip
         for value in given:
             _describe(digest, value)

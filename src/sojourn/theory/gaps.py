@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from .. import checks
 from ..problem import Problem
 from ..users import Ema, LogLeave
-from .model import DoesNotApply, all_costs, entered_states, grid, tolerance, two_state
+from .model import (
+    BY_ARM,
+    DoesNotApply,
+    all_costs,
+    entered_states,
+    grid,
+    outside,
+    tolerance,
+    two_state,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ def mistake_costs(problem: Problem) -> dict[int, float]:
     >>> {s: round(d, 9) for s, d in mistake_costs(SETTINGS["A"]).items()}
     {0: 100.0, 1: 10.0}
     """
+    if why := outside(problem):
+        raise DoesNotApply(f"a table of mistake costs does not apply, because {why}")
     if problem.user.states is None:
         raise DoesNotApply(
             "a table of mistake costs does not apply, because this user has infinitely many "
@@ -47,12 +58,15 @@ def case(problem: Problem) -> str:
     * "neutral": it costs the same everywhere;
     * "improper": somewhere D < 0, so that the best arm is *not* the one to play there;
     * "mixed": with more than two states, D both rises and falls. The paper has no name for
-      this case, nor a theorem.
+      this case, nor a theorem;
+    * "by arm", "graded": there is no D, because leaving depends on the arm or rewards are graded.
 
     >>> from sojourn.lab.paper.settings import SETTINGS
     >>> [case(SETTINGS[name]) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']
     """
+    if why := outside(problem):
+        return "by arm" if why == BY_ARM else "graded"
     entered = [problem.mistake_cost(s) for s in entered_states(problem)]
     every = all_costs(problem)
     small = tolerance(problem, every)
@@ -96,14 +110,17 @@ def monotone_gap(problem: Problem, points: int = 1001) -> Condition:
     >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1)))).reason
     'D rises by 2.98083 from s = 0 to s = 1'
     """
+    name = "largest rise of D(s) <= rounding"
     states = entered_states(problem, checks.whole("points", points, 2))
+    if why := outside(problem):
+        return Condition(name, None, None, False, f"does not apply, because {why}")
     costs = [problem.mistake_cost(s) for s in states]
     rise, low, high = _largest_rise(costs)
     small = tolerance(problem, costs)
     holds = rise <= small
     where = f"from s = {states[low]:g} to s = {states[high]:g}"
     reason = None if holds else f"D rises by {rise:.6g} {where}"
-    return Condition("largest rise of D(s) <= rounding", rise, small, holds, reason)
+    return Condition(name, rise, small, holds, reason)
 
 
 def _largest_rise(costs: Sequence[float]) -> tuple[float, int, int]:

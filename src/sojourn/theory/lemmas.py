@@ -6,7 +6,7 @@ from math import ceil, e, exp, log
 
 from .. import checks
 from ..problem import Problem
-from .model import DoesNotApply, first_step_costs, two_state
+from .model import DoesNotApply, first_step_costs, outside, two_state
 from .slopes import bounds
 
 
@@ -100,7 +100,8 @@ def _ranges(problem: Problem) -> tuple[float, float]:
     """p_min and the distance of the two best means, if the assumptions of Theorem 1 hold."""
     user = two_state(problem)
     if user is None:
-        raise DoesNotApply("the lemma does not apply, because it is about users with two states")
+        why = outside(problem) or "it is about users with two states"
+        raise DoesNotApply(f"the lemma does not apply, because {why}")
     if reason := bounds(problem)[0].reason:
         raise DoesNotApply(f"the lemma {reason}")
     best, second, *_ = sorted(problem.means, reverse=True)

@@ -10,14 +10,24 @@ class DoesNotApply(ValueError):
     """A result of the paper was asked for where its assumptions fail."""
 
 
+BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
+
+
+def outside(problem: Problem) -> str | None:
+    """Why the paper's theory says nothing of a problem: there is no mistake cost D(s)."""
+    if problem.by_arm:
+        return BY_ARM
+    return GRADED if problem.graded else None
+
+
 def two_state(problem: Problem) -> TwoState | None:
     """The paper's basic user, if that is who is served."""
-    return problem.user.unwrapped.as_two_state()
+    return None if outside(problem) else problem.user.unwrapped.as_two_state()
 
 
 def moving_average(problem: Problem) -> Ema | None:
     """The paper's general user, if that is who is served."""
-    return problem.user.unwrapped.as_ema()
+    return None if outside(problem) else problem.user.unwrapped.as_ema()
 
 
 def grid(points: int = 1001) -> list[float]:

@@ -7,7 +7,7 @@ from .. import checks
 from ..problem import Problem
 from ..users import Ema, TwoState
 from .gaps import Condition, monotone_gap
-from .model import all_costs, grid, moving_average, tolerance, two_state
+from .model import BY_ARM, GRADED, all_costs, grid, moving_average, outside, tolerance, two_state
 
 POSITIVE = "q > 0 everywhere"
 """The one assumption that no theorem here insists on: the proofs use it only to make sure that
@@ -44,7 +44,12 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     ['q(s) > 0 except at s = 1; visits end all the same, which is all the proofs need']
     """
     n = checks.whole("n", n, 2)
-    if two := two_state(problem):
+    if problem.by_arm or problem.graded:
+        own = [
+            Check(f"not: {what}", not found, f"{what}, which the paper excludes")
+            for what, found in ((BY_ARM, problem.by_arm), (GRADED, problem.graded))
+        ]
+    elif two := two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))
         below_one = [Check(f"{q} < 1", p < 1.0, f"{q} = {p:g}") for q, p in after_1]
         own = [*_assumption_1(problem, two), *below_one]
@@ -87,8 +92,8 @@ def sufficient_condition(problem: Problem) -> Condition:
     """
     name = "(q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10))"
     user = two_state(problem)
-    if user is None:
-        why = "it is about users with two states"
+    if outside(problem) or user is None:
+        why = outside(problem) or "it is about users with two states"
     elif failing := [c for c in _assumption_1(problem, user) if not c.holds]:
         why = f"Assumption 1 fails ({failing[0].name}: {failing[0].detail})"
     elif max(problem.means) == 0.0:
@@ -148,12 +153,15 @@ def _stays_in_top_bin(user: Ema, n: int) -> Check:
 
 def _in_any_model(problem: Problem) -> list[Check]:
     means = sorted(problem.means, reverse=True)
-    costs = all_costs(problem)
-    dear = min(costs)
-    optimal = dear >= -tolerance(problem, costs)
+    if outside(problem):
+        optimal, detail = problem.best_arm_is_optimal, "by the gaps of every state"
+    else:
+        costs = all_costs(problem)
+        optimal = min(costs) >= -tolerance(problem, costs)
+        detail = f"smallest D(s) = {min(costs):.6g}"
     return [
         Check("every visit ends", True, f"after {problem.length.mean:.6g} steps on average"),
         Check("one best arm", means[0] > means[1], f"best means {means[0]:g} and {means[1]:g}"),
         Check("all means > 0", means[-1] > 0.0, f"smallest mean {means[-1]:g}"),
-        Check("best arm optimal in every state", optimal, f"smallest D(s) = {dear:.6g}"),
+        Check("best arm optimal in every state", optimal, detail),
     ]

@@ -8,7 +8,7 @@ from ..show.plain import plain
 from ..show.tables import Table
 from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
-from .model import first_step_costs
+from .model import first_step_costs, outside
 from .premises import Check, assumptions, sufficient_condition
 from .slopes import Bound, bounds
 
@@ -20,7 +20,8 @@ class Summary:
     problem: Problem
     case: str
     values: dict[float, float]  # V* by state; at five points of [0, 1] if there are infinitely many
-    mistake_costs: dict[float, float]
+    mistake_costs: dict[float, float]  # empty if leaving depends on the arm or rewards are graded
+    best_arms: dict[float, int]
     first_step_costs: tuple[tuple[float, float], ...]
     """(experience, D) at a first step that nobody leaves."""
     reward: MeanVariance
@@ -43,9 +44,17 @@ class Summary:
             known[name] = {"mean": known[name].mean, "std": known[name].std}
         return dict(plain(named | known))
 
+    def _arms(self) -> str:
+        if self.problem.graded:
+            return f"rewards {', '.join(map(repr, self.problem.rewards))}"
+        return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
+
     def __str__(self) -> str:
         costs = self.mistake_costs
-        states = [[f"{s:g}", _number(v), _number(costs[s])] for s, v in self.values.items()]
+        states = [
+            [f"{s:g}", _number(v), _number(costs[s]) if costs else f"{self.best_arms[s]}"]
+            for s, v in self.values.items()
+        ]
         states += [[f"first, {s:g}", "", _number(d)] for s, d in self.first_step_costs]
         visit = [
             [name, _number(moments.mean), _number(moments.std)]
@@ -59,10 +68,10 @@ class Summary:
                 without.setdefault(bound.reason, []).append(f"{bound.name} ({bound.theorem})")
         return "\n".join(
             [
-                f"means {', '.join(f'{m:g}' for m in self.problem.means)}; {self.problem.user!r}",
+                f"{self._arms()}; {self.problem.user!r}",
                 f"case: {self.case}",
                 "",
-                Table(["state", "V*", "D"], states).text(),
+                Table(["state", "V*", "D" if costs else "best arm"], states).text(),
                 "",
                 Table(["best visit", "mean", "sd"], visit).text(),
                 "",
@@ -103,12 +112,14 @@ does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
     """
     count = problem.user.states
     states = [0.0, 0.25, 0.5, 0.75, 1.0] if count is None else [float(s) for s in range(count)]
+    without = outside(problem) is not None
     return Summary(
         problem=problem,
         case=case(problem),
         values={s: problem.value(s) for s in states},
-        mistake_costs={s: problem.mistake_cost(s) for s in states},
-        first_step_costs=tuple(first_step_costs(problem)),
+        mistake_costs={} if without else {s: problem.mistake_cost(s) for s in states},
+        best_arms={s: problem.rule(s) for s in states},
+        first_step_costs=() if without else tuple(first_step_costs(problem)),
         reward=problem.reward,
         length=problem.length,
         assumptions=assumptions(problem, n),

@@ -13,7 +13,7 @@ from .. import checks
 from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
 from .gaps import gap_condition, mistake_costs
-from .model import all_costs, first_step_costs, moving_average, tolerance, two_state
+from .model import all_costs, first_step_costs, moving_average, outside, tolerance, two_state
 from .premises import POSITIVE, Check, assumptions
 
 
@@ -47,6 +47,11 @@ def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
     Theorem 3 lower bound 22.520997
     """
     n = checks.whole("n", n, 2)
+    if why := outside(problem):
+        names = MOVING_AVERAGE if problem.user.states is None else TWO_STATE
+        reason = f"does not apply, because {why}"
+        every = (*names, *COMPARISONS)
+        return tuple(Bound(name, theorem, None, reason) for name, theorem in every)
     known = assumptions(problem, n)
     if two_state(problem):
         own = _two_state(problem, known)
@@ -58,6 +63,23 @@ def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
 
 
 Slope = Callable[[], float]
+
+DECOMPOSITION = "regret decomposition"
+TWO_STATE = (
+    ("ULCB", "Theorem 1"),
+    ("KL-ULCB", "Theorem 2"),
+    ("lower bound", "Theorem 3"),
+    ("ULCB, opposite", "Theorem 5"),
+    ("KL-ULCB, opposite", "Theorem 6"),
+    ("lower bound, opposite", "Theorem 7"),
+)
+MOVING_AVERAGE = (
+    ("DISC-ULCB", "Theorem 4"),
+    ("DISC-KL-ULCB", "Theorem 4"),
+    ("lower bound", "Theorem 3, carried over"),
+)
+COMPARISONS = (("UCB", DECOMPOSITION), ("KL-UCB", DECOMPOSITION))
+"""Names of the bounds, for problems outside the theory."""
 
 
 def _two_state(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
@@ -103,10 +125,9 @@ def _moving_average(problem: Problem, known: tuple[Check, ...], n: int) -> list[
 def _comparisons(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
     needed = [c for c in known if c.name in ("one best arm", "best arm optimal in every state")]
     largest = max(all_costs(problem))
-    source = "regret decomposition"
     return [
-        _bound("UCB", source, lambda: hoeffding_slope(problem, largest), needed),
-        _bound("KL-UCB", source, lambda: kl_slope(problem, largest), needed),
+        _bound("UCB", DECOMPOSITION, lambda: hoeffding_slope(problem, largest), needed),
+        _bound("KL-UCB", DECOMPOSITION, lambda: kl_slope(problem, largest), needed),
     ]
 
 

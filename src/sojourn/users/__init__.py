@@ -2,20 +2,25 @@
 
 from ..registry import Registry
 from .base import Start, User
+from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
 from .ema import Ema, FunctionLeave, LeaveCurve, LogLeave, MovingAverage
+from .levels import Levels
 from .stays_first import StaysFirst
 from .two_state import LastReward, TwoState
 
 __all__ = [
     "USERS",
+    "ByArm",
     "Chain",
     "Ema",
     "FunctionLeave",
     "LastReward",
     "LeaveCurve",
+    "Levels",
     "LogLeave",
     "MovingAverage",
+    "ShiftedLeave",
     "Start",
     "StaysFirst",
     "TwoState",

@@ -90,6 +90,8 @@ class User(Compiled):
     states: ClassVar[int | None] = None
     levels: ClassVar[int] = 4
     """Into how many equal bins of experience results are split."""
+    graded: ClassVar[bool] = False
+    """Whether it takes any reward in [0, 1], not only 0 and 1."""
 
     model: ClassVar[str] = ""
     """Its name in problem files, in stores and over HTTP; it is then in the registry `USERS`."""
@@ -100,7 +102,7 @@ class User(Compiled):
     """Settings to try it with: those of the first problem of its kind in the paper."""
 
     python_only: ClassVar[frozenset[str]] = frozenset(
-        {"as_ema", "as_two_state", "in_words", "live", "settings", "states_in_words"}
+        {"as_ema", "as_two_state", "in_words", "live", "moves", "settings", "states_in_words"}
     )
 
     if TYPE_CHECKING:
@@ -129,6 +131,10 @@ class User(Compiled):
         """What a policy gets to see of the state: a number in [0, 1]."""
         return state
 
+    def leave_after(self, arm: int, state: float, reward: float) -> float:
+        """The chance to leave after this arm; the same after all, but for `ByArm`."""
+        return self.leave_probability(state, reward)
+
     # Three ways to ask for the next state. A model whose next state is random has all three.
 
     def draw_next(self, state: float, reward: float, u: float) -> float:
@@ -147,6 +153,25 @@ class User(Compiled):
     def leaves(self) -> bool:
         """Whether it has leave probabilities; live models do without."""
         return hasattr(self, "leave_probability")
+
+    @property
+    def arms(self) -> int | None:
+        """For how many arms it has leave probabilities of their own; None: they do not matter."""
+        return None
+
+    @property
+    def outcomes(self) -> int:
+        """How many levels of a reward it tells apart, if not all numbers."""
+        return 2
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """Rewards in (0, 1) at which the next state or leaving may jump."""
+        return ()
+
+    def moves(self) -> Any:
+        """What says how its state moves: users of one class that agree in it move alike."""
+        return self.live()
 
     @property
     def unwrapped(self) -> "User":

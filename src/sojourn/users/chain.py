@@ -18,14 +18,18 @@ MOST_STATES = 1000
 """The table of chances has two entries for each pair of states: 16 MB."""
 
 
+MOST_LEVELS = 100
+
+
 @dataclass(frozen=True, repr=False)
 class Chain(User):
     """A user with states 0, 1, ..., n - 1, given by tables with a row for each state.
 
     A row of `next` has the next state after reward 0 and after reward 1, each a state or a list of
-    n chances; a row of `leave` the probabilities to leave after reward 0 and after reward 1. A
-    policy sees the state as a number in [0, 1]: `seen`, evenly spaced unless given, so that the
-    last state is the best one. Visits begin in the last state unless `start` says otherwise.
+    n chances; a row of `leave` the probabilities to leave after reward 0 and after reward 1. For
+    graded rewards there may be more columns, one for each level (`Levels`). A policy sees the
+    state as a number in [0, 1]: `seen`, evenly spaced unless given, so that the last state is the
+    best one. Visits begin in the last state unless `start` says otherwise.
 
     >>> leave = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]
     >>> user = Chain(next=[[0, 1], [0, 2], [1, 2]], leave=leave)  # down after a 0, up after a 1
@@ -62,7 +66,7 @@ class Chain(User):
             tuple(checks.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
             for s, row in enumerate(leave)
         ]
-        chances = _chances(self.next, n)
+        chances = _chances(self.next, n, len(leave[0]))
         seen = np.linspace(0.0, 1.0, n) if n > 1 else np.ones(1)
         if self.seen is not None:
             if not isinstance(self.seen, Sequence) or len(self.seen) != n:
@@ -100,6 +104,10 @@ class Chain(User):
     @property
     def levels(self) -> int:  # type: ignore[override]
         return self.states
+
+    @property
+    def outcomes(self) -> int:
+        return len(self.leave[0])
 
     def next_state(self, state: float, reward: float) -> float:
         """The next state, where it is sure; -1 where `draw_next` has to say it."""
@@ -158,6 +166,9 @@ class Chain(User):
             )
         return self
 
+    def moves(self) -> Any:
+        return self.next, self.seen
+
     def in_words(self) -> str:
         return f"the state is one of {self.states}, by a table"
 
@@ -168,22 +179,29 @@ class Chain(User):
 
 
 def _rows(name: str, table: Any) -> list[Any]:
-    """A table with two entries in each row."""
+    """A table with as many entries in each row, and at least two."""
     good = isinstance(table, Sequence) and not isinstance(table, str) and len(table) > 0
-    if good and all(isinstance(row, Sequence) and len(row) == 2 for row in table):
-        return list(table)
+    if good and all(isinstance(row, Sequence) and not isinstance(row, str) for row in table):
+        columns = {len(row) for row in table}
+        if len(columns) == 1 and 2 <= min(columns) <= MOST_LEVELS:
+            return list(table)
     raise ValueError(
         f"{name} = {checks.shown(table)} is not allowed: it must be a table with a row per "
-        "state and two columns, for reward 0 and for reward 1"
+        "state and two columns, for reward 0 and for reward 1 (or one for each level of a graded "
+        f"reward, up to {MOST_LEVELS})"
     )
 
 
-def _chances(table: Any, n: int) -> Array:
+def _chances(table: Any, n: int, levels: int) -> Array:
     """By [state, reward, next state]."""
     rows = _rows("next", table)
     if len(rows) != n:
         raise ValueError(f"next has {len(rows)} rows and leave {n}: give a row per state in both")
-    chances = np.zeros((n, 2, n))
+    if len(rows[0]) != levels:
+        raise ValueError(
+            f"next has {len(rows[0])} columns and leave {levels}: give one per reward in both"
+        )
+    chances = np.zeros((n, levels, n))
     for s, row in enumerate(rows):
         for r, entry in enumerate(row):
             where = f"next[{s}][{r}]"

@@ -89,6 +89,7 @@ class MovingAverage(User):
 
     theta: float
 
+    graded: ClassVar[bool] = True
     model: ClassVar[str] = "moving-average"
     keys: ClassVar[tuple[str, ...]] = ("theta",)
 

@@ -42,6 +42,22 @@ class StaysFirst(User):
         return self.user.levels
 
     @property
+    def graded(self) -> bool:  # type: ignore[override]
+        return self.user.graded
+
+    @property
+    def arms(self) -> int | None:
+        return self.user.arms
+
+    @property
+    def outcomes(self) -> int:
+        return self.user.outcomes
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        return self.user.cuts
+
+    @property
     def unwrapped(self) -> User:
         return self.user
 
@@ -67,6 +83,11 @@ class StaysFirst(User):
     def leave_probability(self, state: float, reward: float) -> float:
         """0 at the first step, later the user's."""
         return 0.0 if state < 0.0 else self.user.leave_probability(state, reward)
+
+    def leave_after(self, arm: int, state: float, reward: float) -> float:
+        if state < 0.0:
+            return self.leave_probability(state, reward)
+        return self.user.leave_after(arm, state, reward)
 
     def live(self) -> User:
         return self.user.live()

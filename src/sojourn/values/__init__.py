@@ -1,7 +1,22 @@
 """What a visit is worth: V*, Q*, gaps, and the length and reward of a visit, exactly."""
 
+from .by_arm import ValuesByArm, solve_by_arm
 from .functions import ByState, Piecewise
+from .prices import CommonPrices, PriceSeries, PriceTable
 from .solution import MeanVariance, Values
 from .solve import LONGEST, NeverEnds, solve
 
-__all__ = ["LONGEST", "ByState", "MeanVariance", "NeverEnds", "Piecewise", "Values", "solve"]
+__all__ = [
+    "LONGEST",
+    "ByState",
+    "CommonPrices",
+    "MeanVariance",
+    "NeverEnds",
+    "Piecewise",
+    "PriceSeries",
+    "PriceTable",
+    "Values",
+    "ValuesByArm",
+    "solve",
+    "solve_by_arm",
+]

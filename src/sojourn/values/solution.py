@@ -9,6 +9,7 @@ import numpy as np
 from ..engine.steps import onward
 from ..users import User
 from .panels import Panels
+from .prices import CommonPrices
 
 
 class MeanVariance(NamedTuple):
@@ -23,16 +24,29 @@ class MeanVariance(NamedTuple):
         return float(np.sqrt(self.variance))
 
 
+def first_states(user: User) -> list[float]:
+    """The states in which visits begin, as the user model codes them."""
+    chances = np.array(user.start.chances)
+    return [user.begin(float(u)) for u in np.cumsum(chances) - chances / 2.0]
+
+
+def over_starts(user: User, means: Any, squares: Any) -> MeanVariance:
+    """Mean and variance from the first two moments in each of the `first_states`."""
+    chances = user.start.chances
+    mean = float(np.dot(chances, means))
+    return MeanVariance(mean, float(np.dot(chances, squares)) - mean**2)
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
-    """The solution of a problem: functions of the state, and the visit they describe.
+    """The solution of a problem in which leaving does not depend on the arm and rewards are coins.
 
-    Made by `solve`; most of it is at hand on `Problem`.
+    Functions of the state, and the visit they describe. Made by `solve`; most of it is at hand on
+    `Problem`.
     """
 
     user: User
-    high: float
-    low: float
+    means: tuple[float, ...]
     value_function: Any
     length_function: Any
     reward_square: Any
@@ -47,16 +61,27 @@ class Values:
 
     def value(self, state: float) -> float:
         """V*(s), the expected reward of the rest of the visit under the best rule."""
-        return self.action_value(state, self._best_mean(state))
+        return self.action_value(state, self.rule(state))
 
-    def action_value(self, state: float, mean: float) -> float:
-        """Q*(s, a) for an arm of this mean."""
+    def action_value(self, state: float, arm: int) -> float:
+        """Q*(s, a)."""
         v0, _ = self._onward(self.value_function, state)
-        return v0 + mean * self.mistake_cost(state)
+        return v0 + self.means[arm] * self.mistake_cost(state)
 
-    def gap(self, state: float, mean: float) -> float:
-        """V*(s) - Q*(s, a) for an arm of this mean."""
-        return (self._best_mean(state) - mean) * self.mistake_cost(state)
+    def gap(self, state: float, arm: int) -> float:
+        """V*(s) - Q*(s, a)."""
+        return (self._best_mean(state) - self.means[arm]) * self.mistake_cost(state)
+
+    def rule(self, state: float) -> int:
+        """The arm to play: of highest mean, or of lowest if D(s) < 0; the first of several."""
+        return self.means.index(self._best_mean(state))
+
+    @cached_property
+    def prices(self) -> CommonPrices:
+        """The gaps for compiled code."""
+        means = np.array(self.means)
+        optimal = self.best_arm_is_optimal
+        return CommonPrices(self.value_function, means, means.max(), means.min(), optimal)
 
     @cached_property
     def best_arm_is_optimal(self) -> bool:
@@ -102,16 +127,13 @@ class Values:
     @property
     def first_states(self) -> list[float]:
         """The states in which visits begin, as the user model codes them."""
-        chances = np.array(self.user.start.chances)
-        return [self.user.begin(float(u)) for u in np.cumsum(chances) - chances / 2.0]
+        return first_states(self.user)
 
     def _over_starts(self, means: list[float], squares: list[float]) -> MeanVariance:
-        chances = self.user.start.chances
-        mean = float(np.dot(chances, means))
-        return MeanVariance(mean, float(np.dot(chances, squares)) - mean**2)
+        return over_starts(self.user, means, squares)
 
     def _best_mean(self, state: float) -> float:
-        return self.high if self.mistake_cost(state) >= 0.0 else self.low
+        return max(self.means) if self.mistake_cost(state) >= 0.0 else min(self.means)
 
     def _onward(self, function: Any, state: float) -> tuple[float, float]:
         """What is still to come after reward 0 and after reward 1."""

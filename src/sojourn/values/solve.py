@@ -53,25 +53,38 @@ def solve(user: User, means: tuple[float, ...]) -> Values:
     if user.states is not None:
         every = np.eye(user.states)
         step = _step(user, np.arange(user.states, dtype=float), lambda s: every[s.astype(int)])
-        return Values(user, high, low, *map(ByState, _optimum(step, high, low)))
+        return Values(user, means, *map(ByState, _optimum(step, high, low)))
+
+    def attempt(panels: Panels, check: bool) -> tuple[list[Array], Array]:
+        step = _step(user, panels.nodes, panels.basis)
+        solution = _optimum(step, high, low, check=check)
+        return solution, _residual(user, panels, solution, high, low)
+
+    panels, solution, error = on_panels(attempt)
+    return Values(user, means, *map(panels.function, solution), error=error)
+
+
+Attempt = Callable[[Panels, bool], tuple[list[Array], Array]]
+"""Panels, and whether to check that visits end, to a solution at the nodes (values first, then
+lengths) and how far it is from its equations between them."""
+
+
+def on_panels(attempt: Attempt) -> tuple[Panels, list[Array], float]:
+    """Solve on panels that are halved where the equations fail; with a bound on the error."""
     edges = np.array([0.0, 1.0])
     while True:
         panels = Panels(edges)
-        step = _step(user, panels.nodes, panels.basis)
-        solution = _optimum(step, high, low, check=edges.size == 2)
-        residual = panels.worst(_residual(user, panels, solution, high, low))
+        solution, between = attempt(panels, edges.size == 2)
+        residual = panels.worst(between)
         longest = float(solution[1].max())
         # Only the worst: elsewhere the residual is often theirs, and goes when they are mended.
         rough = residual > max(ACCURACY / longest, ROUNDING, residual.max() / 10.0)
         if not rough.any() or edges.size + rough.sum() > MAX_PANELS:
-            error = float(residual.max()) * longest
-            return Values(user, high, low, *map(panels.function, solution), error=error)
+            return panels, solution, float(residual.max()) * longest
         edges = np.sort(np.concatenate([edges, (edges[:-1] + edges[1:])[rough] / 2.0]))
 
 
 Basis = Callable[[Array], Array]
-
-
 """Points to rows of weights: basis(points) @ (values at the nodes) = values at the points."""
 
 
@@ -84,17 +97,24 @@ class _Step(NamedTuple):
 
 def _step(user: User, states: Array, basis: Basis) -> _Step:
     def after(reward: float) -> Array:
-        stay = np.array([1.0 - _leaving(user, float(s), reward) for s in states])
-        next_states = [_onward(user, float(s), reward) for s in states]
-        rows: Array = stay[:, None] * _mixed(next_states, basis)
-        return rows
+        return stays(user, 0, states, reward)[:, None] * follows(user, states, reward, basis)
 
     return _Step(after(0.0), after(1.0))
 
 
-def _leaving(user: User, state: float, reward: float) -> float:
+def stays(user: User, arm: int, states: Array, reward: float) -> Array:
+    """The chance to stay after an arm and a reward, in each of these states."""
+    return np.array([1.0 - _leaving(user, arm, float(s), reward) for s in states])
+
+
+def follows(user: User, states: Array, reward: float, basis: Basis) -> Array:
+    """Rows of weights: a function of the next state, from its values at the nodes."""
+    return _mixed([_onward(user, float(s), reward) for s in states], basis)
+
+
+def _leaving(user: User, arm: int, state: float, reward: float) -> float:
     what = f"{type(user).__name__}.leave_probability({state:g}, {reward:g})"
-    return checks.number(what, user.leave_probability(state, reward), 0, 1)
+    return checks.number(what, user.leave_after(arm, state, reward), 0, 1)
 
 
 def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]]:

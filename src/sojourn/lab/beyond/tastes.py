@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import checks
-from ...engine.kernel import REGRET, columns, write_row
-from ...engine.loops import jitable, loop
-from ...engine.steps import World, begin, make_tally, make_world, step
-from ...engine.streams import policy_stream
+from ...engine.coasting import Coaster
+from ...engine.fingerprint import fingerprint
+from ...engine.kernel import REGRET, columns, run_chunk
+from ...engine.leaser import Leaser
+from ...engine.rewards import Coins, coin
+from ...engine.steps import onward
+from ...engine.structs import Compiled
 from ...policies import Policy
 from ...problem import Problem
 from ...simulation import Moments, Progress, Result, Stream
@@ -92,45 +95,31 @@ class Tastes:
         return Environment(self.average, partial(simulate_tastes, self))
 
 
-@jitable
-def play_tastes(
-    policy: Any,
-    user: Any,
-    value: Any,
-    means: Array,
-    best: int,
-    seed: int,
-    run: int,
-    checkpoints: NDArray[np.int64],
-    stop: NDArray[np.int8],
-    out: Array,
-) -> None:
-    """One run, as `engine.kernel.play` has it, with the means of each visitor's kind."""
-    world = make_world(means[0], False, value, seed, run)
-    tally, memory = make_tally(2, means.shape[1]), policy.memory(means.shape[1])
-    rng, visit = policy_stream(seed, run), 1
-    for done in range(checkpoints.size):
-        while visit <= checkpoints[done] and stop[0] == 0:
-            state, left = begin(user, world, visit), False
-            own = means[int(state // 2.0)]
-            theirs = World(own, own[best], own[best], False, value, world.keys, world.start_key)
-            while not left:
-                before = user.experience(state)
-                arm = policy.choose(memory, before, rng)
-                state, reward, left = step(user, theirs, tally, arm, state)
-                policy.update(memory, before, arm, reward, left, user.experience(state))
-            visit += 1
-        write_row(tally, out[done])
+@dataclass(frozen=True, eq=False)
+class TastesCoins(Coins):
+    """Rewards of 0 and 1 with the means of each visitor's kind: a row for every layer of states."""
+
+    table: Array
+
+    def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
+        return coin(user, self.table[int(state // 2.0), arm], arm, state, u)
 
 
-@loop
-def run_tastes(
-    policy: Any, user: Any, value: Any, means: Array, best: int, seed: int, first: int,
-    checkpoints: NDArray[np.int64], stop: NDArray[np.int8], out: Array,
-) -> None:  # fmt: skip
-    """Fill out[run, checkpoint, column] for the runs first, first + 1, ..."""
-    for i in range(out.shape[0]):
-        play_tastes(policy, user, value, means, best, seed, first + i, checkpoints, stop, out[i])
+@dataclass(frozen=True, eq=False)
+class TastesPrices(Compiled):
+    """What a pull costs, beside that of the best fixed arm, if that is played ever after."""
+
+    value: Any
+    table: Array
+    best: float
+
+    def is_free(self, arm: int) -> bool:
+        return False
+
+    def gap(self, user: Any, state: float, arm: int) -> float:
+        v0, v1 = onward(user, self.value, state)
+        own = self.table[int(state // 2.0)]
+        return (own[int(self.best)] - own[arm]) * (1.0 + v1 - v0)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +132,18 @@ class TastesJob(Job):
     def key(self) -> str:
         plain = Job(self.problem, self.policy, self.seed, self.grid)
         return hashlib.sha256(
-            f"{plain.key} {run_tastes.fingerprint}".encode() + self.tastes.table.tobytes()
+            f"{plain.key} {fingerprint(TastesCoins)} {fingerprint(TastesPrices)}".encode()
+            + self.tastes.table.tobytes()
         ).hexdigest()
 
     def compute(self, first: int, runs: int, stop: NDArray[np.int8] = NEVER) -> Part:
         start, tastes = time.perf_counter(), self.tastes
         rows = np.zeros((runs, self.grid.size, columns(2, self.problem.arms)))
-        run_tastes(
-            self.policy, tastes.user, ByState(tastes.worth[tastes.best_arm]), tastes.table,
-            tastes.best_arm, self.seed, first, self.grid, stop, rows,
+        worth, best = ByState(tastes.worth[tastes.best_arm]), float(tastes.best_arm)
+        run_chunk(
+            self.policy, tastes.user, Leaser(), Coaster(),
+            TastesCoins(tastes.table[0], tastes.table), TastesPrices(worth, tastes.table, best),
+            2, self.seed, first, self.grid, False, stop, np.zeros(2, np.int64), rows,
         )  # fmt: skip
         regret = np.ascontiguousarray(rows[:, :, REGRET])
         return Part(Moments.of(rows), regret, time.perf_counter() - start)

@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from ...engine.steps import begin, make_tally, make_world, step
 from ...live.answers import Decision
 from ...problem import Problem
@@ -58,10 +56,8 @@ class Crowd:
         self.problem = problem
         self.numbers = {name: number for number, name in enumerate(arms)}
         self.begun = 0
-        means, value = np.array(problem.means), problem.values.value_function
-        best = problem.best_arm_is_optimal
-        self._world = make_world(means, best, value, seed, run)
-        self.tally = make_tally(problem.user.levels, problem.arms)
+        self._world = make_world(problem.coins, problem.values.prices, seed, run)
+        self.tally = make_tally(problem.user.levels, problem.coins)
 
     @property
     def regret(self) -> float:

@@ -1,0 +1,256 @@
+"""What an arm gives: rewards of 0 and 1, or anything between.
+
+A distribution knows its mean, and `points`: values with chances that stand for it. Of a continuous
+one they are the nodes of a quadrature, exact for polynomials of high degree between given cuts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import pairwise
+from math import lgamma, log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import checks
+from .engine.rewards import Coins, Grades
+
+Array = NDArray[np.float64]
+
+NODES = 24
+"""Of the quadrature, on each piece of [0, 1]."""
+
+PEAK = (-8.0, -4.0, 0.0, 4.0, 8.0)
+"""Where [0, 1] is cut in any case: in standard deviations from the mean."""
+
+
+class Reward:
+    """Base of the distributions of rewards on [0, 1]: they have a `mean`, and points."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def mean(self) -> float: ...
+
+    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
+        """Values and their chances; sums over them are means, of functions that may jump at cuts.
+
+        A value that is a cut belongs to what is above.
+        """
+        raise NotImplementedError
+
+    def described(self) -> Any:
+        """As a problem file has it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Bernoulli(Reward):
+    """1 with chance `mean`, else 0: the paper's arms.
+
+    >>> Bernoulli(0.3).points()[1].tolist()
+    [0.7, 0.3]
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", checks.number("mean", self.mean, 0, 1))
+
+    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
+        return np.array([0.0, 1.0]), np.array([1.0 - self.mean, self.mean])
+
+    def described(self) -> float:
+        return self.mean
+
+
+@dataclass(frozen=True)
+class Beta(Reward):
+    """A share, such as the part of a video that is watched: Beta(a, b), of mean a / (a + b).
+
+    >>> Beta(2, 3).mean
+    0.4
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            number = checks.number(name, getattr(self, name), 1e-3, 1e6)
+            object.__setattr__(self, name, number)
+
+    @property
+    def mean(self) -> float:
+        return self.a / (self.a + self.b)
+
+    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
+        n = self.a + self.b
+        deviation = np.sqrt(self.a * self.b / (n * n * (n + 1.0)))
+        ends = np.unique(
+            np.clip([0.0, 1.0, *cuts, *(self.mean + deviation * np.array(PEAK))], 0.0, 1.0)
+        )
+        pieces = [self._piece(*piece) for piece in pairwise(ends)]
+        values = np.concatenate([nodes for nodes, _ in pieces])
+        log_weights = np.concatenate([weights for _, weights in pieces])
+        weights = np.exp(log_weights - log_weights.max())
+        return values, weights / weights.sum()
+
+    def _piece(self, low: float, high: float) -> tuple[Array, Array]:
+        """Nodes and logarithms of their weights, up to a constant.
+
+        Where the density may be singular, at 0 and 1, its factor is the weight of a Gauss-Jacobi
+        rule; elsewhere it is a factor of the function.
+        """
+        left = self.a - 1.0 if low == 0.0 else 0.0
+        right = self.b - 1.0 if high == 1.0 else 0.0
+        unit, log_weights = gauss_jacobi(NODES, right, left)
+        half = (high - low) / 2.0
+        x = low + half * (unit + 1.0)
+        found = log_weights + (1.0 + left + right) * np.log(half)
+        if low > 0.0:
+            found += (self.a - 1.0) * np.log(x)
+        if high < 1.0:
+            found += (self.b - 1.0) * np.log1p(-x)
+        return x, found
+
+    def described(self) -> dict[str, Any]:
+        return {"beta": [self.a, self.b]}
+
+
+@dataclass(frozen=True)
+class Discrete(Reward):
+    """Some values in [0, 1] with their chances, such as stars.
+
+    >>> Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]).mean
+    0.65
+    """
+
+    values: tuple[float, ...]
+    chances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        values, chances = (_numbers(f.name, getattr(self, f.name)) for f in fields(self))
+        if len(values) != len(chances) or abs(sum(chances) - 1.0) > 1e-9:
+            raise ValueError(
+                f"chances = {checks.shown(list(chances))} is not allowed: there must be one for "
+                f"each of the {len(values)} values, and they must add up to 1"
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "chances", chances)
+
+    @property
+    def mean(self) -> float:
+        return float(np.dot(self.values, self.chances))
+
+    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
+        return np.array(self.values), np.array(self.chances)
+
+    def described(self) -> dict[str, Any]:
+        return {"values": list(self.values), "chances": list(self.chances)}
+
+
+@dataclass(frozen=True)
+class Sample(Reward):
+    """Rewards that were seen, each as likely as any other.
+
+    >>> Sample([0.2, 0.2, 0.8]).points()[0].tolist()
+    [0.2, 0.8]
+    """
+
+    seen: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seen", _numbers("seen", self.seen))
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.seen))
+
+    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
+        values, times = np.unique(self.seen, return_counts=True)
+        return values, times / len(self.seen)
+
+    def described(self) -> dict[str, Any]:
+        return {"sample": list(self.seen)}
+
+
+@lru_cache(64)
+def gauss_jacobi(n: int, a: float, b: float) -> tuple[Array, Array]:
+    """Nodes and logarithms of weights on [-1, 1] for (1 - t)^a (1 + t)^b: Golub and Welsch (1969).
+
+    >>> nodes, log_weights = gauss_jacobi(5, 0.0, 0.0)
+    >>> round(float(np.exp(log_weights) @ nodes**8), 12), round(2 / 9, 12)
+    (0.222222222222, 0.222222222222)
+    """
+    k = np.arange(1.0, n)
+    s = 2.0 * k + a + b
+    diagonal = np.array([(b - a) / (a + b + 2.0), *((b * b - a * a) / (s * (s + 2.0)))])
+    # For k = 1 a factor of s - 1 cancels one of k + a + b, and may be 0.
+    rest = np.where(k == 1.0, 1.0, (k + a + b) / np.where(k == 1.0, 1.0, s - 1.0))
+    square = 4.0 * k * (k + a) * (k + b) * rest / (s * s * (s + 1.0))
+    matrix = np.diag(diagonal) + np.diag(np.sqrt(square), 1) + np.diag(np.sqrt(square), -1)
+    nodes, vectors = np.linalg.eigh(matrix)
+    log_total = (a + b + 1.0) * log(2.0) + lgamma(a + 1.0) + lgamma(b + 1.0) - lgamma(a + b + 2.0)
+    with np.errstate(divide="ignore"):  # a weight may be too small for a float
+        return nodes, 2.0 * np.log(np.abs(vectors[0])) + log_total
+
+
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ValueError(f"{name} = {checks.shown(values)} is not allowed: give a list of numbers")
+    numbers = tuple(checks.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
+    if not numbers:
+        raise ValueError(f"{name} is not allowed: it is empty")
+    return numbers
+
+
+def reward_of(name: str, value: Any) -> Reward:
+    """A distribution: itself, from a number (the mean of a `Bernoulli`), or as a file has it.
+
+    >>> reward_of("rewards[0]", {"beta": [2, 3]}), reward_of("rewards[1]", 0.5)
+    (Beta(a=2.0, b=3.0), Bernoulli(mean=0.5))
+    """
+    if isinstance(value, Reward):
+        return value
+    if not isinstance(value, Mapping):
+        return Bernoulli(checks.number(name, value, 0, 1))
+    keys = tuple(value)
+    try:
+        if set(keys) == {"values", "chances"}:
+            return Discrete(value["values"], value["chances"])
+        if keys == ("sample",):
+            return Sample(value["sample"])
+        if keys == ("beta",) and isinstance(value["beta"], Sequence) and len(value["beta"]) == 2:
+            return Beta(*value["beta"])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    raise ValueError(
+        f"{name} = {checks.shown(dict(value))} is not allowed: give a mean, or beta = [a, b], or "
+        "values with chances, or a sample"
+    )
+
+
+def compiled(rewards: Sequence[Reward]) -> Coins | Grades:
+    """The arms as the simulator plays them.
+
+    >>> compiled([Bernoulli(0.9), Bernoulli(0.8)]).means.tolist()
+    [0.9, 0.8]
+    """
+    means = np.array([reward.mean for reward in rewards])
+    if all(isinstance(reward, Bernoulli) for reward in rewards):
+        return Coins(means)
+    a, b = np.zeros(means.size), np.zeros(means.size)
+    first, values, below = [0], list[float](), list[float]()
+    for arm, reward in enumerate(rewards):
+        if isinstance(reward, Beta):
+            a[arm], b[arm] = reward.a, reward.b
+        else:
+            own, chances = reward.points()
+            values.extend(own)
+            below.extend([*np.cumsum(chances)[:-1], 1.0])
+        first.append(len(values))
+    held = np.array(first, np.int64), np.array(values or [0.0]), np.array(below or [1.0])
+    return Grades(means, a, b, *held)

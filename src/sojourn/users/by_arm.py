@@ -1,0 +1,234 @@
+"""Users for whom it matters what they were shown: leaving depends on the arm."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import exp, log
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..engine.loops import jitable
+from ..engine.structs import PYTHON_ONLY, Compiled
+from .base import User
+from .chain import Chain
+from .ema import Ema, LeaveCurve
+from .two_state import TwoState
+
+Array = NDArray[np.float64]
+
+MOST_ODDS = 50.0
+"""Log odds that an arm may add: e^50 is more than a visit can tell from never or always."""
+
+
+@jitable
+def shifted(chance: float, odds: float) -> float:
+    """A chance with `odds` added to its log odds; 0 and 1 stay what they are.
+
+    >>> round(shifted(0.15, 2.0), 4)
+    0.566
+    """
+    if chance <= 0.0 or chance >= 1.0 or odds == 0.0:
+        return chance
+    return 1.0 / (1.0 + exp(log((1.0 - chance) / chance) - odds))
+
+
+@dataclass(frozen=True)
+class ShiftedLeave(LeaveCurve):
+    """A leave curve with log odds added to it.
+
+    >>> from sojourn import LogLeave
+    >>> curve = ShiftedLeave(LogLeave(c6=1000), odds=1.0)
+    >>> round(curve.curve.probability(0.5), 4), round(curve.probability(0.5), 4)
+    (0.1002, 0.2323)
+    """
+
+    curve: LeaveCurve
+    odds: float
+
+    @property
+    def falls(self) -> bool:
+        return self.curve.falls
+
+    def probability(self, state: float) -> float:
+        """The curve at `state`, shifted."""
+        return shifted(self.curve.probability(state), self.odds)
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveTables(Compiled):
+    """By [arm, state, reward]."""
+
+    q: Array
+
+    def chance(self, arm: int, state: float, reward: float) -> float:
+        return float(self.q[arm, int(state), int(reward)])
+
+
+@dataclass(frozen=True)
+class LeaveModels(Compiled):
+    """A user model for each arm."""
+
+    users: tuple[User, ...]
+
+    def chance(self, arm: int, state: float, reward: float) -> float:
+        return self.users[arm].leave_probability(state, reward)
+
+
+@dataclass(frozen=True, repr=False)
+class ByArm(User):
+    """A user model for each arm: the same states, and leave probabilities of its own.
+
+    After arm a in state s with reward r the user leaves with probability q_a(s, r), that of
+    `users[a]`. The models are of one class and agree in where visits start and how states move.
+    The paper excludes this: clickbait is liked, and then people go.
+
+    >>> users = [TwoState(0.5, 0.4, 0.5, 0.3), TwoState(0.15, 0.08, 0.12, 0.06)]
+    >>> user = ByArm(users)
+    >>> user.leave_after(0, 1.0, 1.0), user.leave_after(1, 1.0, 1.0)
+    (0.3, 0.06)
+    """
+
+    users: tuple[User, ...] = field(metadata=PYTHON_ONLY)
+    start: Any = field(init=False, repr=False, compare=False)
+    user: User = field(init=False, repr=False, compare=False)
+    leaving: Any = field(init=False, repr=False, compare=False)
+    base: User | None = field(default=None, init=False, repr=False, metadata=PYTHON_ONLY)
+    added: tuple[float, ...] = field(default=(), init=False, repr=False, metadata=PYTHON_ONLY)
+    """What `odds` has made it from, if it has."""
+
+    python_only: ClassVar[frozenset[str]] = User.python_only | {"odds"}
+
+    def __post_init__(self) -> None:
+        users = self.users
+        if isinstance(users, str) or not isinstance(users, Sequence) or not users:
+            raise ValueError(f"users = {checks.shown(users)} is not allowed: give one per arm")
+        first = users[0]
+        for arm, user in enumerate(users):
+            plain = isinstance(user, User) and user.unwrapped is user and user.arms is None
+            if not plain or not user.leaves or type(user) is not type(first):
+                raise ValueError(
+                    f"users[{arm}] = {checks.shown(user)} is not allowed: the users of all arms "
+                    "must be of one class, with leave probabilities and no wrapper"
+                )
+            if user.moves() != first.moves() or user.start != first.start:
+                raise ValueError(
+                    f"users[{arm}] = {checks.shown(user)} is not allowed: it must start and move "
+                    f"as users[0] = {checks.shown(first)} does, and differ in leaving only"
+                )
+        made = {"users": tuple(users), "user": first, "start": first.start}
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "leaving", self._leaving())
+
+    def _leaving(self) -> LeaveTables | LeaveModels:
+        states, outcomes = self.user.states, self.user.outcomes
+        if states is None:
+            return LeaveModels(self.users)
+        return LeaveTables(
+            np.array(
+                [
+                    [
+                        [user.leave_probability(float(s), float(r)) for r in range(outcomes)]
+                        for s in range(states)
+                    ]
+                    for user in self.users
+                ]
+            )
+        )
+
+    @classmethod
+    def odds(cls, user: User, added: Sequence[float]) -> Self:
+        """One user, with log odds of leaving added by arm.
+
+        >>> user = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0])
+        >>> round(user.leave_after(0, 0.0, 0.0), 4), user.leave_after(1, 0.0, 0.0)
+        (0.566, 0.15)
+        """
+        if isinstance(added, str) or not isinstance(added, Sequence) or not added:
+            raise ValueError(f"odds = {checks.shown(added)} is not allowed: give one per arm")
+        numbers = tuple(
+            checks.number(f"odds[{arm}]", x, -MOST_ODDS, MOST_ODDS) for arm, x in enumerate(added)
+        )
+        made = cls([_with_odds(user, x) for x in numbers])  # type: ignore[arg-type]
+        object.__setattr__(made, "base", user)
+        object.__setattr__(made, "added", numbers)
+        return made
+
+    def __repr__(self) -> str:
+        if self.base is not None:
+            return f"ByArm.odds({self.base!r}, {list(self.added)})"
+        return f"ByArm({list(self.users)!r})"
+
+    @property
+    def states(self) -> int | None:  # type: ignore[override]
+        return self.user.states
+
+    @property
+    def levels(self) -> int:  # type: ignore[override]
+        return self.user.levels
+
+    @property
+    def outcomes(self) -> int:
+        return self.user.outcomes
+
+    @property
+    def arms(self) -> int:
+        return len(self.users)
+
+    @property
+    def graded(self) -> bool:  # type: ignore[override]
+        return self.user.graded
+
+    def begin(self, u: float) -> float:
+        return self.user.begin(u)
+
+    def experience(self, state: float) -> float:
+        return self.user.experience(state)
+
+    def next_state(self, state: float, reward: float) -> float:
+        return self.user.next_state(state, reward)
+
+    def draw_next(self, state: float, reward: float, u: float) -> float:
+        return self.user.draw_next(state, reward, u)
+
+    def expected(self, function: Any, state: float, reward: float) -> float:
+        return self.user.expected(function, state, reward)
+
+    def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
+        return self.user._next_states(state, reward)
+
+    def leave_probability(self, state: float, reward: float) -> float:
+        """That of the first arm; `leave_after` has all."""
+        return self.user.leave_probability(state, reward)
+
+    def leave_after(self, arm: int, state: float, reward: float) -> float:
+        """q_a(s, r)."""
+        return self.leaving.chance(arm, state, reward)  # type: ignore[no-any-return]
+
+    def moves(self) -> Any:
+        return self.user.moves()
+
+    def live(self) -> User:
+        return self.user.live()
+
+    def in_words(self) -> str:
+        return self.user.in_words()
+
+    def states_in_words(self, bins: int) -> tuple[str, ...]:
+        return self.user.states_in_words(bins)
+
+
+def _with_odds(user: User, odds: float) -> User:
+    if isinstance(user, TwoState):
+        return replace(user, **{name: shifted(getattr(user, name), odds) for name in user.keys})
+    if isinstance(user, Chain):
+        leave = [[shifted(q, odds) for q in row] for row in user.leave]
+        return replace(user, leave=leave)
+    if isinstance(user, Ema):
+        return replace(user, leave=ShiftedLeave(user.leave, odds))
+    raise ValueError(
+        f"user = {checks.shown(user)} is not allowed: odds are added to a two-state, chain or "
+        "moving-average user; give ByArm a user for each arm"
+    )
