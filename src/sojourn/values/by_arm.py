@@ -230,7 +230,7 @@ def solve_by_arm(user: User, rewards: tuple[Reward, ...]) -> ValuesByArm:
     >>> user = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0, 0])
     >>> values = solve_by_arm(user, tuple(map(Bernoulli, (0.8, 0.6, 0.4))))
     >>> values.rule(1.0), round(values.value(1.0), 2)
-    (1, 6.55)
+    (1, 6.5)
     """
     if user.states is not None:
         every = np.eye(user.states)
