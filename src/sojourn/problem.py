@@ -89,10 +89,11 @@ class Problem:
                 f"there are {arms}"
             )
         if not user.graded and (self.graded or user.outcomes != 2):
+            even = [round(level / user.outcomes, 2) for level in range(1, user.outcomes)]
             raise ValueError(
                 f"user = {checks.shown(user)} is not allowed: it takes rewards by "
                 f"{user.outcomes} levels, so say from where on each is reached, as in "
-                "Levels(user, thresholds=[0.5])"
+                f"Levels(user, thresholds={checks.shown(even)})"
             )
 
     def __repr__(self) -> str:

@@ -5,15 +5,17 @@ sentence that names the key, the value and what is allowed.
 """
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from . import checks
 from .problem import Problem
-from .users import USERS, StaysFirst, User
+from .users import USERS, ByArm, Levels, StaysFirst, User
 
 SUFFIXES = (".toml", ".json")
 
@@ -37,15 +39,18 @@ def from_dict(data: Dict) -> Problem:
     Problem(means=(0.9, 0.8), user=TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0))
     >>> from_dict({"means": [0.9, 0.8], "user": {"model": "ema", "theta": 0.5}})
     Traceback (most recent call last):
-    ValueError: user.c6 is missing: an ema user has model, theta, c6, start, stays_first
+    ValueError: user.c6 is missing: an ema user has model, theta, c6, start, odds, stays_first
     """
-    names = ("means", "user")
-    checks.keys("", _table("a problem", data), required=names, known=names, whose="a problem")
-    user = _table("user", data["user"])
-    means = data["means"]
-    if not isinstance(means, Sequence) or isinstance(means, str):
-        raise ValueError(f"means = {means!r} is not allowed: it must be a list of numbers")
-    return Problem(means, _user(user))
+    arms = "rewards" if "rewards" in _table("a problem", data) else "means"
+    known = ("means", "rewards", "user")
+    checks.keys("", data, required=(arms, "user"), known=known, whose="a problem")
+    if arms == "rewards" and "means" in data:
+        raise ValueError("rewards is not allowed beside means: give one of them")
+    given, user = data[arms], _user(data["user"])
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        what = "of numbers" if arms == "means" else "with an entry for each arm"
+        raise ValueError(f"{arms} = {checks.shown(given)} is not allowed: it must be a list {what}")
+    return Problem(user=user, **{arms: given})
 
 
 def to_dict(problem: Problem) -> dict[str, Any]:
@@ -55,10 +60,20 @@ def to_dict(problem: Problem) -> dict[str, Any]:
     >>> to_dict(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=100))))["user"]
     {'model': 'ema', 'theta': 0.5, 'c6': 100.0, 'start': 1.0, 'stays_first': False}
     """
-    user = problem.user
-    stays_first = type(user) is StaysFirst
-    model = user.unwrapped if stays_first else user
-    described = {**_describe(model), "stays_first": stays_first}
+    user: Any = problem.user
+    around: dict[str, Any] = {"stays_first": type(user) is StaysFirst}
+    user = user.unwrapped if around["stays_first"] else user
+    if type(user) is Levels:
+        around = {"thresholds": list(user.thresholds), **around}
+        user = user.user
+    if type(user) is not ByArm:
+        described: Any = {**_describe(user), **around}
+    elif user.base is not None:
+        described = {**_describe(user.base), "odds": list(user.added), **around}
+    else:
+        described = [{**_describe(of_arm), **around} for of_arm in user.users]
+    if problem.graded:
+        return {"rewards": [arm.described() for arm in problem.rewards], "user": described}
     return {"means": list(problem.means), "user": described}
 
 
@@ -82,35 +97,77 @@ def _models() -> list[str]:
     return [model for model, cls in USERS.items() if hasattr(cls, "leave_probability")]
 
 
-def _user(data: Dict) -> User:
+def _user(data: Any) -> User:
+    """The user that a table describes, or a table for each arm."""
+    if isinstance(data, Mapping):
+        user, around = _model("user", data, "odds")
+        if "odds" in data:
+            with _named("user", ["odds"]):
+                user = ByArm.odds(user, data["odds"])
+    elif isinstance(data, list | tuple):
+        found = [_model(f"user[{i}]", _table(f"user[{i}]", of)) for i, of in enumerate(data)]
+        around = found[0][1] if found else {}
+        for arm, (_, own) in enumerate(found):
+            for key in own:
+                if own[key] != around[key]:
+                    raise ValueError(f"user[{arm}].{key} must be the same as user[0].{key}")
+        with _named("user", []):
+            user = ByArm([of_arm for of_arm, _ in found])  # type: ignore[arg-type]
+    else:
+        raise ValueError(
+            f"user must be a table of keys and values, or one for each arm, not {data!r}"
+        )
+    if around["thresholds"] is not None:
+        with _named("user", ["thresholds"]):
+            user = Levels(user, around["thresholds"])
+    return StaysFirst(user) if around["stays_first"] else user
+
+
+def _model(where: str, data: Dict, *more: str) -> tuple[User, Dict]:
+    """The model in a table, and what goes around it."""
     if "model" not in data:
-        raise ValueError(f"user.model is missing: it must be one of {', '.join(_models())}")
-    model = checks.one_of("user.model", data["model"], _models())
+        raise ValueError(f"{where}.model is missing: it must be one of {', '.join(_models())}")
+    model = checks.one_of(f"{where}.model", data["model"], _models())
     cls = USERS[model]
-    cls.check_keys("user.", data, "start", "stays_first")
+    levels = () if cls.graded else ("thresholds",)
+    cls.check_keys(f"{where}.", data, "start", *more, *levels, "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):
         raise ValueError(
-            f"user.stays_first = {stays_first!r} is not allowed: it must be true or false"
+            f"{where}.stays_first = {stays_first!r} is not allowed: it must be true or false"
         )
     settings = {key: data[key] for key in (*cls.keys, *cls.optional) if key in data}
-    user = cls.from_settings(**settings, start=_start(data.get("start")))
-    return StaysFirst(user) if stays_first else user
+    start = _start(f"{where}.start", data.get("start"))
+    with _named(where, [*cls.keys, *cls.optional, "start"]):
+        user = cls.from_settings(**settings, start=start)
+    return user, {"thresholds": data.get("thresholds"), "stays_first": stays_first}
 
 
-def _start(value: Any) -> Any:
+@contextmanager
+def _named(where: str, keys: Iterable[str]) -> Iterator[None]:
+    """Errors begin with the key as a file has it, `user[1].q00`, not with `q00`."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        first = re.split(r"\W", text, maxsplit=1)[0]
+        text = f"{where}.{text}" if first in keys else re.sub(r"\busers\b", "user", text)
+        raise ValueError(text) from None
+
+
+def _start(name: str, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
         raise ValueError(
-            f"user.start = {value!r} is not allowed: "
+            f"{name} = {value!r} is not allowed: "
             "it must be a state or a list of pairs [state, probability]"
         )
     states = [state for state, _ in value]
     if any(states.count(state) > 1 for state in states):
-        raise ValueError(f"user.start = {value!r} is not allowed: it lists a state twice")
+        raise ValueError(f"{name} = {value!r} is not allowed: it lists a state twice")
     for state in states:
-        checks.number("user.start", state, 0, inf)
+        checks.number(name, state, 0, inf)
     return dict(value)
 
 

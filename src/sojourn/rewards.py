@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import pairwise
 from math import lgamma, log
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +43,8 @@ class Reward:
         raise NotImplementedError
 
     def described(self) -> Any:
-        """As a problem file has it."""
-        raise NotImplementedError
+        """As a problem file has it; ValueError if it has no such form."""
+        raise ValueError(f"{checks.shown(self)} has no problem file: only rewards of this package")
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class Sample(Reward):
     seen: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seen", _numbers("seen", self.seen))
+        object.__setattr__(self, "seen", _numbers("sample", self.seen))
 
     @property
     def mean(self) -> float:
@@ -215,9 +216,9 @@ def reward_of(name: str, value: Any) -> Reward:
     """
     if isinstance(value, Reward):
         return value
-    if not isinstance(value, Mapping):
+    if isinstance(value, Real):
         return Bernoulli(checks.number(name, value, 0, 1))
-    keys = tuple(value)
+    keys = tuple(value) if isinstance(value, Mapping) else ()
     try:
         if set(keys) == {"values", "chances"}:
             return Discrete(value["values"], value["chances"])
@@ -228,7 +229,7 @@ def reward_of(name: str, value: Any) -> Reward:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     raise ValueError(
-        f"{name} = {checks.shown(dict(value))} is not allowed: give a mean, or beta = [a, b], or "
+        f"{name} = {checks.shown(value)} is not allowed: give a mean, or beta = [a, b], or "
         "values with chances, or a sample"
     )
 

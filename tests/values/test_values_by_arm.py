@@ -1,7 +1,9 @@
 """Values where leaving depends on the arm or rewards are graded: enumeration, plain simulation."""
 
 import random
+from dataclasses import dataclass
 from math import pi, sqrt
+from typing import ClassVar
 
 import naive
 import numpy as np
@@ -261,3 +263,34 @@ def test_there_is_no_mistake_cost() -> None:
     assert sj.theory.case(CLICKBAIT) == "by arm"
     reasons = {bound.reason for bound in sj.theory.bounds(CLICKBAIT)}
     assert reasons == {"does not apply, because leaving depends on the arm"}
+
+
+@dataclass(frozen=True, repr=False)
+class Impatient(sj.User):
+    """A finite model that takes graded rewards as they are."""
+
+    patience: float = 0.5
+    graded: ClassVar[bool] = True
+    states: ClassVar[int | None] = 1
+
+    def moves(self) -> str:
+        return "nowhere"
+
+    def next_state(self, state: float, reward: float) -> float:
+        return 0.0
+
+    def leave_probability(self, state: float, reward: float) -> float:
+        return 1.0 - reward * self.patience
+
+
+def test_graded_rewards_reach_a_user_by_arm_as_they_are() -> None:
+    user = sj.ByArm([Impatient(0.5, start=0), Impatient(0.8, start=0)])
+    assert [user.leave_after(arm, 0.0, 0.5) for arm in (0, 1)] == [0.75, 0.6]
+    problem = sj.Problem(rewards=[sj.Sample([0.5]), sj.Sample([0.5])], user=user)
+    assert problem.value() == pytest.approx(0.5 / 0.6)
+
+
+def test_levels_go_around_users_by_arm() -> None:
+    levels = sj.Levels(sj.TwoState(*Q), thresholds=[0.5])
+    with pytest.raises(ValueError, match="put Levels around ByArm"):
+        sj.ByArm([levels, levels])

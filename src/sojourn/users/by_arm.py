@@ -14,6 +14,7 @@ from ..engine.structs import PYTHON_ONLY, Compiled
 from .base import User
 from .chain import Chain
 from .ema import Ema, LeaveCurve
+from .levels import Levels
 from .two_state import TwoState
 
 Array = NDArray[np.float64]
@@ -107,6 +108,10 @@ class ByArm(User):
         first = users[0]
         for arm, user in enumerate(users):
             plain = isinstance(user, User) and user.unwrapped is user and user.arms is None
+            if isinstance(user, Levels):
+                raise ValueError(
+                    f"users[{arm}] = {checks.shown(user)} is not allowed: put Levels around ByArm"
+                )
             if not plain or not user.leaves or type(user) is not type(first):
                 raise ValueError(
                     f"users[{arm}] = {checks.shown(user)} is not allowed: the users of all arms "
@@ -124,7 +129,7 @@ class ByArm(User):
 
     def _leaving(self) -> LeaveTables | LeaveModels:
         states, outcomes = self.user.states, self.user.outcomes
-        if states is None:
+        if states is None or self.user.graded:
             return LeaveModels(self.users)
         return LeaveTables(
             np.array(
@@ -180,6 +185,10 @@ class ByArm(User):
     @property
     def graded(self) -> bool:  # type: ignore[override]
         return self.user.graded
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        return self.user.cuts
 
     def begin(self, u: float) -> float:
         return self.user.begin(u)
