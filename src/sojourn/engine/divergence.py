@@ -16,7 +16,7 @@ from .loops import jitable
 
 
 @jitable
-def _h(y: float) -> float:
+def excess(y: float) -> float:
     """y - log(1 + y), also where the two nearly cancel."""
     if abs(y) > 0.05:
         return y - log1p(y)
@@ -31,8 +31,8 @@ def _h(y: float) -> float:
 def _kl(p: float, p_not: float, q: float) -> float:
     """kl(p, q) for 0 < q <= p and p + p_not = 1."""
     x = p - q
-    below = x if p_not < 1e-300 else p_not * _h(x / p_not)
-    return p * (_h(-x / p) if q > 0.5 * p else log(p) - log(q) - x / p) + below
+    below = x if p_not < 1e-300 else p_not * excess(x / p_not)
+    return p * (excess(-x / p) if q > 0.5 * p else log(p) - log(q) - x / p) + below
 
 
 @jitable

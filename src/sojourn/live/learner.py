@@ -101,7 +101,8 @@ class Learner:
     def _see_whether_waiting(self, column: int) -> None:
         """An arm waits from when it is first given out until it has a result."""
         if self.plays_each_once:
-            waits = self.issued[column] > 0.0 and self.memory.pulls[column] == 0.0
+            results = self.memory.pulls if self.from_counters else self.resolved
+            waits = self.issued[column] > 0.0 and results[column] == 0.0
             (self.waiting.add if waits else self.waiting.discard)(column)
 
     def retract(self, counts: Counts) -> bool:
@@ -189,7 +190,7 @@ class Learner:
     def _only(self, memory: Any, columns: list[int]) -> Any:
         """The memory as if there were no other arms."""
         kept = {}
-        for name in set(BY_ARM).intersection(memory._fields):
+        for name in {*BY_ARM, "grid"}.intersection(memory._fields):
             array = getattr(memory, name)
             kept[name] = array[[*columns, *range(len(self.positions), len(array))]]
         return memory._replace(**kept)

@@ -1,8 +1,9 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..registry import Registry
-from . import gated, index, learned, mixture, plain, qlearning
+from . import empirical, gated, index, learned, mixture, plain, qlearning
 from .base import Counts as Counts, Policy as Policy
+from .empirical import *
 from .gated import *
 from .index import *
 from .index import Index as Index
@@ -14,7 +15,7 @@ from .qlearning import *
 
 ALL: tuple[type[Policy], ...] = tuple(
     getattr(module, name)
-    for module in (index, gated, learned, qlearning, plain, mixture)
+    for module in (index, gated, empirical, learned, qlearning, plain, mixture)
     for name in module.__all__
 )
 """Every policy of the package: a module lists its own in `__all__`."""
