@@ -146,12 +146,13 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
         yield f"{name}.experience({state:g}) returned {seen!r}: it must be a number from 0 to 1"
     for reward in REWARDS:
         given = f"({state:g}, {reward:g})"
-        leave = user.leave_probability(state, reward)
-        if not 0.0 <= leave <= 1.0:
-            yield (
-                f"{name}.leave_probability{given} returned {leave!r}: it must be a number from 0 "
-                "to 1"
-            )
+        for arm in range(user.arms or 1):
+            leave = user.leave_after(arm, state, reward)
+            if not 0.0 <= leave <= 1.0:
+                yield (
+                    f"{name}.leave_probability{given} returned {leave!r}: it must be a number from "
+                    "0 to 1"
+                )
         for after, chance in user._next_states(state, reward):
             if user.states is None:
                 good, which = -1e-12 <= after <= 1.0 + 1e-12, "a number from 0 to 1"
@@ -164,7 +165,8 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
 
 def _same_faults(name: str, user: User) -> Iterator[str]:
     """Compiled as interpreted."""
-    problem, policy = Problem(MEANS, user), Uniform()
+    means = np.resize(MEANS, user.arms or len(MEANS)).tolist()
+    problem, policy = Problem(means, user), Uniform()
     grid = np.array([VISITS], np.int64)
     stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)
     if not np.array_equal(stepwise[0], _interpreted(problem, policy, grid)):

@@ -85,8 +85,8 @@ class Problem:
         user, arms = self.user, len(self.rewards)
         if user.arms not in (None, arms):
             raise ValueError(
-                f"user = {checks.shown(user)} is not allowed: it is for {user.arms} arms, and "
-                f"there are {arms}"
+                f"user = {checks.shown(user)} is not allowed: the number of its arms is "
+                f"{user.arms}, and there are {arms}"
             )
         if not user.graded and (self.graded or user.outcomes != 2):
             even = [round(level / user.outcomes, 2) for level in range(1, user.outcomes)]

@@ -151,7 +151,7 @@ def _named(where: str, keys: Iterable[str]) -> Iterator[None]:
     except ValueError as error:
         text = str(error)
         first = re.split(r"\W", text, maxsplit=1)[0]
-        text = f"{where}.{text}" if first in keys else re.sub(r"\busers\b", "user", text)
+        text = f"{where}.{text}" if first in keys else re.sub(r"\busers(?=\[| =)", "user", text)
         raise ValueError(text) from None
 
 

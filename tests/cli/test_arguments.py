@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.cli.arguments import find_policy, find_problem, with_options
+from sojourn.cli.arguments import find_policy, with_options
+from sojourn.cli.problems import find_problem
 from sojourn.policies import Policy
 from sojourn.simulation.bounds import bound_for
 from sojourn.simulation.tables import labels
@@ -87,7 +88,7 @@ def test_bound_in_the_opposite_case() -> None:
 def test_start_and_stays_first() -> None:
     user = sj.TwoState(0.8, 0.2, 0.2, 0.1, start={0: 0.25, 1: 0.75})
     problem = find_problem(
-        None, means="0.9,0.8", q="0.8,0.2,0.2,0.1", start="0:0.25,1:0.75", stays_first=True
+        None, means="0.9,0.8", q=["0.8,0.2,0.2,0.1"], start="0:0.25,1:0.75", stays_first=True
     )
     assert problem == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
 
@@ -118,19 +119,70 @@ USERS = {
 
 @pytest.mark.parametrize("text", USERS)
 def test_any_user_model_by_name_and_settings(text: str) -> None:
-    assert find_problem(means=".9,.8", user=text) == sj.Problem([0.9, 0.8], USERS[text])
+    assert find_problem(means=".9,.8", user=[text]) == sj.Problem([0.9, 0.8], USERS[text])
 
 
 def test_a_start_of_zero_is_a_start() -> None:
-    found = find_problem(means=".9,.8", q=".8,.2,.2,.1", start="0")
+    found = find_problem(means=".9,.8", q=[".8,.2,.2,.1"], start="0")
     assert found.user == sj.TwoState(0.8, 0.2, 0.2, 0.1, start=0)
 
 
 def test_start_and_stays_first_go_with_any_user_model() -> None:
     text = "chain: next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]"
-    found = find_problem(means=".9,.8", user=text, start="0:.5,2:.5", stays_first=True)
+    found = find_problem(means=".9,.8", user=[text], start="0:.5,2:.5", stays_first=True)
     user = sj.Chain(**STEPS, start={0: 0.5, 2: 0.5})
     assert found == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
+
+
+TWO = sj.TwoState(0.5, 0.2, 0.3, 0.1)
+GENERAL: dict[str, tuple[dict[str, Any], sj.Problem]] = {
+    "odds": (
+        {"means": ".9,.8", "q": [".5,.2,.3,.1"], "odds": "-2,0"},
+        sj.Problem([0.9, 0.8], sj.ByArm.odds(TWO, [-2, 0])),
+    ),
+    "a user for each arm": (
+        {"means": ".9,.8", "q": [".5,.2,.3,.1", ".6,.2,.3,.1"], "stays_first": True},
+        sj.Problem([0.9, 0.8], sj.StaysFirst(sj.ByArm([TWO, sj.TwoState(0.6, 0.2, 0.3, 0.1)]))),
+    ),
+    "models for each arm": (
+        {
+            "means": ".9,.8",
+            "user": [f"chain: next=[[0,1],[0,1]] leave=[[.5,.{a}],[.3,.1]]" for a in (2, 3)],
+            "start": "0",
+        },
+        sj.Problem(
+            [0.9, 0.8],
+            sj.ByArm(
+                [
+                    sj.Chain(next=[[0, 1]] * 2, leave=[[0.5, a], [0.3, 0.1]], start=0)
+                    for a in (0.2, 0.3)
+                ]
+            ),
+        ),
+    ),
+    "graded rewards": (
+        {
+            "rewards": "beta:2,5  0:.2,.5:.3,1:.5 sample:.1,.7 .4",
+            "q": [".5,.2,.3,.1"],
+            "odds": "1,0,0,0",
+            "thresholds": ".5",
+        },
+        sj.Problem(
+            rewards=[
+                sj.Beta(2, 5),
+                sj.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]),
+                sj.Sample([0.1, 0.7]),
+                0.4,
+            ],
+            user=sj.Levels(sj.ByArm.odds(TWO, [1, 0, 0, 0]), thresholds=[0.5]),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "problem"), GENERAL.values(), ids=GENERAL)
+def test_leaving_by_arm_and_graded_rewards(options: Any, problem: sj.Problem) -> None:
+    assert find_problem(**options) == problem
 
 
 def test_options_of_a_function_become_those_of_a_command() -> None:

@@ -258,3 +258,11 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
         problem_files.from_dict(json.loads(json.dumps(problem_files.to_dict(problem)))) == problem
     )
     assert gymnasium.make(f"sojourn/{cls.__name__}-v0").unwrapped.problem == problem
+
+
+def test_a_wrapper_about_leaving_by_arm_keeps_the_contract() -> None:
+    user = sj.StaysFirst(sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.LogLeave(c6=1000)), [1, 0]))
+    assert sj.check_user(user) == []
+    copy = pickle.loads(pickle.dumps(user))
+    assert copy == user and copy.leave_after(0, 1.0, 1.0) == user.leave_after(0, 1.0, 1.0)
+    assert user.leave_after(0, 1.0, 0.0) > user.leave_after(1, 1.0, 0.0)

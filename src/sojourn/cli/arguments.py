@@ -1,11 +1,9 @@
-"""What the words of the command line stand for: problems, policies, checkpoints, precisions.
+"""What the words of the command line stand for: policies, checkpoints, precisions.
 
 The rooms that these words need are imported when a word is looked up, so that help is quick.
 """
 
-import json
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
@@ -55,75 +53,10 @@ def with_options(
     return decorate
 
 
-def find_problem(
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
-        ),
-    ] = None,
-    means: Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")] = None,
-    q: Annotated[
-        str | None, option("Two-state user: q00,q01,q10,q11.", "--q", metavar="1,0,0,0")
-    ] = None,
-    theta: Annotated[
-        float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
-    ] = None,
-    c6: Annotated[
-        float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")
-    ] = None,
-    user: Annotated[
-        str | None,
-        option(
-            "Any user model, with its settings as in a problem file: 'chain: "
-            "next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]'.",
-            metavar="'MODEL: KEY=VALUE ...'",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
-    ] = None,
-    stays_first: Annotated[
-        bool, option("Nobody leaves at the first step.", "--stays-first")
-    ] = False,
-    *,
-    default: str | None = None,
-) -> "Problem":
-    """The problem that the arguments of a command name, or describe by options.
-
-    >>> find_problem("B") == find_problem(means="0.9,0.8", q=".8,.2,.2,.1")
-    True
-    """
-    from .. import problem_files as files
-    from ..lab.paper.settings import SETTINGS
-
-    described = stays_first or any(x is not None for x in (means, q, theta, c6, user, start))
-    if problem is not None and described:
-        raise ValueError(
-            f"give either the problem {problem!r} or options that describe one, not both"
-        )
-    name = default if problem is None and not described else problem
-    if name is not None:
-        return _named_problem(name)
-    if means is None:
-        raise ValueError(
-            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
-            "file, or --means with --q, --means with --theta and --c6, or --means with --user"
-        )
-    model = _user_options(q, theta, c6, user)
-    more: dict[str, Any] = {} if start is None else {"start": _start_option(start)}
-    if stays_first:
-        more["stays_first"] = True
-    if twice := more.keys() & model:
-        raise ValueError(f"give {twice.pop()} either in --user or as an option, not both")
-    return files.from_dict({"means": _numbers("--means", means), "user": {**model, **more}})
-
-
 def find_policy(text: str, problem: "Problem") -> "Policy":
     """The policy that a name or a label stands for, with parameters after a colon or comma.
 
+    >>> from sojourn.cli.problems import find_problem
     >>> problem = find_problem("A")
     >>> find_policy("KLULCB:c=4,opposite", problem).label
     'KL-ULCB, c0=1, c1=-1, c=4'
@@ -173,68 +106,6 @@ def number_or_text(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
-
-
-def _named_problem(name: str) -> "Problem":
-    from .. import problem_files as files
-    from ..lab.paper.settings import SETTINGS
-
-    by_name = {key.lower(): problem for key, problem in SETTINGS.items()}
-    if name.lower() in by_name:
-        return by_name[name.lower()]
-    if name.endswith(files.SUFFIXES):
-        return files.load(name)
-    raise ValueError(
-        f"problem {name!r} is not known: it must be one of {', '.join(SETTINGS)}, "
-        "or a .toml or .json file"
-    )
-
-
-def _user_options(
-    q: str | None, theta: float | None, c6: float | None, user: str | None
-) -> dict[str, Any]:
-    options = {"q": q, "theta": theta, "c6": c6, "user": user}
-    given = [name for name, value in options.items() if value is not None]
-    if q is not None and given == ["q"]:
-        numbers = _numbers("--q", q)
-        if len(numbers) != 4:
-            raise ValueError(f"--q {q} is not allowed: it must be four numbers, q00,q01,q10,q11")
-        names = ("q00", "q01", "q10", "q11")
-        return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
-    if given == ["theta", "c6"]:
-        return {"model": "ema", "theta": theta, "c6": c6}
-    if user is not None and given == ["user"]:
-        return _model_and_settings(user)
-    raise ValueError("describe the user with --q, or with both --theta and --c6, or with --user")
-
-
-def _model_and_settings(text: str) -> dict[str, Any]:
-    """As TOML, a setting a line; numbers may begin with the point."""
-    model, _, settings = text.partition(":")
-    lines = re.sub(r"[\s,]+(?=\w+\s*=)", "\n", settings)
-    lines = re.sub(r"(?<![\w.])\.(?=\d)", "0.", lines)
-    try:
-        return tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}")
-    except tomllib.TOMLDecodeError:
-        raise ValueError(
-            f"--user {text} is not allowed: it must be a model, a colon and its settings, such as "
-            "'two-state: q00=.8 q01=.2 q10=.2 q11=.1'"
-        ) from None
-
-
-def _start_option(text: str) -> float | list[list[float]]:
-    if ":" not in text:
-        return _numbers("--start", text)[0]
-    return [_numbers("--start", pair.replace(":", ",")) for pair in text.split(",")]
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"{option} {text} is not allowed: it must be numbers with commas between"
-        ) from None
 
 
 def _parameter(cls: type["Policy"], text: str, problem: "Problem") -> tuple[str, Any]:

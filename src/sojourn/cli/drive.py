@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..show.tables import Table
-from .arguments import AsJson, find_policy, find_problem, option, with_options
+from .arguments import AsJson, find_policy, option, with_options
 from .output import STOPPED, note, print_json
+from .problems import find_problem
 from .progress import Now, Show, progress
 from .stores import live_errors_as_input
 

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from .arguments import AsJson, Seed, find_problem, number_or_text, option, with_options
+from .arguments import AsJson, Seed, number_or_text, option, with_options
 from .output import print_json
+from .problems import find_problem
 from .progress import by_runs, progress
 
 if TYPE_CHECKING:

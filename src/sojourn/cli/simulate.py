@@ -12,12 +12,12 @@ from .arguments import (
     Workers,
     find_checkpoints,
     find_policy,
-    find_problem,
     number_or_text,
     option,
     with_options,
 )
 from .output import STOPPED, note, print_json, print_table
+from .problems import find_problem
 from .progress import by_runs, progress
 
 if TYPE_CHECKING:

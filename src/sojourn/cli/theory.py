@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from .arguments import AsJson, find_problem, with_options
+from .arguments import AsJson, with_options
 from .output import print_json
+from .problems import find_problem
 
 if TYPE_CHECKING:
     from ..problem import Problem

@@ -9,6 +9,7 @@ from ..users import Ema, TwoState
 from .gaps import Condition, monotone_gap
 from .model import BY_ARM, GRADED, all_costs, grid, moving_average, outside, tolerance, two_state
 
+SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 POSITIVE = "q > 0 everywhere"
 """The one assumption that no theorem here insists on: the proofs use it only to make sure that
 visits end, and `Problem` has made sure of that."""
@@ -46,8 +47,8 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     n = checks.whole("n", n, 2)
     if problem.by_arm or problem.graded:
         own = [
-            Check(f"not: {what}", not found, f"{what}, which the paper excludes")
-            for what, found in ((BY_ARM, problem.by_arm), (GRADED, problem.graded))
+            Check(SAME_LEAVING, not problem.by_arm, BY_ARM if problem.by_arm else "it is"),
+            Check(COINS, not problem.graded, GRADED if problem.graded else "they are"),
         ]
     elif two := two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))
@@ -154,7 +155,8 @@ def _stays_in_top_bin(user: Ema, n: int) -> Check:
 def _in_any_model(problem: Problem) -> list[Check]:
     means = sorted(problem.means, reverse=True)
     if outside(problem):
-        optimal, detail = problem.best_arm_is_optimal, "by the gaps of every state"
+        optimal = problem.best_arm_is_optimal
+        detail = "its gap is 0 there" if optimal else _dearest(problem)
     else:
         costs = all_costs(problem)
         optimal = min(costs) >= -tolerance(problem, costs)
@@ -165,3 +167,10 @@ def _in_any_model(problem: Problem) -> list[Check]:
         Check("all means > 0", means[-1] > 0.0, f"smallest mean {means[-1]:g}"),
         Check("best arm optimal in every state", optimal, detail),
     ]
+
+
+def _dearest(problem: Problem) -> str:
+    """Where the arm of highest mean costs most, and which one is better there."""
+    gap, state = max((problem.gap(s, problem.best_arm), s) for s in problem.values.states)
+    where = f"state {state:g}" if state >= 0.0 else "a first step"
+    return f"in {where} arm {problem.rule(state)} is better by {gap:.6g}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from .. import checks
 from ..problem import Problem
 from ..show.plain import plain
 from ..show.tables import Table
@@ -39,6 +40,8 @@ class Summary:
             "start": dict(zip(start.states, start.chances, strict=True)),
             "best_arm": problem.best_arm,
         }
+        if problem.graded:
+            named["rewards"] = [repr(arm) for arm in problem.rewards]
         known = {name: value for name, value in vars(self).items() if name != "problem"}
         for name in ("reward", "length"):
             known[name] = {"mean": known[name].mean, "std": known[name].std}
@@ -46,7 +49,7 @@ class Summary:
 
     def _arms(self) -> str:
         if self.problem.graded:
-            return f"rewards {', '.join(map(repr, self.problem.rewards))}"
+            return f"rewards {', '.join(map(checks.shown, self.problem.rewards))}"
         return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
 
     def __str__(self) -> str:
@@ -66,6 +69,12 @@ class Summary:
         for bound in self.bounds:
             if bound.reason is not None:
                 without.setdefault(bound.reason, []).append(f"{bound.name} ({bound.theorem})")
+        regret = [
+            Table(["regret / log K", "", "slope"], slopes).text(),
+            *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
+        ]
+        if why := outside(self.problem):
+            regret = [f"no bound of the paper on the regret applies, because {why}"]
         return "\n".join(
             [
                 f"{self._arms()}; {self.problem.user!r}",
@@ -77,8 +86,7 @@ class Summary:
                 "",
                 *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
                 "",
-                Table(["regret / log K", "", "slope"], slopes).text(),
-                *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
+                *regret,
             ]
         )
 

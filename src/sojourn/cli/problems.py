@@ -1,0 +1,214 @@
+"""The problem that the words of a command name, or that its options describe.
+
+The rooms that these words need are imported when a word is looked up, so that help is quick.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .arguments import option
+
+if TYPE_CHECKING:
+    from ..problem import Problem
+
+ARMS = {"means", "rewards"}
+"""The options that say what arms give; the others are about the user."""
+
+
+def find_problem(
+    problem: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
+        ),
+    ] = None,
+    means: Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")] = None,
+    rewards: Annotated[
+        str | None,
+        option(
+            "Instead of --means, if rewards are not only 0 and 1: for every arm a mean, beta:a,b, "
+            "values with their chances (0:.2,.5:.3,1:.5) or sample:x,y,...",
+            metavar="'beta:2,5 0.4'",
+        ),
+    ] = None,
+    q: Annotated[
+        list[str] | None,
+        option(
+            "Two-state user: q00,q01,q10,q11. Repeat for a user of each arm.",
+            "--q",
+            metavar="1,0,0,0",
+        ),
+    ] = None,
+    theta: Annotated[
+        float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
+    ] = None,
+    c6: Annotated[
+        float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        option(
+            "Any user model, with its settings as in a problem file: 'chain: "
+            "next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]'. Repeat for a user of "
+            "each arm.",
+            metavar="'MODEL: KEY=VALUE ...'",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
+    ] = None,
+    odds: Annotated[
+        str | None, option("Log odds of leaving that every arm adds to the user's.", metavar="2,0")
+    ] = None,
+    thresholds: Annotated[
+        str | None,
+        option("From where on a reward counts as good, or as of each level.", metavar="0.5"),
+    ] = None,
+    stays_first: Annotated[
+        bool, option("Nobody leaves at the first step.", "--stays-first")
+    ] = False,
+    *,
+    default: str | None = None,
+) -> "Problem":
+    """The problem that the arguments of a command name, or describe by options.
+
+    >>> find_problem("B") == find_problem(means="0.9,0.8", q=[".8,.2,.2,.1"])
+    True
+    """
+    from .. import problem_files as files
+    from ..lab.paper.settings import SETTINGS
+
+    texts = {
+        "means": means, "rewards": rewards, "start": start, "odds": odds, "thresholds": thresholds
+    }  # fmt: skip
+    given = {name: text for name, text in texts.items() if text is not None}
+    described = bool(given or q or user or stays_first) or (theta, c6) != (None, None)
+    if problem is not None and described:
+        raise ValueError(
+            f"give either the problem {problem!r} or options that describe one, not both"
+        )
+    name = default if problem is None and not described else problem
+    if name is not None:
+        return _named_problem(name)
+    if not given.keys() & ARMS:
+        raise ValueError(
+            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
+            "file, or --means (or --rewards) with --q, with --theta and --c6, or with --user"
+        )
+    users = _users(q, theta, c6, user)
+    if odds is not None and len(users) > 1:
+        raise ValueError("give either --odds or a user for each arm, not both")
+    read = {key: READ.get(key, _numbers)(f"--{key}", text) for key, text in given.items()}
+    around = {key: value for key, value in read.items() if key not in ARMS}
+    if stays_first:
+        around["stays_first"] = True
+    if twice := sorted({key for table in users for key in around.keys() & table}):
+        raise ValueError(f"give {twice[0]} either in --user or as an option, not both")
+    tables = [{**table, **around} for table in users]
+    arms = {key: value for key, value in read.items() if key in ARMS}
+    return files.from_dict({**arms, "user": tables if len(tables) > 1 else tables[0]})
+
+
+def _named_problem(name: str) -> "Problem":
+    from .. import problem_files as files
+    from ..lab.paper.settings import SETTINGS
+
+    by_name = {key.lower(): problem for key, problem in SETTINGS.items()}
+    if name.lower() in by_name:
+        return by_name[name.lower()]
+    if name.endswith(files.SUFFIXES):
+        return files.load(name)
+    raise ValueError(
+        f"problem {name!r} is not known: it must be one of {', '.join(SETTINGS)}, "
+        "or a .toml or .json file"
+    )
+
+
+def _users(
+    q: Sequence[str] | None, theta: float | None, c6: float | None, user: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """One table for all arms, or one for each."""
+    options = {"q": q or None, "theta": theta, "c6": c6, "user": user or None}
+    given = [name for name, value in options.items() if value is not None]
+    if q and given == ["q"]:
+        return [_two_state(text) for text in q]
+    if given == ["theta", "c6"]:
+        return [{"model": "ema", "theta": theta, "c6": c6}]
+    if user and given == ["user"]:
+        return [_model_and_settings(text) for text in user]
+    raise ValueError("describe the user with --q, or with both --theta and --c6, or with --user")
+
+
+def _two_state(text: str) -> dict[str, Any]:
+    numbers = _numbers("--q", text)
+    if len(numbers) != 4:
+        raise ValueError(f"--q {text} is not allowed: it must be four numbers, q00,q01,q10,q11")
+    names = ("q00", "q01", "q10", "q11")
+    return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
+
+
+def _model_and_settings(text: str) -> dict[str, Any]:
+    """As TOML, a setting a line; numbers may begin with the point."""
+    model, _, settings = text.partition(":")
+    lines = re.sub(r"[\s,]+(?=\w+\s*=)", "\n", settings)
+    lines = re.sub(r"(?<![\w.])\.(?=\d)", "0.", lines)
+    try:
+        return tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}")
+    except tomllib.TOMLDecodeError:
+        raise ValueError(
+            f"--user {text} is not allowed: it must be a model, a colon and its settings, such as "
+            "'two-state: q00=.8 q01=.2 q10=.2 q11=.1'"
+        ) from None
+
+
+def _start(name: str, text: str) -> float | list[list[float]]:
+    if ":" not in text:
+        return _numbers(name, text)[0]
+    return [_numbers(name, pair.replace(":", ",")) for pair in text.split(",")]
+
+
+def _rewards(name: str, text: str) -> list[Any]:
+    """A word for each arm, with spaces between.
+
+    >>> _rewards("--rewards", "beta:2,5 0:.2,1:.8 .4")
+    [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
+    """
+    try:
+        return [_reward(word) for word in text.split()]
+    except ValueError:
+        raise ValueError(
+            f"{name} {text} is not allowed: it must be a word for every arm, with spaces between: "
+            "a mean such as 0.4, beta:2,5, values with their chances such as 0:0.2,0.5:0.3,1:0.5, "
+            "or sample:0.1,0.7"
+        ) from None
+
+
+def _reward(word: str) -> Any:
+    kind, colon, numbers = word.partition(":")
+    if not colon:
+        return float(word)
+    if kind in ("beta", "sample"):
+        return {kind: [float(number) for number in numbers.split(",")]}
+    pairs = [pair.split(":") for pair in word.split(",")]
+    values, chances = zip(*((float(value), float(chance)) for value, chance in pairs), strict=True)
+    return {"values": list(values), "chances": list(chances)}
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{name} {text} is not allowed: it must be numbers with commas between"
+        ) from None
+
+
+READ: dict[str, Callable[[str, str], Any]] = {"start": _start, "rewards": _rewards}
+"""How options are read that are not just numbers."""
