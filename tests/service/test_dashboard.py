@@ -155,7 +155,10 @@ def check_numbers(page: Any, found: dict[str, Any]) -> None:
             assert row[1] == short(mean["value"])
             assert row[3] == f"{short(mean['low'])} to {short(mean['high'])}"
         assert row[4].startswith(count(arm["pulls"]))
-        for text, cell in zip(row[5:], arm["states"], strict=True):
+        value, ratio = arm["visit_value"], arm["leave_ratio"]
+        assert row[5].startswith(number(value["value"]) if value else "\N{EN DASH}")
+        assert row[6].startswith(number(ratio["value"]) if ratio else "\N{EN DASH}")
+        for text, cell in zip(row[7:], arm["states"], strict=True):
             mean = cell["mean"] and f"{short(cell['mean']['value'])} of {count(cell['pulls'])}"
             assert text == (mean or "\N{EN DASH}")
     for row, state in zip(rows(page, "exploration"), found["exploration"], strict=True):

@@ -305,8 +305,8 @@ def test_reward_per_visit_of_the_best_arm_is_the_value_of_setting_b() -> None:
 def test_it_is_ready_for_json(crowded: tuple[Insight, list[tuple[int, int]], Counts]) -> None:
     found = crowded[0].to_dict()
     assert list(found) == [
-        "now", "policy", "states", "best", "exploration", "lost", "leaving", "case", "width",
-        "over_time", "reward_per_visit", "length", "visits", "rewards", "arms",
+        "now", "policy", "states", "best", "exploration", "lost", "leaving", "case", "warnings",
+        "width", "over_time", "reward_per_visit", "length", "visits", "rewards", "arms",
     ]  # fmt: skip
     assert [arm["name"] for arm in found["arms"]] == [row.name for row in crowded[0].arms]
     assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -15,13 +15,17 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from ..live import Store
-from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, added
+from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
+from ..live.settings import MOST_BINS
+from ..live.stores.base import plain_settings
 from .catalog import Catalog
+from .insight.departures import watched
+from .insight.leaving import Leaving
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that puts prometheus_client into multiprocess mode."""
@@ -135,10 +139,14 @@ class Stored(Collector):
         visits = CounterMetricFamily("sojourn_visits", "Visits by event.", None, VISIT_LABELS)
         steps = CounterMetricFamily("sojourn_steps", "Decisions.", None, ["experiment"])
         rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
+        about = "Arms in use that drive people away; the dashboard says how much."
+        driving = GaugeMetricFamily("sojourn_arms_driving_away", about, None, ["experiment"])
         for name in self.store.experiments():
+            counts = added(*self.store.counts(name))
             sums: defaultdict[str, float] = defaultdict(float)
-            for (what, *_), n in added(*self.store.counts(name)).items():
+            for (what, *_), n in counts.items():
                 sums[what] += n
+            driving.add_metric([name], self._driving(name, counts))
             visits.add_metric([name, "opened"], sums["open"])
             visits.add_metric([name, "left"], sums[f"left by {END}"])
             visits.add_metric([name, "timed out"], sums[f"left by {TIMEOUT}"])
@@ -148,7 +156,17 @@ class Stored(Collector):
             rewards.add_metric([name, "learned late", REWARD], sums[LEARNED_LATE])
             for cause in (NEXT, END, TIMEOUT):
                 rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
-        return [visits, steps, rewards]
+        return [visits, steps, rewards, driving]
+
+    def _driving(self, name: str, counts: Counts) -> int:
+        """How many arms in use drive people away."""
+        settings, arms = self.store.load(name) or ("", [])
+        bins = plain_settings(settings).get("bins")
+        if not isinstance(bins, int) or bins > MOST_BINS:
+            return 0  # it cannot be served
+        _, seen, left = watched(counts, len(arms), bins)
+        driving = Leaving(seen[:-1], left[:-1]).driving
+        return sum(bool(driving[i]) and not arm.retired for i, arm in enumerate(arms))
 
 
 def drop_dead_gauges(folder: Path) -> None:

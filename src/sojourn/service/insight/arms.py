@@ -1,6 +1,6 @@
 """The arms of an experiment: sums over all of them at once, and rows for those that are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,9 @@ class ArmRow:
     """An arm: `pulls` were counted by this experiment, `prior_pulls` come from a warm start.
 
     `mean` is over both, as the policy sees it; the means in `states` are over `pulls` only.
+    `visit_value` is the expected reward of a visit if it is always shown; `leave_ratio` how many
+    times as often people leave after it as after other arms, in the same state and with the same
+    rewards (None if it cannot be said yet).
     """
 
     name: str
@@ -34,6 +37,8 @@ class ArmRow:
     prior_pulls: float
     prior_rewards: float
     mean: Interval | None
+    visit_value: Interval | None
+    leave_ratio: Interval | None
     states: tuple[ArmInState, ...]
 
 
@@ -116,8 +121,16 @@ class ArmSums:
 class ArmList(Sequence[ArmRow]):
     """The arms as rows, each made when it is asked for: active arms first, most pulls first."""
 
-    def __init__(self, sums: ArmSums, bins: Sequence[int], states: Sequence[str]) -> None:
+    def __init__(
+        self,
+        sums: ArmSums,
+        bins: Sequence[int],
+        states: Sequence[str],
+        values: Callable[[Sequence[int]], list[Interval | None]],
+        ratios: Callable[[int], Interval | None],
+    ) -> None:
         self._sums, self._bins, self._states = sums, list(bins), tuple(states)
+        self._values, self._ratio = values, ratios
         self._order: list[int] = np.lexsort((-sums.all_pulls, sums.retired)).tolist()
 
     def __len__(self) -> int:
@@ -125,7 +138,10 @@ class ArmList(Sequence[ArmRow]):
 
     def __getitem__(self, at: Any) -> Any:
         found = self._order[at]
-        return tuple(map(self._row, found)) if isinstance(at, slice) else self._row(found)
+        return self._rows(found) if isinstance(at, slice) else self._rows([found])[0]
+
+    def __iter__(self) -> Iterator[ArmRow]:
+        return iter(self[:])  # the values of all arms together
 
     def page(self, search: str = "", page: int = 1, size: int = 20) -> ArmPage:
         """One page of the arms whose name contains `search`: the nearest page that exists."""
@@ -134,9 +150,12 @@ class ArmList(Sequence[ArmRow]):
         pages = max(-(-len(found) // size), 1)
         page = min(max(page, 1), pages)
         shown = found[(page - 1) * size : page * size]
-        return ArmPage(tuple(map(self._row, shown)), len(found), page, pages)
+        return ArmPage(self._rows(shown), len(found), page, pages)
 
-    def _row(self, i: int) -> ArmRow:
+    def _rows(self, arms: Sequence[int]) -> tuple[ArmRow, ...]:
+        return tuple(map(self._row, arms, self._values(arms)))
+
+    def _row(self, i: int, value: Interval | None) -> ArmRow:
         sums = self._sums
         pulls, rewards = sums.pulls[i, self._bins], sums.rewards[i, self._bins]
         by_state = zip(self._states, pulls.tolist(), rewards.tolist(), strict=True)
@@ -149,6 +168,8 @@ class ArmList(Sequence[ArmRow]):
             prior_pulls=prior_pulls,
             prior_rewards=prior_rewards,
             mean=share(float(rewards.sum()) + prior_rewards, total + prior_pulls),
+            visit_value=value,
+            leave_ratio=self._ratio(i),
             states=tuple(ArmInState(state, n, share(r, n)) for state, n, r in by_state),
         )
 

@@ -114,20 +114,28 @@ class Departures:
         return sqrt(self.error[b] ** 2 + self.error[usual] ** 2)
 
 
-def departures(counts: Counts, settings: Settings, arms: ArmSums) -> Departures:
-    """What the counters of departures say, by the estimates of the learned policies."""
-    bins = settings.bins
-    confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
-    moves, others = np.zeros((bins, 2, bins)), len(arms)  # the row of arms not in the list yet
-    seen, left = np.zeros((others + 1, bins, 2)), np.zeros((others + 1, bins, 2))
+def watched(counts: Counts, arms: int, bins: int) -> tuple[Array, Array, Array]:
+    """The counters `moves`, `seen` and `left`, as in `policies.watched.Watched`.
+
+    After the last arm comes what is known of no arm, or of one that is not in the list yet.
+    """
+    moves = np.zeros((bins, 2, bins))
+    seen, left = np.zeros((arms + 1, bins, 2)), np.zeros((arms + 1, bins, 2))
     for (what, i, j, k), amount in counts.items():
         if what == "moves":
             moves[i, j, k] += amount
         elif what in ("seen", "left"):
-            (seen if what == "seen" else left)[min(i, others), j, k] += amount
-    memory = Watched(
-        arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, np.ones(bins), np.zeros(1)
-    )
+            (seen if what == "seen" else left)[min(i, arms), j, k] += amount
+    return moves, seen, left
+
+
+def departures(
+    settings: Settings, arms: ArmSums, moves: Array, seen: Array, left: Array
+) -> Departures:
+    """What the counters of departures say, by the estimates of the learned policies."""
+    confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
+    conclusions = np.ones(settings.bins), np.zeros(1)
+    memory = Watched(arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, *conclusions)
     cost, variance = mistake_costs(memory)
     error = np.sqrt(variance).tolist()
     return Departures(moves.sum(axis=2), left.sum(axis=0), cost.tolist(), error, confidence)

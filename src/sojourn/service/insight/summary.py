@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.steps import level_of
 from ...live.records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ...live.settings import Settings
+from ...policies.base import Array
 from ...show.plain import plain
 from ...stats.intervals import Interval, average
 from .arms import ArmList, ArmSums, arm_sums
-from .departures import Case, Departures, StateLeaveRates, departures
+from .departures import Case, Departures, StateLeaveRates, departures, watched
+from .leaving import Leaving
+from .values import VisitValues
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,16 @@ class RewardTotals:
 
 
 @dataclass(frozen=True)
+class Warned:
+    """An arm that drives people away: how many times as often they leave, and a sentence."""
+
+    arm: str
+    leave_ratio: Interval
+    visit_value: Interval
+    text: str
+
+
+@dataclass(frozen=True)
 class Insight:
     """An experiment in numbers. The fields, in this order, are the JSON of `GET .../insight`."""
 
@@ -87,6 +101,8 @@ class Insight:
     lost: Interval
     leaving: tuple[StateLeaveRates, ...]
     case: Case
+    warnings: tuple[Warned, ...]
+    """Arms in use that drive people away, the worst first."""
     width: float
     """Seconds from one point of `over_time` to the next."""
     over_time: tuple[Point, ...]
@@ -122,7 +138,10 @@ def insight(
     bins = settings.bins
     words = settings.user.states_in_words(bins)
     sums = arm_sums(arms, counts, bins)
-    seen = departures(counts, settings, sums)
+    moves, by_arm, left = watched(counts, len(arms), bins)
+    seen = departures(settings, sums, moves, by_arm, left)
+    leaving = Leaving(by_arm[:-1], left[:-1])
+    values = VisitValues(sums, leaving, moves, seen.gone, _start(settings))
     used = [b for b in range(bins) if sums.pulls[:, b].any() or seen.steps[b].any()]
     states = tuple(words[b] for b in used)
     exploration, variance = _exploration(sums, seen, words, used)
@@ -137,14 +156,47 @@ def insight(
         lost=Interval.from_error(lost, sqrt(variance), least=0.0),
         leaving=seen.leave_rates(words, used),
         case=seen.case(used),
+        warnings=_warnings(sums, leaving, values),
         width=width,
         over_time=tuple(_point(bucket) for bucket in timeline if bucket.visits),
         reward_per_visit=average(total.visits, total.reward, total.reward2),
         length=average(total.visits, total.steps, total.steps2),
         visits=_visits(counts),
         rewards=_rewards(counts, sums),
-        arms=ArmList(sums, used, states),
+        arms=ArmList(sums, used, states, values.of, leaving.interval),
     )
+
+
+def _start(settings: Settings) -> Array:
+    """The chances of the bin in which a visit begins."""
+    user, chances = settings.user, np.zeros(settings.bins)
+    for state, chance in zip(user.start.states, user.start.chances, strict=True):
+        chances[level_of(user.experience(state), settings.bins)] += chance
+    return chances
+
+
+def _warnings(arms: ArmSums, leaving: Leaving, values: VisitValues) -> tuple[Warned, ...]:
+    """A sentence for every arm in use that drives people away."""
+    active = (arms.all_pulls > 0.0) & (arms.retired == 0.0)
+    driving = np.flatnonzero(leaving.driving & active)
+    if not driving.size:
+        return ()
+    used = np.flatnonzero(active)
+    worth = {i: v for i, v in zip(used.tolist(), values.of(used.tolist()), strict=True) if v}
+    best = int(used[np.argmax(arms.means[used])])
+    worst = min(worth, key=lambda i: worth[i].value)
+    found = []
+    for i in driving.tolist():
+        ratio = leaving.interval(i)
+        assert ratio is not None
+        so = ["the highest mean"] * (i == best) + ["the lowest visit value"] * (i == worst)
+        text = (
+            f"{arms.names[i]} ends visits: people leave after it {ratio.value:.1f} times as often "
+            "as after others with the same rewards"
+        )
+        text += f"; it has {' and '.join(so)}." if so and len(worth) > 1 else "."
+        found.append(Warned(arms.names[i], ratio, worth[i], text))
+    return tuple(sorted(found, key=lambda each: -each.leave_ratio.value))
 
 
 def _exploration(
