@@ -210,6 +210,10 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
             wanted = json.loads(same.settings.to_json())
         del wanted["bins"]
         assert made.settings == wanted
+    levels = sj.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
+    made = client.experiment("graded", ARMS, None, levels)
+    assert made.settings["user"]["model"] == "last-reward"
+    assert made.settings["reward_threshold"] == 0.25
     for wrong in (7, sj.UCB):
         with pytest.raises(ValueError, match=r"policy = .* is not allowed: give a policy"):
             client.experiment("wrong", ARMS, wrong)  # type: ignore[arg-type]

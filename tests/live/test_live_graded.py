@@ -121,3 +121,15 @@ def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
         assert opened(journal).settings.reward_threshold == 0.0
         with pytest.raises(Conflict, match=r"has 0.0, which cannot change"):
             opened(journal, reward_threshold=0.5)
+
+
+def test_a_user_who_takes_rewards_by_level_brings_the_threshold() -> None:
+    user = sj.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.3])
+    settings = opened(user=user).settings
+    assert (settings.user, settings.reward_threshold) == (LastReward(), 0.3)
+    assert opened(user=sj.ByArm.odds(user.user, [2, 0])).settings.reward_threshold is None
+    with pytest.raises(ValueError, match=r"reward_threshold = 0.5 .* the user's own is 0.3"):
+        opened(user=user, reward_threshold=0.5)
+    three = sj.Chain(next=[[0, 0, 1], [0, 1, 1]], leave=[[0.5, 0.4, 0.1], [0.3, 0.2, 0.1]])
+    with pytest.raises(ValueError, match="cannot be served: it tells 3 levels of the reward apart"):
+        opened(user=sj.Levels(three, thresholds=[0.3, 0.6]))

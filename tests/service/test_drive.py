@@ -27,6 +27,11 @@ from sojourn.stats.intervals import Z95
 
 B = sj.paper.SETTINGS["B"]
 EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, sj.LogLeave(c6=5), start={0.2: 0.5, 1: 0.5}))
+BAIT = sj.ByArm.odds(sj.TwoState(0.8, 0.2, 0.2, 0.1), [1, 0])
+GRADED = sj.Problem(
+    rewards=[sj.Beta(4, 2), sj.Discrete([0, 0.25, 1], [0.3, 0.5, 0.2])],
+    user=sj.Levels(BAIT, thresholds=[0.25]),
+)
 SURE = sj.ULCB(random_ties=False)
 
 
@@ -47,14 +52,19 @@ def driven(traffics: list[Traffic]) -> list[LoadReport]:
 
 @pytest.mark.parametrize(
     ("problem", "policy"),
-    [(B, SURE), (EMA, sj.DiscULCB(random_ties=False)), (B, sj.LearnedUCB(random_ties=False))],
-    ids=["two states", "moving average", "learned"],
+    [
+        (B, SURE),
+        (EMA, sj.DiscULCB(random_ties=False)),
+        (B, sj.LearnedUCB(random_ties=False)),
+        (GRADED, sj.LearnedUCB(random_ties=False, threshold=0.25)),
+    ],
+    ids=["two states", "moving average", "learned", "graded and by arm"],
 )
 def test_one_user_at_a_time_sees_what_the_simulator_shows(
     server: serving.Server, interpreted: Any, problem: sj.Problem, policy: Any
 ) -> None:
     """Step by step: the same pulls in the same states, the same rewards, the same regret."""
-    name = f"exact {policy.name} {problem.arms}"
+    name = f"exact {policy.name} {problem.arms} {problem.graded}"
     traffic = Traffic(server.url, problem, policy=policy, users=1, visits=25, seed=7)
     runs = range(3)
     reports = driven([replace(traffic, experiment=f"{name} {run}", run=run) for run in runs])

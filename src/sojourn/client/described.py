@@ -33,4 +33,4 @@ def described_user(user: Any) -> dict[str, Any]:
         return dict(user)
     from ..live.states import describe, live  # has been loaded by whoever made a user model
 
-    return describe(live(user))
+    return describe(live(user)[0])

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from .beta import beta, inner_uniform
 from .loops import jitable
-from .streams import GOLDEN, Stream, mix, uniform
+from .streams import Stream, begun_at, uniform
 from .structs import Compiled
 
 Array = NDArray[np.float64]
-
-BITS = 2.0**53
-"""A uniform draw is a multiple of 1 / BITS."""
 
 
 @jitable
@@ -97,8 +94,7 @@ class Grades(Compiled):
 
     def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
         """The same of a stream of draws that begins where u says."""
-        rng = np.empty(1, np.uint64)
-        rng[0] = mix(np.uint64(u * BITS) * GOLDEN)
+        rng = begun_at(u)
         reward = self.reward_of(arm, rng)
         left = uniform(rng) < user.leave_after(arm, state, reward)
         return reward, left, user.draw_next(state, reward, uniform(rng))

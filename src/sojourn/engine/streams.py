@@ -69,6 +69,14 @@ def policy_stream(seed: int, run: int) -> Stream:
 
 
 @primitive
+def begun_at(u: float) -> Stream:
+    """A stream of its own for every uniform draw u."""
+    rng = np.empty(1, np.uint64)
+    rng[0] = mix(np.uint64(u / UNIT) * GOLDEN)
+    return rng
+
+
+@primitive
 def uniform(rng: Stream) -> float:
     """The next uniform in [0, 1); advances the stream by one."""
     rng[0] += GOLDEN

@@ -9,7 +9,7 @@ from typing import Any
 from .. import checks
 from ..engine.calls import calls_for
 from ..policies import POLICIES, LearnedIMED, Policy
-from ..users import LastReward, MovingAverage, User
+from ..users import LastReward, User
 from . import states
 from .answers import policy_data, reward_of
 
@@ -54,9 +54,8 @@ class Settings:
             raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
         for name in ("introduce_in_any_state", "count_in_flight"):
             checks.flag(name, getattr(self, name))
-        threshold = self.reward_threshold
-        if threshold is not None:
-            threshold = checks.number("reward_threshold", threshold, 0, 1)
+        user, threshold = states.live(self.user, self.reward_threshold)
+        object.__setattr__(self, "reward_threshold", threshold)
         reward = self.reward(self.default_reward, "default_reward")
         idle = checks.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
         wait = self.reward_wait
@@ -72,9 +71,9 @@ class Settings:
                 )
         kept = {
             "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
-            "late_horizon": late, "reward_threshold": threshold,
+            "late_horizon": late,
         }  # fmt: skip
-        kept["user"] = states.live(self.user)  # type: ignore[assignment]
+        kept["user"] = user  # type: ignore[assignment]
         if _depth(self.policy) > DEEPEST:
             raise ValueError(f"policy is not allowed: it has more than {DEEPEST} within each other")
         told: dict[str, Any] = {"introduce_in_any_state": self.introduce_in_any_state}
@@ -115,8 +114,7 @@ no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, 
 
     def felt(self, reward: float) -> float:
         """The reward by which the state moves: 0 or 1 for users that do not take graded ones."""
-        takes_graded = getattr(self.user, "graded", isinstance(self.user, MovingAverage))
-        if not self.reward_threshold or takes_graded:
+        if not self.reward_threshold or self.user.graded:
             return reward
         return float(reward >= self.reward_threshold)
 

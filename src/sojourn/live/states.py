@@ -3,16 +3,40 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..users import USERS, LastReward, User
+from .. import checks
+from ..users import USERS, LastReward, Levels, User
 
 
-def live(user: User | None) -> User:
-    """A user model without its leave probabilities; `LastReward` if there is none."""
+def live(user: User | None, threshold: float | None = None) -> tuple[User, float | None]:
+    """A user model without its leave probabilities, and the threshold of graded rewards.
+
+    `LastReward` if there is none. A user who takes rewards by their level (`Levels`) becomes the
+    one within, and the threshold is theirs.
+
+    >>> from sojourn import Levels, TwoState
+    >>> live(Levels(TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.5]))
+    (LastReward(), 0.5)
+    """
+    if threshold is not None:
+        threshold = checks.number("reward_threshold", threshold, 0, 1)
     if user is None:
-        return LastReward()
+        return LastReward(), threshold
     if not isinstance(user, User):
         raise ValueError(f"user = {user!r} is not allowed: it must be a user model")
-    return user.live()
+    found = user.live()
+    if isinstance(found, Levels):
+        own, found = found.thresholds, found.user
+        if threshold not in (None, own[0]):
+            raise ValueError(
+                f"reward_threshold = {threshold:g} is not allowed: the user's own is {own[0]:g}"
+            )
+        threshold = own[0]
+    if found.outcomes != 2:
+        raise ValueError(
+            f"user = {checks.shown(user)} cannot be served: it tells {found.outcomes} levels of "
+            "the reward apart, and live rewards have two"
+        )
+    return found, threshold
 
 
 def describe(user: User) -> dict[str, Any]:

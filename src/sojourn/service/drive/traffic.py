@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...client import AccessDenied, AsyncClient, AsyncExperiment
+from ...client.async_client import OtherSettings
 from ...client.described import described_user
 from ...client.messages import NoResponse, Request, Response
 from ...live import LiveError, NotFound, Unavailable
 from ...policies import Policy
+from ...policies.watched import GOOD
 from ...problem import Problem
 from .crowd import Crowd
 from .report import LoadReport
@@ -95,10 +97,12 @@ async def _host(client: AsyncClient, traffic: Traffic) -> AsyncExperiment:
         if traffic.policy is None:
             return host
     # New arms are introduced as the policy says, as they are in a simulation.
-    anywhere = getattr(traffic.policy, "introduce_in_any_state", False)
-    return await client.experiment(
-        traffic.experiment, arms, traffic.policy, user, introduce_in_any_state=anywhere
-    )
+    more: OtherSettings = {
+        "introduce_in_any_state": getattr(traffic.policy, "introduce_in_any_state", False)
+    }
+    if traffic.problem.graded:
+        more["reward_threshold"] = user.cuts[0] if user.cuts else GOOD
+    return await client.experiment(traffic.experiment, arms, traffic.policy, user, **more)
 
 
 def _check_same(what: str, traffic: Traffic, same: bool) -> None:
