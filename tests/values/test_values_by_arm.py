@@ -294,3 +294,13 @@ def test_levels_go_around_users_by_arm() -> None:
     levels = sj.Levels(sj.TwoState(*Q), thresholds=[0.5])
     with pytest.raises(ValueError, match="put Levels around ByArm"):
         sj.ByArm([levels, levels])
+
+
+@pytest.mark.parametrize("base", [sj.TwoState(*Q), sj.Ema(theta=0.5, leave=sj.LogLeave(c6=50))])
+def test_prices_of_a_first_step_that_nobody_leaves(base: sj.User) -> None:
+    problem = sj.Problem([0.8, 0.6], sj.StaysFirst(sj.ByArm.odds(base, [2, 0])))
+    for state in (0.0, 1.0, -1.0, -2.0):
+        for arm in (0, 1):
+            gap = problem.values.prices.gap(None, state, arm)
+            assert gap == pytest.approx(problem.gap(state, arm), abs=1e-5)
+    assert problem.rule(-2.0) == 0 != problem.rule(1.0)  # nobody leaves after clickbait there

@@ -205,9 +205,9 @@ class ValuesByArm:
         own_first = self.user.unwrapped is not self.user
         if self.panels is None:
             states = np.arange(self.solution[0].size, dtype=float)
-            states = np.concatenate([states, -1.0 - states]) if own_first else states
-            worth = self._actions(states)
-            return PriceTable(np.ascontiguousarray((worth.max(axis=0) - worth).T), len(states))
+            every = np.concatenate([states, -1.0 - states]) if own_first else states
+            worth = self._actions(every)
+            return PriceTable(np.ascontiguousarray((worth.max(axis=0) - worth).T), states.size)
         panels = self.panels
         series = [panels.function(row).series for row in self._actions(panels.nodes)]
         first = np.zeros((0, 1, 1))
