@@ -303,4 +303,4 @@ def test_prices_of_a_first_step_that_nobody_leaves(base: sj.User) -> None:
         for arm in (0, 1):
             gap = problem.values.prices.gap(None, state, arm)
             assert gap == pytest.approx(problem.gap(state, arm), abs=1e-5)
-    assert problem.rule(-2.0) == 0 != problem.rule(1.0)  # nobody leaves after clickbait there
+    assert problem.rule(-1.0) == 0 != problem.rule(0.0)  # nobody leaves after clickbait there
