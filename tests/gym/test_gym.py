@@ -41,11 +41,19 @@ ANYWHERE = sj.Problem(
 )
 SHY = sj.Problem([0.9, 0.8], sj.StaysFirst(B.user))
 IMPATIENT = sj.Problem([0.7, 0.6], example("own_user").Impatient(bored=0.02, step=0.2))
+BY_ARM = sj.Problem([0.8, 0.6], sj.ByArm.odds(B.user, [2, 0]))
+GRADED = sj.Problem(
+    rewards=[sj.Beta(0.5, 0.5), sj.Discrete([0.2, 0.7, 1], [0.5, 0.3, 0.2]), 0.4],
+    user=sj.StaysFirst(sj.Levels(sj.ByArm.odds(B.user, [-3, -2, -1]), thresholds=[0.6])),
+)
 IDS = {"sojourn/TwoState-v0": {}, "sojourn/Ema-v0": {}, "sojourn/Visit-v0": {"problem": ANYWHERE}}
 
 registered = pytest.mark.parametrize(("name", "arguments"), IDS.items())
 problems = pytest.mark.parametrize(
     "problem", [ANYWHERE, EMA, SHY], ids=["two-state", "ema", "stays-first"]
+)
+and_graded = pytest.mark.parametrize(
+    "problem", [ANYWHERE, EMA, SHY, GRADED], ids=["two-state", "ema", "stays-first", "graded"]
 )
 
 
@@ -95,7 +103,9 @@ def test_checker_passes(name: str, arguments: dict[str, Any]) -> None:
     assert env.spec is not None and env.spec.id == name
 
 
-@pytest.mark.parametrize("problem", [SHY, IMPATIENT], ids=["stays-first", "own"])
+@pytest.mark.parametrize(
+    "problem", [SHY, IMPATIENT, BY_ARM, GRADED], ids=["stays-first", "own", "by-arm", "graded"]
+)
 def test_checker_passes_for_any_user(problem: sj.Problem) -> None:
     check_env(gym.make(problem, max_episode_steps=5).unwrapped)
 
@@ -116,6 +126,32 @@ def test_registered_problems() -> None:
     assert low.unwrapped.problem.user == sj.Ema(theta=0.5, leave=sj.LogLeave(c6=100), start=0.5)
 
 
+def test_rewards_odds_and_thresholds_by_name() -> None:
+    q = dict(zip(("q00", "q01", "q10", "q11"), (0.8, 0.2, 0.2, 0.1), strict=True))
+    by_arm = gymnasium.make("sojourn/TwoState-v0", means=[0.8, 0.6], odds=[2, 0], **q)
+    assert by_arm.unwrapped.problem == BY_ARM
+    rewards: list[Any] = [{"beta": [0.5, 0.5]}, GRADED.rewards[1], 0.4]
+    made = {"rewards": rewards, "odds": [-3, -2, -1], "thresholds": [0.6], **q}
+    graded = gymnasium.make("sojourn/TwoState-v0", **made)
+    assert sj.StaysFirst(graded.unwrapped.problem.user) == GRADED.user
+    assert graded.unwrapped.problem.rewards == GRADED.rewards
+
+
+def test_graded_visits_earn_what_they_are_worth() -> None:
+    """In plain Python, with the arm that is best in each state."""
+    env, total = gym.VisitEnv(GRADED), []
+    env.reset(seed=4)
+    for _ in range(1_000):
+        total.append(0.0)
+        left = False
+        while not left:
+            _, reward, left, _, info = env.step(GRADED.rule(env._state))
+            assert info["gap"] == 0.0
+            total[-1] += reward
+        env.reset()
+    near(np.array(total), GRADED.value())
+
+
 def test_spaces() -> None:
     impatient = gym.VisitEnv(IMPATIENT)
     number = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float64)
@@ -126,7 +162,11 @@ def test_spaces() -> None:
     assert gym.VisitEnv(ANYWHERE).action_space == gymnasium.spaces.Discrete(3)
 
 
-@problems
+@pytest.mark.parametrize(
+    "problem",
+    [ANYWHERE, EMA, SHY, BY_ARM, GRADED],
+    ids=["two-state", "ema", "stays-first", "by-arm", "graded"],
+)
 def test_steps_are_the_model(problem: sj.Problem) -> None:
     """Seen, rewarded, left and lost as the problem's own tables have it, state by state."""
     env, user = gym.VisitEnv(problem), problem.user
@@ -137,9 +177,9 @@ def test_steps_are_the_model(problem: sj.Problem) -> None:
         seen, reward, left, cut, info = env.step(arm)
         assert float(np.asarray(seen).item()) == user.experience(user.next_state(before, reward))
         assert info["gap"] == pytest.approx(problem.gap(before, arm), abs=1e-12)
-        assert not cut and reward in (0.0, 1.0)
+        assert not cut and (0.0 <= reward <= 1.0 if problem.graded else reward in (0.0, 1.0))
         if left:
-            assert user.leave_probability(before, reward) > 0.0
+            assert user.leave_after(arm, before, reward) > 0.0
             env.reset()
 
 
@@ -211,7 +251,7 @@ def test_agents_lose_as_much_as_in_the_simulator(policy: Any) -> None:
 # Many visits side by side
 
 
-@problems
+@and_graded
 def test_vector_is_many_single_ones(problem: sj.Problem) -> None:
     """Draw for draw those of SyncVectorEnv, beginnings and ends included, over many blocks."""
     count = 3
@@ -296,6 +336,13 @@ def test_bad_input() -> None:
         "max_episode_steps = 0 is not allowed: it must be a whole number of at least 1"
     )
     assert refused(lambda: gym.VisitsEnv(B, 0)).startswith("num_envs = 0 is not allowed")
+    assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", rewards=[0.5, "x"])) == (
+        "rewards[1] = 'x' is not allowed: give a mean, or beta = [a, b], or values with chances, "
+        "or a sample"
+    )
+    assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", odds=[1])).endswith(
+        "the number of its arms is 1, and there are 2"
+    )
     assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", q00=2)) == (
         "q00 = 2 is not allowed: it must be a number from 0 to 1"
     )

@@ -8,7 +8,8 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
-from ..users import USERS, User
+from ..rewards import Reward, reward_of
+from ..users import USERS, ByArm, Levels, User
 from .visit import VisitEnv, checked_problem
 from .visits import VisitsEnv
 
@@ -44,6 +45,11 @@ def _problem(means: Any, user: User) -> Problem:
         return Problem(means, user)
 
 
+@lru_cache(maxsize=32)
+def _graded(rewards: tuple[Reward, ...], user: User) -> Problem:
+    return Problem(rewards=rewards, user=user)
+
+
 def visit(
     problem: Problem, num_envs: int | None = None, max_episode_steps: int | None = None
 ) -> VisitEnv | VisitsEnv:
@@ -56,14 +62,25 @@ def visit(
 def visit_of(
     model: str,
     means: Sequence[float],
+    rewards: Sequence[Any] | None = None,
     num_envs: int | None = None,
     max_episode_steps: int | None = None,
     start: Any = None,
+    odds: Sequence[float] | None = None,
+    thresholds: Sequence[float] | None = None,
     **settings: Any,
 ) -> VisitEnv | VisitsEnv:
-    """The entry point of a user model's environment: its settings, flat."""
-    user = USERS[model].from_settings(**settings, start=start)
-    return visit(_problem(means, user), num_envs, max_episode_steps)
+    """The entry point of a user model's environment: its settings, flat.
+
+    With `rewards`, distributions or what a problem file has for them, the means do not count.
+    """
+    user: User = USERS[model].from_settings(**settings, start=start)
+    user = user if odds is None else ByArm.odds(user, odds)
+    user = user if thresholds is None else Levels(user, thresholds)  # type: ignore[arg-type]
+    if rewards is None:
+        return visit(_problem(means, user), num_envs, max_episode_steps)
+    arms = tuple(reward_of(f"rewards[{i}]", arm) for i, arm in enumerate(rewards))
+    return visit(_graded(arms, user), num_envs, max_episode_steps)
 
 
 def make(problem: Problem, **options: Any) -> gymnasium.Env[Any, Any]:
