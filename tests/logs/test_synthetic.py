@@ -8,6 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.streams import policy_stream
+from sojourn.logs import synthetic
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.policies import Policy
 
@@ -93,6 +94,47 @@ def test_a_log_is_a_run_of_the_simulator(
     pulls = np.bincount(levels * problem.arms + log["arm"], minlength=row.size)
     by_level = 3 + problem.user.levels
     np.testing.assert_array_equal(row[by_level:], pulls[: row.size - by_level])
+
+
+GRADED = sj.Problem(
+    rewards=[sj.Beta(2, 3), sj.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), 0.5],
+    user=sj.Levels(sj.ByArm.odds(ONE_START.user, [1, 0, 0]), thresholds=[0.5]),
+)
+
+
+def test_a_graded_log_is_a_run_of_the_simulator(
+    interpreted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both in plain Python: compiled they are compared above."""
+    monkeypatch.setattr(synthetic, "write_log", synthetic.write_log.plain)
+    log = synthetic_log(GRADED, RULE, visits=60, seed=11, run=3)
+    row = interpreted(GRADED, RULE, 11, 3, [60])[0]
+    assert (log["reward"].sum(), log["arm"].size) == (pytest.approx(row[1], rel=1e-12), row[2])
+    assert log["reward"].dtype == np.float64
+    assert set(log["reward"][log["arm"] == 1]) == {0.0, 0.5, 1.0}
+    np.testing.assert_array_equal(log["left"], np.append(np.diff(log["visit"]) > 0, True))
+    last = log["left"] == 1
+    after = (log["reward"] >= 0.5).astype(float)
+    np.testing.assert_array_equal(log["state"][1:][~last[:-1]], after[:-1][~last[:-1]])
+
+
+def test_departures_after_each_arm_are_those_of_the_user() -> None:
+    problem = sj.Problem([0.8, 0.6, 0.4], sj.ByArm.odds(ONE_START.user, [2, 0, -2]))
+    log = synthetic_log(problem, RULE, visits=4_000, seed=1)
+    for arm in range(3):
+        for state in (0, 1):
+            for reward in (0, 1):
+                here = (log["arm"] == arm) & (log["state"] == state) & (log["reward"] == reward)
+                q, n = problem.user.leave_after(arm, state, reward), here.sum()
+                assert n > 0 or RULE.chances[state][arm] == 0.0
+                if n:
+                    error = sqrt(q * (1 - q) / n)
+                    assert abs(log["left"][here].mean() - q) < TOLERANCE * error
+
+
+def test_graded_rewards_have_no_spread() -> None:
+    with pytest.raises(ValueError, match=r"spread = 0.5 is not allowed: .* it must be 0$"):
+        synthetic_log(GRADED, RULE, visits=4, spread=0.5)
 
 
 def test_columns_fit_together() -> None:

@@ -4,6 +4,7 @@ The visits are those of the simulator: with users who are all alike, the log of 
 step by step what `simulate` plays in that run.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,42 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..engine.loops import jitable, loop
-from ..engine.rewards import coin
+from ..engine.rewards import Coins, Grades, coin
 from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
+from ..engine.structs import Compiled
 from ..policies import Policy
 from ..problem import Problem
 
 Log = dict[str, NDArray[Any]]
 
 NO_HORIZON = 2**62
-VISIT, STEP, ARM, REWARD, LEFT, CUT = range(6)
+VISIT, STEP, ARM, LEFT, CUT = range(5)
+CHANCE, STATE, REWARD = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCoins(Compiled):
+    """Arms with rewards of 0 and 1, and a row of means for each person."""
+
+    means: NDArray[np.float64]
+
+    def for_person(
+        self, person: int, user: Any, arm: int, state: float, u: float
+    ) -> tuple[float, bool, float]:
+        """What u decides for a person; they come in turn."""
+        return coin(user, self.means[person % self.means.shape[0], arm], arm, state, u)
+
+
+@dataclass(frozen=True, eq=False)
+class SameGrades(Compiled):
+    """Arms with graded rewards, the same for all."""
+
+    rewards: Grades
+
+    def for_person(
+        self, person: int, user: Any, arm: int, state: float, u: float
+    ) -> tuple[float, bool, float]:
+        return self.rewards.outcome(user, arm, state, u)
 
 
 def synthetic_log(
@@ -42,7 +70,8 @@ def synthetic_log(
     After `horizon` steps a visit is censored: the log does not say whether the user left then, and
     to the policy the visit is over. The visits are those of `users` users in turn (of as
     many as there are visits, unless said otherwise). Users differ by `spread`: the logit of all
-    means is shifted by a normal deviate of that size, one for each user.
+    means is shifted by a normal deviate of that size, one for each user. Graded rewards have no
+    spread.
 
     >>> import sojourn as sj
     >>> mixed = sj.EpsilonMixture(sj.KLULCB(), epsilon=0.2)
@@ -60,31 +89,41 @@ def synthetic_log(
     policy.check_arms(problem.arms)
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
         raise ValueError(f"policy = {policy!r} is not allowed: it must know its probabilities")
-    means = _means_of_users(problem, users, spread, seed, run)
-    numbers, chances = write_log(policy, problem.user, means, seed, run, visits, horizon)
+    world = _people(problem, users, spread, seed, run)
+    numbers, chances = write_log(
+        policy, problem.user, world, problem.arms, seed, run, visits, horizon
+    )
+    reward = chances[:, REWARD].copy()
     return {
         "user": numbers[:, VISIT] % users,
         "visit": numbers[:, VISIT].copy(),
         "step": numbers[:, STEP].copy(),
         "arm": numbers[:, ARM].copy(),
-        "reward": numbers[:, REWARD].astype(np.int8),
+        "reward": reward if problem.graded else reward.astype(np.int8),
         "left": numbers[:, LEFT].astype(np.int8),
         "censored": numbers[:, CUT].astype(np.int8),
-        "propensity": chances[:, 0].copy(),
-        "state": chances[:, 1].copy(),
+        "propensity": chances[:, CHANCE].copy(),
+        "state": chances[:, STATE].copy(),
     }
 
 
-def _means_of_users(
+def _people(
     problem: Problem, users: int, spread: float, seed: int, run: int
-) -> NDArray[np.float64]:
-    """A row of means for each user, or one row for all."""
+) -> OwnCoins | SameGrades:
+    """What arms give, with a row of means for each user, or one row for all."""
+    if not isinstance(problem.coins, Coins):
+        if spread > 0.0:
+            raise ValueError(
+                f"spread = {spread!r} is not allowed: it is a shift of the logit of means of "
+                "rewards 0 and 1, and these rewards are graded; it must be 0"
+            )
+        return SameGrades(problem.coins)
     means = np.array([problem.means])
     if spread == 0.0:
-        return means
+        return OwnCoins(means)
     shift = spread * np.random.default_rng([seed, run]).standard_normal(users)
     odds = np.exp(shift)[:, None] * means
-    return odds / (1.0 - means + odds)  # type: ignore[no-any-return]
+    return OwnCoins(odds / (1.0 - means + odds))
 
 
 @jitable
@@ -97,19 +136,12 @@ def longer(rows: NDArray[Any]) -> NDArray[Any]:
 
 @loop
 def write_log(
-    policy: Any,
-    user: Any,
-    means: NDArray[np.float64],
-    seed: int,
-    run: int,
-    visits: int,
-    horizon: int,
+    policy: Any, user: Any, world: Any, arms: int, seed: int, run: int, visits: int, horizon: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """One run: whole numbers and, apart, propensities and states."""
-    people, arms = means.shape
+    """One run: whole numbers and, apart, propensities, states and rewards."""
     memory, rng = policy.memory(arms), policy_stream(seed, run)
-    starts, pulled = stream_key(seed, run, STARTS), np.zeros(arms, np.int64)
-    numbers, chances = np.empty((1024, 6), np.int64), np.empty((1024, 2), np.float64)
+    starts, pulled = np.uint64(stream_key(seed, run, STARTS)), np.zeros(arms, np.int64)
+    numbers, chances = np.empty((1024, 5), np.int64), np.empty((1024, 3), np.float64)
     row = 0
     for visit in range(visits):
         state = user.begin(draw(starts, visit + 1))
@@ -121,15 +153,16 @@ def write_log(
             chance = policy.probabilities(memory, before)
             arm = policy.choose(memory, before, rng)
             pulled[arm] += 1
-            u = draw(stream_key(seed, run, FIRST_ARM + np.uint64(arm)), pulled[arm])
-            reward, left, state = coin(user, means[visit % people, arm], arm, state, u)
+            own = np.uint64(stream_key(seed, run, FIRST_ARM + np.uint64(arm)))
+            u = draw(own, pulled[arm])
+            reward, left, state = world.for_person(visit, user, arm, state, u)
             step += 1
             cut = step == horizon
             over = left or cut
             policy.update(memory, before, arm, reward, over, user.experience(state))
             numbers[row, VISIT], numbers[row, STEP], numbers[row, ARM] = visit, step, arm
-            numbers[row, REWARD], numbers[row, LEFT] = int(reward), int(left and not cut)
-            numbers[row, CUT] = int(cut)
-            chances[row, 0], chances[row, 1] = chance[arm], before
+            numbers[row, LEFT], numbers[row, CUT] = int(left and not cut), int(cut)
+            chances[row, CHANCE], chances[row, STATE] = chance[arm], before
+            chances[row, REWARD] = reward
             row += 1
     return numbers[:row], chances[:row]
