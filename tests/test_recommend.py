@@ -8,8 +8,11 @@ import pytest
 from sojourn import (
     IMED,
     KLUCB,
+    Beta,
+    ByArm,
     Ema,
     LearnedIMED,
+    Levels,
     LogLeave,
     Problem,
     Recommendation,
@@ -18,7 +21,7 @@ from sojourn import (
 )
 from sojourn.cli.main import main
 from sojourn.lab.paper import SETTINGS
-from sojourn.recommendation import BASELINE, PLAIN, SAFE, SURE, candidates, choose
+from sojourn.recommendation import BASELINE, PLAIN, SAFE, SURE, _in_words, candidates, choose
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
@@ -91,6 +94,29 @@ def test_moving_averages() -> None:
     problem = Problem([0.6, 0.4], Ema(theta=0.5, leave=LogLeave(c6=100)))
     advice = recommend(problem, visits=30, precision="50%")
     assert "DISC-KL-ULCB" in advice.regrets and advice.policy == LearnedIMED()
+
+
+CLICKBAIT = Problem([0.8, 0.6], ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0]))
+MILD = Problem([0.8, 0.6], ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [-1, 0]))
+SHARES = Problem(
+    rewards=[Beta(3, 2), 0.5], user=Levels(TwoState(0.15, 0.08, 0.12, 0.06), thresholds=[0.5])
+)
+
+
+def test_words_outside_the_paper() -> None:
+    assert _in_words(CLICKBAIT, "by arm").startswith(
+        "Leaving depends on the arm, and in some state the arm of highest mean is not the one"
+    )
+    assert _in_words(MILD, "by arm").endswith("is best in every state all the same.")
+    assert _in_words(SHARES, "graded").startswith("Rewards are graded, and the arm of highest")
+    assert list(candidates(SHARES)) == ["KL-UCB", "IMED", "Learned IMED", "Empirical IMED"]
+
+
+def test_one_that_needs_no_knowledge_and_is_best_is_taken() -> None:
+    less = beside((90, 80, 70, 45), 1.0)
+    less["Safe IMED"] = [Interval.around(r - 45.0, 1.0) for r in (90, 80, 70, 45)]
+    name, why = choose(NAMES, less, None)
+    assert name == "Safe IMED" and "needs no knowledge of the problem either" in why
 
 
 def test_improper_problems_are_warned_about() -> None:

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from . import checks, theory
-from .policies import IMED, KLUCB, KLULCB, ContKLULCB, DiscKLULCB, LearnedIMED, Policy, SafeIMED
+from .policies import (
+    IMED,
+    KLUCB,
+    KLULCB,
+    ContKLULCB,
+    DiscKLULCB,
+    EmpiricalIMED,
+    LearnedIMED,
+    Policy,
+    SafeIMED,
+)
 from .problem import Problem
 from .show.plain import plain
 from .show.tables import Table
@@ -18,6 +28,9 @@ from .stats.moments import Array
 
 BASELINE, SAFE, PLAIN = KLUCB().label, LearnedIMED().label, IMED().label
 """What gains are measured against, and the two that need no knowledge of the problem."""
+
+OUTSIDE: dict[str, list[Policy]] = {"graded": [EmpiricalIMED()]}
+"""Others that need none, by the case that they are for."""
 
 SURE = "you are certain of the problem"
 AGREED = "97.5 % of the draws agree"
@@ -80,7 +93,7 @@ def candidates(problem: Problem) -> dict[str, Policy]:
     gates: list[Any] = [KLULCB(), SafeIMED()]
     if problem.user.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
-    by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}
+    by_case = {**OUTSIDE, "normal": gates, "opposite": [gate.opposite() for gate in gates]}
     return {policy.label: policy for policy in always + by_case.get(theory.case(problem), [])}
 
 
@@ -123,7 +136,8 @@ def recommend(
             seed=seed, workers=workers, store=store, progress=progress, checkpoints=[visits],
         )  # fmt: skip
     names = list(tried)
-    less = {name: _differences(result, names.index(name)) for name in (SAFE, PLAIN)}
+    free = [SAFE, PLAIN, *(policy.label for policy in OUTSIDE.get(case, []))]
+    less = {name: _differences(result, names.index(name)) for name in free}
     chosen, why = choose(names, less, SURE if certain else None)
     regrets = map(_interval, *result.regret)
     return Recommendation(
@@ -142,15 +156,20 @@ def choose(
 ) -> tuple[str, str]:
     """The policy, and why; `less[x]` is the regret of each less that of x.
 
-    With no `ground` to trust the problem, what needs to know it is only mentioned.
+    It has those x that need no knowledge of the problem; the first is taken unless another is
+    significantly better. With no `ground` to trust the problem, what needs to know it is only
+    mentioned.
     """
-    safe = PLAIN if less[SAFE][names.index(PLAIN)].high < 0.0 else SAFE
+    safe = SAFE
+    for other in less:
+        if less[safe][names.index(other)].high < 0.0:
+            safe = other
     best = min(range(len(names)), key=lambda p: less[safe][p].value)
     gain = _positive(less[safe][best])
     because = {
         SAFE: f"{SAFE} finds out by itself where mistakes are cheap",
         PLAIN: f"{PLAIN}, which treats all states alike, is better here than {SAFE}",
-    }[safe]
+    }.get(safe, f"{safe}, which needs no knowledge of the problem either, is the best of its kind")
     if gain.low <= 0.0:
         return safe, f"{because}, and no candidate is significantly better."
     if ground is not None:
@@ -174,6 +193,14 @@ def _in_words(problem: Problem, case: str) -> str:
         return "A mistake costs the same in every state."
     if case == "mixed":
         return "A mistake costs most neither in the best state nor in the worst one."
+    if case in ("by arm", "graded"):
+        what = "Leaving depends on the arm" if case == "by arm" else "Rewards are graded"
+        if problem.best_arm_is_optimal:
+            return f"{what}, and the arm of highest mean is best in every state all the same."
+        return (
+            f"{what}, and in some state the arm of highest mean is not the one to play: a policy "
+            "that looks for the highest mean loses something at every visit."
+        )
     at_0, at_1 = problem.mistake_cost(0), problem.mistake_cost(1)
     ratio, where = (at_0 / at_1, "worst") if case == "normal" else (at_1 / at_0, "best")
     much = f"{ratio:.3g} times as much"

@@ -7,8 +7,8 @@ all arms. With reward r of chance p in state s, and W the value of where it lead
 
 Finitely many states are solved exactly, and [0, 1] by Chebyshev series on panels, as in `solve`;
 but V has kinks where the best arm changes and wherever such a state can be reached from, so that
-the bound on the error is of the order 1e-6, not 1e-11. Rewards from a continuous distribution are
-a sum over the nodes of a quadrature.
+the bound on the error is from 1e-6 to 1e-4 there, not 1e-11. Rewards from a continuous distribution
+are a sum over the nodes of a quadrature.
 """
 
 from collections.abc import Sequence
