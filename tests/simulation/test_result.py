@@ -135,6 +135,31 @@ def test_a_saved_result_loads_as_the_same_bits(result: Result, tmp_path: Path, n
     assert (tmp_path / f"again-{name}").read_bytes() == path.read_bytes()
 
 
+TWO = sj.TwoState(0.5, 0.1, 0.3, 0.05)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        sj.Problem([0.8, 0.6], sj.ByArm.odds(TWO, [2, 0])),
+        sj.Problem(
+            rewards=[sj.Beta(3, 2), 0.5, sj.Sample([0.2, 0.9])],
+            user=sj.Levels(TWO, thresholds=[0.5]),
+        ),
+    ],
+    ids=["by arm", "graded"],
+)
+@pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
+def test_results_outside_the_paper_load_as_the_same_bits(
+    problem: sj.Problem, tmp_path: Path
+) -> None:
+    result = sj.simulate(problem, [sj.Uniform()], visits=20, runs=4, seed=3)
+    result.save(tmp_path / "r.csv")
+    loaded = Result.load(tmp_path / "r.csv")
+    assert_same(loaded, result)
+    assert loaded.problem == problem and str(loaded) == str(result)
+
+
 def test_files_of_the_version_before_labels_load(result: Result, tmp_path: Path) -> None:
     """In these a policy was called by its class and parameters: KLULCB:c0=1."""
     names = {"UCB": "UCB", "ULCB, c0=-0.5": "ULCB:c0=-0.5", "UCB (2)": "UCB (2)"}
