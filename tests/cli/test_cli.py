@@ -108,6 +108,18 @@ def test_an_assumption_that_fails_is_one_friendly_line(run: Run) -> None:
     assert re.fullmatch(r"note: outside the paper's assumptions: .*\n", outcome.err)
 
 
+def test_without_a_bound_the_table_has_none(run: Run) -> None:
+    """With a policy and a user that other tests compile."""
+    given = ("--means", "0.8,0.6,0.4", "--q", ".15,.08,.12,.06", "--odds", "2,0,0")
+    outcome = run("simulate", *given, "-p", "Uniform", *SMALL)
+    assert outcome.code == 0
+    assert "the\npaper has no bound for this problem.\n" in outcome.out
+    assert "slope" not in outcome.out
+    assert outcome.err.startswith(
+        "note: outside the paper's assumptions: leaving is the same after"
+    )
+
+
 MISTAKES = [
     ("theory", "give a problem: a setting of the paper"),
     ("simulate", "give a problem: a setting of the paper"),

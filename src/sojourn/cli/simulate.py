@@ -30,6 +30,12 @@ TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
 """The policies that the paper compares, for users with two states and with a whole interval."""
 
+BESIDE = (
+    "beside it the\npaper's bounds, a slope times log K for K visits, up to terms of lower order: "
+    "compare slopes, not values."
+)
+WITHOUT = "the\npaper has no bound for this problem."
+
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -115,17 +121,18 @@ def _print(result: "Result", as_json: bool) -> None:
     from .. import problem_files, theory
     from ..simulation import tables
 
+    bounds = theory.bounds(result.problem)
     if as_json:
-        problem, bounds = problem_files.to_dict(result.problem), theory.bounds(result.problem)
+        problem = problem_files.to_dict(result.problem)
         print_json({**result.to_dict(), "problem": problem, "bounds": bounds})
         return
+    applies = any(bound.slope is not None for bound in bounds)
     print(result.problem)
     print(
         f"Regret after {int(result.checkpoints[-1]):,} visits, mean and 95 % interval over runs, "
-        f"seed {result.seed}; beside it the\npaper's bounds, a slope times log K for K visits, "
-        "up to terms of lower order: compare slopes, not values.\n"
+        f"seed {result.seed}; {BESIDE if applies else WITHOUT}\n"
     )
-    print_table(tables.table(result, bounds=True))
+    print_table(tables.table(result, bounds=applies))
 
 
 def _check_outputs(save: Path | None, plot: Path | None) -> None:
