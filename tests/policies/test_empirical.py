@@ -12,10 +12,15 @@ from sojourn.engine.bounded import kinf, kinf_upper
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
 
-PAIRS = [(sj.EmpiricalIMED(), sj.IMED()), (sj.EmpiricalKLUCB(c=1, cells=7), sj.KLUCB(c=1))]
+PAIRS = [
+    (sj.EmpiricalIMED(), sj.IMED()),
+    (sj.EmpiricalKLUCB(c=1, cells=7), sj.KLUCB(c=1)),
+    (sj.LearnedEmpiricalIMED(), sj.LearnedIMED()),
+    (sj.LearnedEmpiricalIMED(floor=-1), sj.LearnedIMED(floor=-1)),
+]
 
 
-@pytest.mark.parametrize(("policy", "plain"), PAIRS, ids=["IMED", "KL-UCB"])
+@pytest.mark.parametrize(("policy", "plain"), PAIRS, ids=lambda policy: policy.label)
 @pytest.mark.parametrize(("setting", "visits"), [("B", 200), ("D", 30), ("opposite", 200)])
 def test_on_rewards_of_0_and_1_they_decide_as_bernoullis(
     policy: Policy, plain: Policy, setting: str, visits: int
@@ -67,6 +72,16 @@ def test_more_cells_never_widen_a_bound() -> None:
         assert bounds == sorted(bounds, reverse=True)
         divergences = [kinf(grid, 0.9) for grid in grids]
         assert divergences == sorted(divergences)
+
+
+def test_a_lower_bound_is_an_upper_one_seen_from_the_other_end() -> None:
+    policy = sj.LearnedEmpiricalIMED(floor=-1)
+    rewards = [0.4, 0.5, 0.5, 0.65, 0.8]
+    memory = told(policy, [rewards, [1.0 - reward for reward in rewards]])
+    low = policy.score(memory, 0, log(11), 0.0, -1.0, 0.0)
+    assert low == pytest.approx(1.0 - kinf_upper(memory.grid[1], log(11) / 5), rel=1e-12)
+    assert naive.min_p(0.57, 5, log(11)) < low < 0.4 < 0.57
+    assert policy.score(memory, 0, log(11), 0.0, 0.0, 0.0) == pytest.approx(0.57)
 
 
 @pytest.mark.parametrize("cells", [0, 1001, 2.5])

@@ -41,6 +41,12 @@ TWINS: list[tuple[Policy, twins.Twin]] = [
     (sj.KLUCB(), by_index(naive.kl_ucb(0))),
     (sj.IMED(), lambda environment: naive.imed(lambda S: True)),
     (sj.LearnedIMED(threshold=THRESHOLD), learned),
+    (
+        sj.LearnedEmpiricalIMED(),
+        lambda environment: twins.learned_imed(
+            environment, THRESHOLD, explorer=twins.empirical_imed(environment)
+        ),
+    ),
     (sj.EmpiricalKLUCB(), twins.empirical_kl_ucb),
     (sj.EmpiricalIMED(cells=4), twins.empirical_imed),
 ]

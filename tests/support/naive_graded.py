@@ -101,8 +101,11 @@ def empirical_kl_ucb(environment: Environment) -> naive.Scores:
     return scores
 
 
-def learned_imed(environment: Environment, threshold: float, bins: int = 4) -> naive.Scores:
+def learned_imed(
+    environment: Environment, threshold: float, bins: int = 4, explorer: naive.Scores | None = None
+) -> naive.Scores:
     """IMED where what was seen of departures says that mistakes are cheap, else the best mean."""
+    explorer = explorer or naive.imed(lambda S: True)
     known = {"agenda": 16, "clock": 0}
     explores = [True] * bins
 
@@ -114,7 +117,7 @@ def learned_imed(environment: Environment, threshold: float, bins: int = 4) -> n
         known["clock"] = len(environment.log)
         if not explores[int(S * (bins - 1))]:
             return [float(mu_bar[a]) for a in N]
-        return naive.imed(lambda S: True)(S, mu_bar, N, t)
+        return explorer(S, mu_bar, N, t)
 
     return scores
 

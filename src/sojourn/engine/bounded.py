@@ -21,7 +21,7 @@ from math import expm1, log, log1p, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .divergence import bernoulli_kl, excess, kl_upper
+from .divergence import bernoulli_kl, excess, kl_lower, kl_upper
 from .loops import jitable
 
 TINY = 1e-18
@@ -150,3 +150,14 @@ def kinf_upper(weights: NDArray[np.float64], budget: float) -> float:
             break
     s, slope, _, _h = _look(weights, total, mean, r)
     return min(mean + slope / (1.0 + s * slope), 1.0)
+
+
+@jitable
+def kinf_lower(weights: NDArray[np.float64], budget: float) -> float:
+    """The lower confidence bound: what the upper one is for 1 - X, seen from the other end.
+
+    >>> print(f"{kinf_lower(np.array([0.25, 0.5, 0.25]), 0.263833456):.6f}")
+    0.250000
+    """
+    _, mean, binary = _mean(weights)
+    return kl_lower(mean, budget) if binary else 1.0 - kinf_upper(weights[::-1], budget)

@@ -49,7 +49,7 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
     chances = None if isinstance(policy, Index) else ready(_chances, policy, state)
-    if isinstance(pupil, Learned):
+    if isinstance(pupil, Learned) and type(pupil).watch is Learned.watch:
         return Calls(choose, chances, True, think=ready(_think, pupil))
     if type(pupil).update is Policy.update:
         return Calls(choose, chances, True)

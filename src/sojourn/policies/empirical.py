@@ -15,14 +15,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import checks
-from ..engine.bounded import kinf, kinf_upper
+from ..engine.bounded import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
 from .base import Array, Policy, count
 from .index import Index
+from .learned import Learned
 from .optimism import Always
 from .reasons import Seen
+from .watched import FIRST_LOOK, count_step
 
-__all__ = ["EmpiricalKLUCB", "EmpiricalIMED"]
+__all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
 """The policies of this module, in the order in which they are listed."""
 
 MOST_CELLS = 1000
@@ -64,7 +66,7 @@ class Empirical(Index):
         return Rewards(np.zeros(arms), np.zeros(arms), np.zeros(1), grid)
 
     def update(
-        self, memory: Rewards, state: float, arm: int, reward: float, left: bool, next_state: float
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """Learn from one step."""
         count(memory, arm, 1, reward)
@@ -101,18 +103,8 @@ class EmpiricalKLUCB(Empirical, Always):
 
 
 @dataclass(frozen=True)
-class EmpiricalIMED(Empirical, Always):
-    """IMED with the divergence for bounded rewards (Honda and Takemura, JMLR 16, 2015).
-
-    With N pulls of an arm, F the rewards seen and m* the greatest mean, plays the least
-    N Kinf(F, m*) + log N. On rewards of 0 and 1 it is IMED. The one to take for graded rewards that
-    vary little: it needs far fewer pulls to tell them apart (docs/graded.md).
-
-    >>> EmpiricalIMED(cells=50).label
-    'Empirical IMED, cells=50'
-    """
-
-    title: ClassVar[str] = "Empirical IMED"
+class EmpiricalImedExplorer(Empirical):
+    """IMED where optimism is positive, elsewhere the lower bound or, at 0, the mean."""
 
     def target(self, memory: Any, optimism: float) -> float:
         """m*."""
@@ -125,6 +117,78 @@ class EmpiricalIMED(Empirical, Always):
     def score(
         self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
-        """-(N Kinf(F, m*) + log N)."""
+        """-(N Kinf(F, m*) + log N) where optimism is positive, else the lower bound."""
         pulls = float(memory.pulls[arm])
-        return -(pulls * kinf(memory.grid[arm], target) + log(pulls))
+        if optimism > 0.0:
+            return -(pulls * kinf(memory.grid[arm], target) + log(pulls))
+        budget = (abs(optimism) * log_t + extra) / pulls
+        if budget > 0.0:
+            return kinf_lower(memory.grid[arm], budget)
+        return memory.successes[arm] / pulls  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class EmpiricalIMED(EmpiricalImedExplorer, Always):
+    """IMED with the divergence for bounded rewards (Honda and Takemura, JMLR 16, 2015).
+
+    With N pulls of an arm, F the rewards seen and m* the greatest mean, plays the least
+    N Kinf(F, m*) + log N. On rewards of 0 and 1 it is IMED. The one to take for graded rewards that
+    vary little: it needs far fewer pulls to tell them apart (docs/graded.md).
+
+    >>> EmpiricalIMED(cells=50).label
+    'Empirical IMED, cells=50'
+    """
+
+    title: ClassVar[str] = "Empirical IMED"
+
+
+class WatchedRewards(NamedTuple):
+    """What `LearnedEmpiricalIMED` remembers: `Watched`, and the rewards of every arm."""
+
+    pulls: Array
+    successes: Array
+    clock: Array
+    moves: Array
+    seen: Array
+    left: Array
+    stance: Array
+    agenda: Array
+    grid: Array
+
+
+@dataclass(frozen=True)
+class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
+    """Empirical IMED where learned optimism is positive, the greatest mean elsewhere.
+
+    `LearnedIMED` for graded rewards: on rewards of 0 and 1 the two are the same.
+
+    >>> LearnedEmpiricalIMED(threshold=0.7).label
+    'Learned Empirical IMED, threshold=0.7'
+    """
+
+    title: ClassVar[str] = "Learned Empirical IMED"
+
+    floor: float = 0.0
+
+    def memory(self, arms: int) -> WatchedRewards:  # type: ignore[override]
+        """Nothing seen, optimistic everywhere."""
+        bins = int(self.bins)
+        return WatchedRewards(
+            np.zeros(arms),
+            np.zeros(arms),
+            np.zeros(1),
+            np.zeros((bins, 2, bins)),
+            np.zeros((arms + 1, bins, 2)),
+            np.zeros((arms + 1, bins, 2)),
+            np.ones(bins),
+            np.full(1, FIRST_LOOK),
+            np.zeros((arms, int(self.cells) + 1)),
+        )
+
+    def watch(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Count the step and the reward."""
+        level = 1 if reward >= self.threshold else 0
+        count_step(memory, state, arm, level, left, next_state)
+        spread(memory.grid[arm], reward)

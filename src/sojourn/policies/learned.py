@@ -28,7 +28,7 @@ from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import Optimism
 from .reasons import Seen, engaged
-from .watched import FIRST_LOOK, GOOD, Watched, reconsider
+from .watched import FIRST_LOOK, GOOD, Watched, count_step, reconsider
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -91,12 +91,8 @@ class Learned(Optimism):
         self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """Count the step."""
-        bins, r = int(self.bins), 1 if reward >= self.threshold else 0
-        b = level_of(state, bins)
-        memory.moves[b, r, level_of(next_state, bins)] += 1.0
-        memory.seen[arm, b, r] += 1.0
-        if left:
-            memory.left[arm, b, r] += 1.0
+        level = 1 if reward >= self.threshold else 0
+        count_step(memory, state, arm, level, left, next_state)
 
     def update(
         self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops import jitable
+from ..engine.steps import level_of
 from .base import Array
 
 FIRST_LOOK = 16.0
@@ -26,6 +27,19 @@ class Watched(NamedTuple):
     left: Array  # departures, likewise
     stance: Array  # the optimism of each bin
     agenda: Array  # the clock at which to estimate next
+
+
+@jitable
+def count_step(
+    memory: Watched, state: float, arm: int, level: int, left: bool, next_state: float
+) -> None:
+    """Count one step where departures are counted."""
+    bins = memory.stance.size
+    b = level_of(state, bins)
+    memory.moves[b, level, level_of(next_state, bins)] += 1.0
+    memory.seen[arm, b, level] += 1.0
+    if left:
+        memory.left[arm, b, level] += 1.0
 
 
 @jitable
