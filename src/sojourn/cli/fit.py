@@ -48,7 +48,12 @@ def fit_command(
     ties: Annotated[
         str, option("Rows with the same time: steps, or one step.", metavar="keep|any|all|half")
     ] = "keep",
-    threshold: Annotated[float | None, option("A graded reward counts as 1 from here on.")] = None,
+    threshold: Annotated[
+        float | None,
+        option(
+            "A graded reward counts as 1 from here on; if all are from 0 to 1, means are their own."
+        ),
+    ] = None,
     unknown: Annotated[
         list[float] | None, option("A number that means: not known. Repeat for more.")
     ] = None,

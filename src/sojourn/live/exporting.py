@@ -9,16 +9,18 @@ from typing import NamedTuple
 
 from .archiving import events_in, pyarrow, schema_of
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, late_in
-from .stores.base import Store, loaded
+from .stores.base import Store, loaded, plain_settings
 
 PART = 50_000  # rows held in memory at a time
+ABOVE = 1e-9  # the threshold of experiments that call any reward above 0 good
 
 
 class ExportRow(NamedTuple):
     """One resolved step, in the columns that `sojourn fit` looks for.
 
     `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
-    `censored` that nobody knows yet, because the visit is open.
+    `censored` that nobody knows yet, because the visit is open. `threshold` is from where on a
+    graded reward is good; it is empty if rewards are 0 and 1.
     """
 
     user: str
@@ -30,14 +32,19 @@ class ExportRow(NamedTuple):
     censored: bool
     t: float
     propensity: float | None
+    threshold: float | None
 
 
 def lines(
-    events: Iterable[Event], arms: list[Arm], late: Mapping[tuple[str, int], float]
+    events: Iterable[Event],
+    arms: list[Arm],
+    late: Mapping[tuple[str, int], float],
+    threshold: float | None = None,
 ) -> Iterator[ExportRow]:
     """The resolved steps of a log, each when it is known whether the user stayed.
 
-    `late` are the rewards that were learned after their step was resolved without them.
+    `late` are the rewards that were learned after their step was resolved without them, and
+    `threshold` that of graded rewards.
     """
     users: dict[str, str] = {}
     decided: dict[str, Event] = {}
@@ -55,7 +62,7 @@ def lines(
             held[visit] = ExportRow(
                 users.get(visit, visit), visit, event.step, arms[event.arm].name,
                 late.get((visit, event.step), event.reward), False, False, choice.at,
-                choice.propensity,
+                choice.propensity, threshold,
             )  # fmt: skip
         elif event.kind == LEAVE:
             decided.pop(visit, None)
@@ -82,11 +89,14 @@ def export(
     path = Path(path)
     if path.suffix not in WRITERS:
         raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
-    _, arms = loaded(store, experiment)
+    text, arms = loaded(store, experiment)
+    threshold = plain_settings(text).get("reward_threshold", 0.0)
+    if threshold == 0.0:  # any reward above 0 is good
+        threshold = ABOVE
     ledger, events = store.ledger(experiment)
     parts = () if archive is None else events_in(store, experiment, archive)
-    archived = chain.from_iterable(lines(part, arms, late_in(part)) for part in parts)
-    rows = chain(archived, lines(events, arms, ledger.late))
+    archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
+    rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0
     with ExitStack() as stack:
         write = WRITERS[path.suffix](path, stack)

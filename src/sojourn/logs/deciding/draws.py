@@ -23,7 +23,8 @@ def draw_problems(
 
     Log odds of the leave probabilities and of the best mean are normal with the fit's covariance,
     clustered by user; those of the other means, and of the points of a moving average's leave
-    curve, are normal with the width of their own intervals. A probability of which all or none of
+    curve, are normal with the width of their own intervals. Graded rewards are 1 in them if they
+    are good, else 0. A probability of which all or none of
     the steps count is drawn from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken
     as known. With `arms`, that many arms are spread from best to worst as those of the log are.
 
@@ -46,13 +47,14 @@ def draw_problems(
     # One step in every cell that the log has: then q = k / n is the drawn probability.
     n = (fit.n > 0).astype(float)
     drawn = zip(q, (_arms(fit, m, arms) for m in means), curves, strict=True)
-    return tuple(replace(fit, n=n, k=k, arms=a, ema=ema).problem(model) for k, a, ema in drawn)
+    made = (replace(fit, n=n, k=k, arms=a, ema=ema) for k, a, ema in drawn)
+    return tuple(each.problem(model, graded=False) for each in made)
 
 
 def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Leave probabilities [draw, cell] and means [draw, arm]."""
     best = int(np.argmax(fit.means))
-    estimate = np.array([*fit.q, fit.means[best]])
+    estimate = np.array([*fit.q, fit.arms[best].good])
     inside = (estimate > 0.0) & (estimate < 1.0)
     slope = np.divide(1.0, estimate * (1.0 - estimate), out=np.zeros(BEST + 1), where=inside)
     spread = fit.covariance * np.outer(slope, slope)
@@ -63,7 +65,8 @@ def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, 
         joint[:, cell] = rng.beta(fit.k[cell] + 0.5, fit.n[cell] - fit.k[cell] + 0.5, draws)
     means = np.stack([_mean(arm, draws, rng) for arm in fit.arms], axis=1)
     if inside[BEST]:
-        means[:, best] = joint[:, BEST]
+        low, high = fit.arms[best].levels
+        means[:, best] = low + joint[:, BEST] * (high - low)
     return joint[:, :BEST], means
 
 
@@ -100,7 +103,9 @@ def _arms(fit: Fit, means: Array, number: int | None) -> tuple[ArmFit, ...]:
             for arm, m in zip(fit.arms, means.tolist(), strict=True)
         )
     ranks: Sequence[float] = np.quantile(means, np.linspace(1.0, 0.0, number)).tolist()
-    return tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m)) for i, m in enumerate(ranks))
+    low, high = np.mean([arm.levels for arm in fit.arms], axis=0).tolist()
+    arms = enumerate(ranks)
+    return tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m), (low, high)) for i, m in arms)
 
 
 def _log_odds(p: Array) -> Array:

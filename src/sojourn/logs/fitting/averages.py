@@ -9,6 +9,7 @@ import numpy as np
 from ...stats.moments import Array
 from ..reading.source import fetched, kept
 from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
+from .count import rewards
 from .ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
 from .totals import Totals
 
@@ -40,14 +41,15 @@ def _with_averages(table: Any) -> Any:
     A_h = (1 - theta)^h * sum over j <= h of theta r_j (1 - theta)^-j is one running sum. It is
     null from the first unknown reward on, and beyond `REACH` steps, where it would overflow.
     """
-    table = table.select("user", "visit", "bucket", "step", "reward", "end")
+    worth = rewards(table)
+    table = table.select("user", "visit", "bucket", "step", "reward", "end", worth=worth)
     so_far = ibis.window(group_by=["user", "visit"], order_by="step", preceding=(None, 0))
     near, step = table.step <= REACH, ibis.least(table.step, REACH).cast("float64")
     unknown = table.reward.isnull().sum().over(so_far)
     made = {}
     for i, theta in enumerate(THETAS):
         rate = -log1p(-theta)
-        grown = ibis.ifelse(near, table.reward * theta * (step * rate).exp(), 0.0)
+        grown = ibis.ifelse(near, table.worth * theta * (step * rate).exp(), 0.0)
         average = grown.sum().over(so_far) * (step * -rate).exp()
         code = ibis.ifelse(near, (average * CODES + SHIFT).floor(), ibis.null("float64"))
         made[f"e{i}"] = ibis.ifelse(unknown == 0, code, ibis.null("float64")).cast("int16")

@@ -61,8 +61,14 @@ def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
         for s in (0, 1)
         for r in (0, 1)
     }
+    value, level = rewards(known), known.reward.cast("float64")
     every = known.group_by("arm").aggregate(
-        pulls=known.count(), successes=known.reward.cast("int64").sum(), **pairs
+        pulls=known.count(),
+        successes=value.sum(),
+        squares=(value * value).sum(),
+        good=level.sum(),
+        good_rewards=(value * level).sum(),
+        **pairs,
     )
     everything = fetched(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
     least = options.min_pulls or enough(int(everything["pulls"][0]))
@@ -86,10 +92,18 @@ def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
         pairs=np.stack([rows[p][order].astype(float) for p in pairs], axis=1),
         others=int(others["arms"][0]),
         other_pulls=int(others["pulls"][0]),
-        other_successes=int(others["successes"][0]),
+        other_successes=float(others["successes"][0]),
         min_pulls=least,
+        good=rows["good"][order].astype(float),
+        good_rewards=rows["good_rewards"][order].astype(float),
     )
-    return arms, kept.select("arm", mean=kept.successes.cast("float64") / kept.pulls)
+    mean = kept.successes / kept.pulls
+    return arms, kept.select("arm", mean=mean, variance=kept.squares / kept.pulls - mean * mean)
+
+
+def rewards(table: Any) -> Any:
+    """The rewards of steps as numbers: as they are if they are graded, else 0 and 1."""
+    return (table.value if "value" in table.columns else table.reward).cast("float64")
 
 
 def enough(steps: int) -> int:
@@ -125,7 +139,7 @@ def _check_arms(
 def _squares(known: Any, kept: Any) -> Array:
     """Sums over users of pulls^2, pulls x successes and successes^2, for each arm kept."""
     own = known.semi_join(kept, "arm").group_by(["user", "arm"])
-    own = own.aggregate(n=lambda t: t.count(), s=lambda t: t.reward.cast("int64").sum())
+    own = own.aggregate(n=lambda t: t.count(), s=lambda t: rewards(t).sum())
     n, s = own.n.cast("float64"), own.s.cast("float64")
     sums = own.group_by("arm").aggregate(nn=(n * n).sum(), ns=(n * s).sum(), ss=(s * s).sum())
     rows = fetched(sums.order_by("arm"))
@@ -138,7 +152,10 @@ def _products(table: Any, kept: Any, arms: Arms) -> tuple[int, Array]:
     cell = ibis.cases(
         (joined.step == 1, joined.reward), else_=2 + 2 * joined.previous + joined.reward
     )
-    joined = joined.select("user", "reward", "end", "mean", "arm", cell=cell.cast("int8"))
+    joined = joined.select(
+        "user", "reward", "end", "mean", "variance", "arm",
+        cell=cell.cast("int8"), worth=rewards(joined),
+    )  # fmt: skip
     each = joined.group_by("user").aggregate(**_user_sums(joined, arms))
     one = len(USER_SUMS) - 1
     pairs = [(i, j) for i in range(one) for j in range(i, one)]
@@ -164,9 +181,8 @@ def _user_sums(t: Any, arms: Arms) -> dict[str, Any]:
         best,
         best & (t.reward == 1),
         own,
-        own & (t.reward == 1),
     ]
     sums = [ibis.coalesce(f, ibis.literal(False)).sum().cast("float64") for f in flags]
-    coins = (t.mean, t.mean * (1.0 - t.mean))
-    sums += [ibis.coalesce(ibis.ifelse(own, c, 0.0).sum(), 0.0) for c in coins]
+    numbers = (t.worth, t.mean, t.variance)
+    sums += [ibis.coalesce(ibis.ifelse(own, n, 0.0).sum(), 0.0) for n in numbers]
     return {f"x{i}": s for i, s in enumerate(sums)}

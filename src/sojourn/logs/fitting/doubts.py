@@ -189,7 +189,7 @@ def _spikes(totals: Totals) -> Iterator[Doubt]:
 def repeat_correlation(totals: Totals) -> tuple[float, float]:
     """Correlation of consecutive rewards of the same arm within a visit, and its error if none."""
     pairs = totals.arms.pairs.reshape(-1, 2, 2)
-    m = totals.arms.means[:, None, None]
+    m = totals.arms.shares[:, None, None]
     r = np.array([0.0, 1.0])
     product = (pairs * (r[:, None] - m) * (r[None, :] - m)).sum()
     spread = (pairs * (m * (1.0 - m))).sum()

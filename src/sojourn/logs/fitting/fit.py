@@ -54,8 +54,10 @@ def fit(
       column) says otherwise, or the visit reaches to within a gap of the `horizon`: a time, or
       "never"; by default, where visits are cut by a gap, the last moment of the log.
     * Idle time counts from the `end` of an event, or from its start plus `duration` in seconds.
-    * Rewards are 0 and 1, or at least `threshold` counts as 1; `unknown` lists numbers that mean
-      "not known". Bad rows are refused, or with ``bad="skip"`` counted and left out of the counts.
+    * Rewards are 0 and 1, or at least `threshold` counts as 1. Rewards from 0 to 1 are graded then:
+      means and moving averages are those of the rewards themselves, and the threshold splits
+      states and departures. An export of a live experiment states its own. `unknown` lists numbers
+      that mean "not known". Bad rows are refused, or with ``bad="skip"`` counted and left out.
     * `ties`: rows of one moment are steps of their own ("keep") or one step, with reward 1 if
       "any", "all" or at least "half" of them have it.
     * `arms` maps items to arms. Arms with fewer than `min_pulls` (0.5 % of the steps, and 100)
@@ -126,6 +128,10 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
 
     columns = [c for c in found.table.columns if c != ROW]
     chosen, guessed = resolve(options, columns)
+    if chosen.threshold is None and chosen.guess and "threshold" in columns:
+        stated = events.stated_threshold(found)
+        if stated is not None:
+            chosen, guessed["threshold"] = replace(chosen, threshold=stated), "threshold"
     clean = events.clean(found, chosen)
     # Sorting is what takes memory; an engine of one's own does it for some users at a time.
     parts = ceil(clean.rows / AT_ONCE) if found.embedded else 1
@@ -139,4 +145,4 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     if early:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
     reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
-    return Fit.from_totals(totals, reading, curve)
+    return Fit.from_totals(totals, reading, curve, chosen.threshold if clean.graded else None)

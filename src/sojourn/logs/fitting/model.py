@@ -10,10 +10,11 @@ import numpy as np
 
 from ... import checks
 from ...problem import Problem
+from ...rewards import Discrete
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ...users import Ema, TwoState, User
+from ...users import Ema, Levels, TwoState, User
 from ..reading.options import Reading
 from . import diagnosis
 from .diagnosis import Costs, Inequality
@@ -27,12 +28,23 @@ MODELS = ("two-state", "ema")
 
 @dataclass(frozen=True)
 class ArmFit:
-    """An arm of the log: its pulls and successes, and its mean with a 95 % interval."""
+    """An arm of the log: its pulls and successes, and its mean with a 95 % interval.
+
+    `levels` are the means of rewards that are not good, and of those that are: 0 and 1 unless
+    rewards are graded. Then successes are the sum of rewards.
+    """
 
     name: str
     pulls: int
-    successes: int
+    successes: float
     mean: Interval
+    levels: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def good(self) -> float:
+        """The share of good rewards; the mean unless rewards are graded."""
+        low, high = self.levels
+        return min(max((self.mean.value - low) / (high - low), 0.0), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +54,9 @@ class Fit:
     `n` and `k` are steps (not censored) and departures for the six cells of `CELLS`: by reward at
     the first step, then by (previous reward, reward). `covariance` is that of the six leave
     probabilities and of the best arm's mean.
+
+    If rewards are graded, `threshold` says from where on they are good: cells, costs and the case
+    are about good rewards, and so is the covariance of the best arm.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
@@ -58,6 +73,7 @@ class Fit:
     reading: Reading = field(default_factory=Reading)
     totals: Totals | None = field(default=None, repr=False)
     ema: EmaFit | None = field(default=None, repr=False)
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.k.sum() == 0:
@@ -71,16 +87,20 @@ class Fit:
 
     @classmethod
     def from_totals(
-        cls, totals: Totals, reading: Reading | None = None, ema: EmaFit | None = None
+        cls,
+        totals: Totals,
+        reading: Reading | None = None,
+        ema: EmaFit | None = None,
+        threshold: float | None = None,
     ) -> "Fit":
         """The fit to the totals of a log, with intervals clustered by user."""
         over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
         under = [USER_SUMS.index(x) for x in (*(f"n {c}" for c in CELLS), "best pulls")]
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
         return cls(
-            n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals),
+            n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals, threshold),
             users=totals.users, visits=totals.visits, reading=reading or Reading(),
-            totals=totals, ema=ema,
+            totals=totals, ema=ema, threshold=threshold,
         )  # fmt: skip
 
     @classmethod
@@ -140,7 +160,7 @@ class Fit:
 
     @cached_property
     def costs(self) -> Costs:
-        parameters = np.array([*self.q[2:], max(self.means)])
+        parameters = np.array([*self.q[2:], self.arms[int(np.argmax(self.means))].good])
         return diagnosis.costs(parameters, self.covariance[2:, 2:])
 
     @property
@@ -153,25 +173,39 @@ class Fit:
         """Where the log does not look like the model, and what that means for the decision."""
         return doubts(self.n, self.k, self.costs, self.totals)
 
-    def problem(self, model: str = "two-state", *, first_step: bool = True) -> Problem:
+    def problem(
+        self, model: str = "two-state", *, first_step: bool = True, graded: bool = True
+    ) -> Problem:
         """The fitted problem, ready to be solved and simulated.
 
         `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
         probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or
         in the moving average's fitted start), as in the paper.
+
+        Graded rewards take two values in it, the means of an arm's rewards on either side of the
+        threshold; with `graded` False they are 1 if they are good, else 0.
         """
+        graded = graded and self.threshold is not None
         if checks.one_of("model", model, MODELS) == "two-state":
             user: User = TwoState(*self.q[2:].tolist())
+            if graded:
+                assert self.threshold is not None
+                user = Levels(user, (self.threshold,))
         elif self.ema is not None:
             user = Ema(theta=self.ema.theta, leave=self.ema.curve, start=self.ema.start)
         else:
             raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
         if first_step and self.n[:2].min() > 0:
-            user = OwnFirstStep(user, first0=float(self.q[0]), first1=float(self.q[1]))
+            first = {"first0": float(self.q[0]), "first1": float(self.q[1])}
+            good = self.threshold if graded and self.threshold is not None else 0.0
+            user = OwnFirstStep(user, **first, good=good)
         with warnings.catch_warnings():
             # A curve with corners is solved to some digits less, still far better than it is known.
             warnings.filterwarnings("ignore", "the values of", UserWarning)
-            return Problem(self.means, user)
+            if not graded:
+                return Problem([arm.good for arm in self.arms], user)
+            rewards = [Discrete(arm.levels, (1.0 - arm.good, arm.good)) for arm in self.arms]
+            return Problem(rewards=rewards, user=user)
 
     def to_dict(self) -> dict[str, Any]:
         from ..reporting.data import as_dict
@@ -184,10 +218,16 @@ class Fit:
         return text(self)
 
 
-def _arms(totals: Totals) -> tuple[ArmFit, ...]:
+def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
     arms = totals.arms
+    levels = [(0.0, 1.0)] * len(arms.names) if threshold is None else arms.levels
     variances = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
     return tuple(
-        ArmFit(name, int(n), int(s), Interval(s / n, *share_interval(s, n, v)))
-        for name, n, s, v in zip(arms.names, arms.pulls, arms.successes, variances, strict=True)
-    )
+        ArmFit(
+            name, int(n), int(s) if threshold is None else float(s),
+            Interval(s / n, *share_interval(s, n, v)), both,
+        )
+        for name, n, s, v, both in zip(
+            arms.names, arms.pulls, arms.successes, variances, levels, strict=True
+        )
+    )  # fmt: skip

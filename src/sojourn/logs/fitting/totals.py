@@ -30,7 +30,8 @@ USER_SUMS = (
     "one",
 )
 """What is added up for each user; `one` is 1. `expected` and `spread` are the mean and the variance
-that the user's successes would have if every pull of an arm were the same coin."""
+that the user's successes would have if every pull of an arm were the same coin. Successes are sums
+of rewards; those of the best arm are good rewards, which matter for states."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Arms:
     """The arms with enough pulls, and what is known of the others together.
 
     `squares` has, for each arm, the sums over users of pulls^2, pulls x successes and successes^2;
-    `pairs` how often reward r followed reward s with the same arm, at 2 s + r.
+    `pairs` how often reward r followed reward s with the same arm, at 2 s + r. `good` are pulls
+    with a good reward and `good_rewards` the sums of these; both are the successes unless rewards
+    are graded.
     """
 
     names: tuple[str, ...]
@@ -48,8 +51,10 @@ class Arms:
     pairs: Array
     others: int = 0
     other_pulls: int = 0
-    other_successes: int = 0
+    other_successes: float = 0
     min_pulls: int = 1
+    good: Array | None = None
+    good_rewards: Array | None = None
 
     @property
     def means(self) -> Array:
@@ -58,6 +63,21 @@ class Arms:
     @property
     def best(self) -> int:
         return int(np.argmax(self.means))
+
+    @property
+    def shares(self) -> Array:
+        """Of good rewards."""
+        return self.means if self.good is None else self.good / self.pulls
+
+    @property
+    def levels(self) -> list[tuple[float, float]]:
+        """By arm, the mean of rewards that are not good, and of those that are."""
+        if self.good is None or self.good_rewards is None:
+            return [(0.0, 1.0)] * len(self.names)
+        bad = self.pulls - self.good
+        low = (self.successes - self.good_rewards) / np.maximum(bad, 1.0)
+        high = np.where(self.good > 0.0, self.good_rewards / np.maximum(self.good, 1.0), 1.0)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from ...users import LeaveCurve, StaysFirst
 class OwnFirstStep(StaysFirst):
     """The same user, who leaves after the first step with chances of its own.
 
-    `first0` and `first1` are the chances to leave after reward 0 and 1 there. In logs the first
-    step is often different: people look in and go.
+    `first0` and `first1` are the chances to leave after reward 0 and 1 there; of graded rewards,
+    those from `good` on count as 1. In logs the first step is often different: people look in and
+    go.
 
     >>> from sojourn import TwoState
     >>> user = OwnFirstStep(TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1), first0=0.6, first1=0.4)
@@ -21,15 +22,16 @@ class OwnFirstStep(StaysFirst):
 
     first0: float
     first1: float
+    good: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("first0", "first1"):
+        for name in ("first0", "first1", "good"):
             object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
 
     def leave_probability(self, state: float, reward: float) -> float:
         if state < 0.0:
-            return self.first1 if reward > 0.0 else self.first0
+            return self.first1 if reward > 0.0 and reward >= self.good else self.first0
         return self.user.leave_probability(state, reward)
 
 

@@ -1,5 +1,7 @@
 """Rows as they come become events: typed, their outcomes 0, 1 or unknown, bad rows counted.
 
+Graded rewards, from 0 to 1 with a threshold, stay beside their outcome, in a column `value`.
+
 A bad row that still has a place in its visit keeps it, with its outcome unknown: to drop it would
 make the row before it look like a departure. A row without a place is left out.
 """
@@ -39,6 +41,7 @@ class Events:
     bad: dict[str, int]
     unit: float
     notes: tuple[str, ...]
+    graded: bool = False
 
 
 def clean(source: Opened, options: LogOptions) -> Events:
@@ -64,7 +67,37 @@ def clean(source: Opened, options: LogOptions) -> Events:
     kept = marked.filter(~marked.no_place & ~marked.negative)
     outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
     table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
-    return Events(table, counts["rows"], bad, unit, tuple(n for n in (*notes, blank) if n))
+    graded = options.threshold is not None and _is_graded(marked)
+    if graded:
+        notes.append(
+            "rewards are graded: means are those of the rewards themselves; from "
+            f"{options.threshold:g} on a reward counts as 1 and below as 0 in states and departures"
+        )
+    elif "value" in table.columns:
+        table = table.drop("value")
+    found = tuple(n for n in (*notes, blank) if n)
+    return Events(table, counts["rows"], bad, unit, found, graded)
+
+
+def stated_threshold(source: Opened) -> float | None:
+    """The threshold that a log states in a column of this name, as exports of experiments do."""
+    column = _try_cast(source.table["threshold"], "float64")
+    found = source.table.aggregate(low=column.min(), high=column.max()).to_pyarrow().to_pylist()[0]
+    if found["low"] != found["high"]:
+        raise ValueError(
+            f"{source.name} has thresholds from {found['low']:g} to {found['high']:g}: give the "
+            "threshold that is meant"
+        )
+    return None if found["low"] is None else float(found["low"])
+
+
+def _is_graded(marked: Any) -> bool:
+    """Whether there are rewards between 0 and 1, and none beyond."""
+    known = marked.filter(marked.outcome.notnull())
+    between = ((known.value > 0.0) & (known.value < 1.0)).sum()
+    ends = known.aggregate(low=known.value.min(), high=known.value.max(), between=between)
+    (row,) = ends.to_pyarrow().to_pylist()
+    return bool(row["between"]) and row["low"] >= 0.0 and row["high"] <= 1.0
 
 
 def horizon(events: Events, options: LogOptions) -> float | None:
@@ -84,6 +117,8 @@ def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[st
     roles = options.roles
     outcome, missing = _outcome(raw[roles["reward"]], options)
     made = {"arm": raw[roles["arm"]].cast("string"), "outcome": outcome, "missing": missing}
+    if options.threshold is not None:
+        made["value"] = _try_cast(raw[roles["reward"]], "float64")
     made |= {role: raw[roles[role]] for role in ("visit", "user", "step") if role in roles}
     made |= {role: _truth(raw[roles[role]]) for role in ("left", "censored") if role in roles}
     if options.time is not None:

@@ -22,6 +22,7 @@ def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
     * bucket: a hash of the user;
     * step, previous, reward, end: its number, the reward before it (null at the first step, and
       where it is not known), its own, and what happened after it (`ON`, `LEFT`, `CENSORED`);
+    * value: its reward as it is, in logs of graded rewards only;
     * same: whether the step before showed the same arm;
     * early: whether it was marked as the last step and was not.
     """
@@ -40,8 +41,9 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         table = table.mutate(user=table.visit)
     order = _order(table, options)
     # Windows sort all they are given: no more than is needed.
+    value = ["value"] if "value" in table.columns else []
     table = table.select(
-        *dict.fromkeys(["user", "visit", "arm", "reward", *order]),
+        *dict.fromkeys(["user", "visit", "arm", "reward", *value, *order]),
         gone=_gone(table, options, until),
         marked=_is_one(table, "left") if "left" in table.columns else ibis.literal(False),
     )
@@ -56,6 +58,7 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         "user",
         "visit",
         "arm",
+        *value,
         bucket=_bucket(table.user).cast("int16"),
         step=table.number.cast("int32"),
         previous=table.previous.cast("int8"),
@@ -82,6 +85,9 @@ def _merge(table: Any, options: LogOptions) -> Any:
         "half": ibis.cases((mean >= 0.5, 1), (mean < 0.5, 0)),
     }
     made = {"reward": rules[options.ties].cast("int8"), "arm": table.arm.argmin(place)}
+    if "value" in table.columns:
+        graded = {"any": table.value.max(), "all": table.value.min(), "half": table.value.mean()}
+        made["value"] = graded[options.ties]
     made |= {c: table[c].max() for c in ("end", "left", "censored") if c in table.columns}
     made |= {c: table[c].min() for c in ("step", "row") if c in table.columns}
     return table.group_by(keys).aggregate(**made)

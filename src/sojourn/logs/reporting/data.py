@@ -25,6 +25,7 @@ def as_dict(fit: "Fit") -> dict[str, Any]:
         ],
         "arms": [
             {"arm": a.name, "pulls": a.pulls, "successes": a.successes, **_named("mean", a.mean)}
+            | ({} if fit.threshold is None else {"good": a.good})
             for a in fit.arms
         ],
         "assumption_1": {"verdict": overall(fit.assumption_1), "pairs": fit.assumption_1},

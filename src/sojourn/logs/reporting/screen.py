@@ -39,7 +39,7 @@ def text(fit: "Fit") -> str:
     """The one-screen answer."""
     parts = [*_heading(fit), "", _leave(fit).text(), ""]
     if fit.totals is not None:
-        parts += [_arms(fit.arms, fit.totals).text(), ""]
+        parts += [_arms(fit, fit.totals).text(), ""]
         parts += [*_moving_average(fit.ema, fit.totals), ""] if fit.ema is not None else []
     parts += _verdict(fit)
     parts += [line for doubt in fit.warnings for line in ("", paragraph(f"warning: {doubt}"))]
@@ -95,17 +95,24 @@ def _leave(fit: "Fit") -> Table:
     return Table(("previous", "reward", "left", "steps", "q", "95 %"), rows)
 
 
-def _arms(arms: "tuple[ArmFit, ...]", totals: Totals) -> Table:
-    ranked, others = sorted(arms, key=lambda a: -a.mean.value), totals.arms
-    rows = [(arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f")) for arm in ranked[:SHOWN]]
+def _arms(fit: "Fit", totals: Totals) -> Table:
+    ranked, others = sorted(fit.arms, key=lambda a: -a.mean.value), totals.arms
+    graded = fit.threshold is not None
+
+    def good(arm: "ArmFit") -> tuple[str, ...]:
+        return (f"{arm.good:.4f}",) if graded else ()
+
+    rows = [
+        (arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f"), *good(arm)) for arm in ranked[:SHOWN]
+    ]
     if len(ranked) > SHOWN:
         more = f"... {len(ranked) - SHOWN} more, down to"
-        rows.append((more, "", f"{ranked[-1].mean.value:.4f}", ""))
+        rows.append((more, "", f"{ranked[-1].mean.value:.4f}", "", *good(ranked[-1])))
     if others.others:
         name = f"{others.others} rare (below {others.min_pulls:,})"
         mean = others.other_successes / others.other_pulls
-        rows.append((name, f"{others.other_pulls:,}", f"{mean:.4f}", ""))
-    return Table(("arm", "pulls", "mean", "95 %"), rows)
+        rows.append((name, f"{others.other_pulls:,}", f"{mean:.4f}", "", *[""] * graded))
+    return Table(("arm", "pulls", "mean", "95 %", *["good"] * graded), rows)
 
 
 def _moving_average(ema: EmaFit, totals: Totals) -> list[str]:
