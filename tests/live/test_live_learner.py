@@ -1,7 +1,7 @@
 """The memory of a policy is a sum of counters, from which any change can be subtracted again."""
 
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -102,3 +102,46 @@ def test_while_an_arm_waits_the_policy_sees_the_counts_of_the_others_only() -> N
     assert told.choose(1.0, 1)[0] == 0
     assert shown[0].pulls.tolist() == [3.0] and shown[0].successes.tolist() == [2.0]
     assert shown[0].seen[:, 0, 0].tolist() == [3.0, 5.0] and shown[0].left.shape == (2, 2, 2)
+
+
+class Noted(NamedTuple):
+    """`Watched`, and a conclusion about every arm."""
+
+    pulls: Any
+    successes: Any
+    clock: Any
+    moves: Any
+    seen: Any
+    left: Any
+    stance: Any
+    agenda: Any
+    verdict: Any
+
+
+class Judging(sj.LearnedUCB):
+    """Concludes something of every arm whenever it thinks."""
+
+    def memory(self, arms: int) -> Any:
+        return Noted(*super().memory(arms), np.full(arms, -1.0))
+
+    def tell(self, memory: Any, arm: int, pulls: int, successes: float) -> None:
+        due = memory.clock[0] >= memory.agenda[0]
+        super().tell(memory, arm, pulls, successes)
+        if due:
+            memory.verdict[:] = memory.pulls
+
+
+def test_conclusions_about_arms_are_those_of_the_arms_there_are() -> None:
+    told = learner(Settings(policy=Judging(bins=2)))
+    told.absorb({("pulls", 0, 0, 0): 20.0, ("pulls", 2, 0, 0): 1.0})
+    told.conclude()
+    assert told.memory.verdict.tolist() == [23.0, 1.0]
+    same, more = (learner(Settings(policy=Judging(bins=2))) for _ in range(2))
+    more.forget([*ARMS, Arm(3, "new")])
+    for fresh in (same, more):
+        fresh.absorb({("pulls", 0, 0, 0): 21.0})
+        fresh.conclude(told.memory)
+    assert same.memory.verdict.tolist() == [23.0, 1.0]  # until it is time to think again
+    assert more.memory.verdict.tolist() == [24.0, 0.0, 0.0]
+    told.absorb({("issued", 0, 0, 0): 0.0, ("issued", 2, 0, 0): 1.0, ("pulls", 2, 0, 0): -1.0})
+    assert told._only(told.memory, [0]).verdict.tolist() == [23.0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine.calls import calls_for
 from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key
-from ..policies.base import Array
+from ..policies.base import Array, Policy
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
 
@@ -51,6 +51,7 @@ class Learner:
         self.calls = calls_for(policy, compiled)
         self.rng: Stream = policy_stream(seed, run)
         self.begun = 0
+        self._with_rows = _with_rows(policy)
         self._starts = np.uint64(stream_key(seed, run, STARTS))
         self.forget([])
 
@@ -126,11 +127,12 @@ class Learner:
     def conclude(self, earlier: Any = None) -> None:
         """Draw conclusions from the counters if they are due; until then those of `earlier` hold.
 
-        All that is no counter in a memory is a conclusion, such as a learned optimism.
+        All that is no counter in a memory is a conclusion, such as a learned optimism. Those that
+        are about arms do not hold for others.
         """
         if self.calls.think is None:
             return
-        if earlier is not None:
+        if earlier is not None and _shapes(earlier) == _shapes(self.memory):
             for name in set(self.memory._fields) - set(COUNTERS):
                 getattr(self.memory, name)[:] = getattr(earlier, name)
         if self.memory.clock[0] >= self.memory.agenda[0]:
@@ -190,7 +192,7 @@ class Learner:
     def _only(self, memory: Any, columns: list[int]) -> Any:
         """The memory as if there were no other arms."""
         kept = {}
-        for name in {*BY_ARM, "grid"}.intersection(memory._fields):
+        for name in self._with_rows:
             array = getattr(memory, name)
             kept[name] = array[[*columns, *range(len(self.positions), len(array))]]
         return memory._replace(**kept)
@@ -203,3 +205,14 @@ class Learner:
         played = memory.pulls > 0.0
         share = np.where(played, 1.0 + flying / np.where(played, memory.pulls, 1.0), 1.0)
         return memory._replace(pulls=memory.pulls * share, successes=memory.successes * share)
+
+
+def _shapes(memory: Any) -> list[tuple[int, ...]]:
+    return [array.shape for array in memory]
+
+
+def _with_rows(policy: Policy) -> list[str]:
+    """The arrays of a memory that have a row for each arm."""
+    one, two = policy.memory(1), policy.memory(2)
+    names = getattr(one, "_fields", ())
+    return [name for name in names if len(getattr(one, name)) < len(getattr(two, name))]
