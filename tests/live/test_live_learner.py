@@ -140,7 +140,7 @@ def test_conclusions_about_arms_are_those_of_the_arms_there_are() -> None:
     more.forget([*ARMS, Arm(3, "new")])
     for fresh in (same, more):
         fresh.absorb({("pulls", 0, 0, 0): 21.0})
-        fresh.conclude(told.memory)
+        fresh.conclude(told)
     assert same.memory.verdict.tolist() == [23.0, 1.0]  # until it is time to think again
     assert more.memory.verdict.tolist() == [24.0, 0.0, 0.0]
     told.absorb({("issued", 0, 0, 0): 0.0, ("issued", 2, 0, 0): 1.0, ("pulls", 2, 0, 0): -1.0})

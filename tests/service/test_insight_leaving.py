@@ -161,3 +161,13 @@ def test_the_metric_and_the_page() -> None:
         assert line in http.get("/metrics").text
         page = http.get("/experiments/shorts").text
         assert "&lt;bait&gt; ends visits: people leave after it" in page
+
+
+def test_graded_rewards_are_told_as_such() -> None:
+    with client() as http:
+        graded = {"arms": ["a", "b"], "policy": {"name": "Uniform"}, "reward_threshold": 0.6}
+        http.put("/v1/experiments/clips", json=graded)
+        http.post("/v1/experiments/clips/visits/v/decisions", json={"open": {}})
+        http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
+        page = http.get("/experiments/clips").text
+        assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page

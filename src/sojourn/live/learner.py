@@ -124,7 +124,7 @@ class Learner:
                 self.pupil, self.memory, step.state, column, step.reward, left, step.after
             )
 
-    def conclude(self, earlier: Any = None) -> None:
+    def conclude(self, earlier: "Learner | None" = None) -> None:
         """Draw conclusions from the counters if they are due; until then those of `earlier` hold.
 
         All that is no counter in a memory is a conclusion, such as a learned optimism. Those that
@@ -132,11 +132,15 @@ class Learner:
         """
         if self.calls.think is None:
             return
-        if earlier is not None and _shapes(earlier) == _shapes(self.memory):
-            for name in set(self.memory._fields) - set(COUNTERS):
-                getattr(self.memory, name)[:] = getattr(earlier, name)
-        if self.memory.clock[0] >= self.memory.agenda[0]:
-            self.calls.think(self.pupil, self.memory)
+        memory = self.memory
+        if earlier is not None:
+            names = set(memory._fields) - set(COUNTERS)
+            if earlier.positions == self.positions or names.isdisjoint(self._with_rows):
+                for name in names:
+                    getattr(memory, name)[:] = getattr(earlier.memory, name)
+        due = getattr(memory, "due", None)  # by arm, for policies that look at each
+        if memory.clock[0] >= memory.agenda[0] or (due is not None and (memory.pulls >= due).any()):
+            self.calls.think(self.pupil, memory)
 
     def replay(self, events: Iterable[Event]) -> None:
         for event, previous in told(events):
@@ -205,10 +209,6 @@ class Learner:
         played = memory.pulls > 0.0
         share = np.where(played, 1.0 + flying / np.where(played, memory.pulls, 1.0), 1.0)
         return memory._replace(pulls=memory.pulls * share, successes=memory.successes * share)
-
-
-def _shapes(memory: Any) -> list[tuple[int, ...]]:
-    return [array.shape for array in memory]
 
 
 def _with_rows(policy: Policy) -> list[str]:

@@ -191,7 +191,7 @@ class Replica:
         if same:
             fresh.begun = self.learner.begun
         if fresh.from_counters:
-            fresh.conclude(self.learner.memory if same and self.loads else None)
+            fresh.conclude(self.learner if same and self.loads else None)
         if read.generation != self.generation:
             self.visits.clear()  # it may hold what was never written
         self.settings, self.learner, self._text, self.arms = settings, fresh, read.text, read.arms
