@@ -14,6 +14,7 @@ from .policies import (
     ContKLULCB,
     DiscKLULCB,
     EmpiricalIMED,
+    LearnedEmpiricalIMED,
     LearnedIMED,
     Policy,
     SafeIMED,
@@ -29,7 +30,7 @@ from .stats.moments import Array
 BASELINE, SAFE, PLAIN = KLUCB().label, LearnedIMED().label, IMED().label
 """What gains are measured against, and the two that need no knowledge of the problem."""
 
-OUTSIDE: dict[str, list[Policy]] = {"graded": [EmpiricalIMED()]}
+OUTSIDE: dict[str, list[Policy]] = {"graded": [EmpiricalIMED(), LearnedEmpiricalIMED()]}
 """Others that need none, by the case that they are for."""
 
 SURE = "you are certain of the problem"
