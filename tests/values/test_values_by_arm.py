@@ -211,7 +211,7 @@ def test_discrete_rewards_have_their_chances() -> None:
     [
         (
             lambda: sj.Problem([0.5, 0.4], sj.ByArm([sj.TwoState(*Q)] * 3)),
-            "it is for 3 arms, and there are 2",
+            "the number of its arms is 3, and there are 2",
         ),
         (
             lambda: sj.Problem(rewards=[sj.Beta(1, 2), 0.4], user=sj.TwoState(*Q)),
@@ -243,7 +243,7 @@ def test_discrete_rewards_have_their_chances() -> None:
         (lambda: sj.Problem([0.1, 0.2], sj.TwoState(*Q), rewards=[0.2]), "give either means"),
         (lambda: sj.Discrete([0, 1], [0.5, 0.6]), "they must add up to 1"),
         (lambda: sj.Beta(0, 1), "a = 0 is not allowed"),
-        (lambda: sj.Sample([]), "seen is not allowed: it is empty"),
+        (lambda: sj.Sample([]), "sample is not allowed: it is empty"),
         (
             lambda: sj.Problem(
                 [0.5, 0.4], sj.ByArm([sj.TwoState(0.1, 0, 0.1, 0), sj.TwoState(0, 0, 0, 0)])
