@@ -9,6 +9,7 @@ from asgi import client
 import sojourn as sj
 from sojourn.live import Settings
 from sojourn.live.records import NO_ARM, Arm, Counts
+from sojourn.service.dashboard.render import policy_label
 from sojourn.service.insight import insight
 from sojourn.service.insight.leaving import WRONGLY, Leaving
 
@@ -171,3 +172,7 @@ def test_graded_rewards_are_told_as_such() -> None:
         http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
         page = http.get("/experiments/clips").text
         assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page
+    for threshold in (None, 0.0, 0.6):
+        settings = Settings(policy=sj.LearnedIMED(), reward_threshold=threshold)
+        assert policy_label(settings) == "Learned IMED"
+        assert settings.policy.parameters["threshold"] == (threshold or 0.5)

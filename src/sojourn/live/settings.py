@@ -19,9 +19,6 @@ MOST_BINS = 64
 """Bins of live visits. Others wait while a learned policy thinks: 0.2 ms with so many, compiled
 (and 0.3 s with 1,000); and the figures of the dashboard take 40 ms."""
 
-LEAST = 5e-324
-"""The least number above 0: the threshold of a policy that calls any reward above 0 good."""
-
 DEEPEST = 3
 """Policies within policies: each level takes seconds to compile."""
 
@@ -77,8 +74,8 @@ class Settings:
         if _depth(self.policy) > DEEPEST:
             raise ValueError(f"policy is not allowed: it has more than {DEEPEST} within each other")
         told: dict[str, Any] = {"introduce_in_any_state": self.introduce_in_any_state}
-        if threshold is not None:
-            told["threshold"] = threshold or LEAST
+        if threshold:
+            told["threshold"] = threshold
         kept["policy"] = _told(self.policy, told)  # type: ignore[assignment]
         for name, value in kept.items():
             object.__setattr__(self, name, value)

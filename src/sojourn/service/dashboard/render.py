@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from ...live.settings import Settings
 from ...policies.reasons import short
+from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...version import __version__
 from ..insight.summary import Point
@@ -99,12 +100,12 @@ def scale_of(intervals: Iterable[Interval | None]) -> float:
 
 
 def policy_label(settings: Settings) -> str:
-    """The label of the policy; how it introduces arms is a setting of the experiment.
+    """The label of the policy; how it introduces arms, and good rewards, are of the experiment.
 
     >>> policy_label(Settings())
     'Learned IMED'
     """
-    usual = replace(settings, introduce_in_any_state=True)  # the default of policies
+    usual = replace(settings, introduce_in_any_state=True, reward_threshold=GOOD)  # of policies
     return usual.policy.label
 
 
