@@ -21,7 +21,7 @@ from sojourn import (
 )
 from sojourn.cli.main import main
 from sojourn.lab.paper import SETTINGS
-from sojourn.recommendation import BASELINE, PLAIN, SAFE, SURE, _in_words, candidates, choose
+from sojourn.recommendation import BASELINE, PLAIN, SURE, _in_words, candidates, choose
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
@@ -114,6 +114,14 @@ def test_words_outside_the_paper() -> None:
     ]  # fmt: skip
 
 
+def test_who_learns_from_departures_is_told_which_rewards_are_good() -> None:
+    user = Levels(TwoState(0.15, 0.08, 0.12, 0.06), thresholds=[0.7])
+    told = candidates(Problem(rewards=[Beta(3, 2), 0.5], user=user))
+    assert told["Learned IMED, threshold=0.7"] == LearnedIMED(threshold=0.7)
+    assert LearnedIMED.for_problem(Problem([0.6, 0.5], user)) == LearnedIMED()
+    assert "Empirical IMED" in told
+
+
 def test_one_that_needs_no_knowledge_and_is_best_is_taken() -> None:
     less = beside((90, 80, 70, 45), 1.0)
     less["Safe IMED"] = [Interval.around(r - 45.0, 1.0) for r in (90, 80, 70, 45)]
@@ -159,7 +167,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_policies_of_the_rule_are_candidates() -> None:
     """Also when the rule is told labels only, as by a decision on draws."""
     always = candidates(Problem([0.6, 0.5], TwoState(0.2, 0.2, 0.2, 0.2)))
-    assert always[SAFE] == LearnedIMED() and always[PLAIN] == IMED()
+    assert always[LearnedIMED().label] == LearnedIMED() and always[PLAIN] == IMED()
     assert always[BASELINE] == KLUCB()
 
 

@@ -27,10 +27,10 @@ from .simulation.tables import policy_data
 from .stats.intervals import Interval
 from .stats.moments import Array
 
-BASELINE, SAFE, PLAIN = KLUCB().label, LearnedIMED().label, IMED().label
-"""What gains are measured against, and the two that need no knowledge of the problem."""
+BASELINE, PLAIN = KLUCB().label, IMED().label
+"""What gains are measured against, and what treats all states alike."""
 
-OUTSIDE: dict[str, list[Policy]] = {"graded": [EmpiricalIMED(), LearnedEmpiricalIMED()]}
+OUTSIDE: dict[str, list[type[Policy]]] = {"graded": [EmpiricalIMED, LearnedEmpiricalIMED]}
 """Others that need none, by the case that they are for."""
 
 SURE = "you are certain of the problem"
@@ -90,12 +90,18 @@ def candidates(problem: Problem) -> dict[str, Policy]:
     >>> list(candidates(SETTINGS["opposite"]))
     ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
     """
-    always: list[Policy] = [KLUCB(), IMED(), LearnedIMED()]
+    always = [KLUCB(), *without_knowledge(problem)]
     gates: list[Any] = [KLULCB(), SafeIMED()]
     if problem.user.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
-    by_case = {**OUTSIDE, "normal": gates, "opposite": [gate.opposite() for gate in gates]}
+    by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}
     return {policy.label: policy for policy in always + by_case.get(theory.case(problem), [])}
+
+
+def without_knowledge(problem: Problem) -> list[Policy]:
+    """Those that need to know nothing of a problem but what a reward is, the usual one second."""
+    kinds: list[type[Policy]] = [IMED, LearnedIMED, *OUTSIDE.get(theory.case(problem), [])]
+    return [kind.for_problem(problem) for kind in kinds]
 
 
 def recommend(
@@ -137,8 +143,8 @@ def recommend(
             seed=seed, workers=workers, store=store, progress=progress, checkpoints=[visits],
         )  # fmt: skip
     names = list(tried)
-    free = [SAFE, PLAIN, *(policy.label for policy in OUTSIDE.get(case, []))]
-    less = {name: _differences(result, names.index(name)) for name in free}
+    plain, usual, *others = (policy.label for policy in without_knowledge(problem))
+    less = {name: _differences(result, names.index(name)) for name in (usual, plain, *others)}
     chosen, why = choose(names, less, SURE if certain else None)
     regrets = map(_interval, *result.regret)
     return Recommendation(
@@ -161,15 +167,15 @@ def choose(
     significantly better. With no `ground` to trust the problem, what needs to know it is only
     mentioned.
     """
-    safe = SAFE
+    safe = usual = next(iter(less))
     for other in less:
         if less[safe][names.index(other)].high < 0.0:
             safe = other
     best = min(range(len(names)), key=lambda p: less[safe][p].value)
     gain = _positive(less[safe][best])
     because = {
-        SAFE: f"{SAFE} finds out by itself where mistakes are cheap",
-        PLAIN: f"{PLAIN}, which treats all states alike, is better here than {SAFE}",
+        usual: f"{usual} finds out by itself where mistakes are cheap",
+        PLAIN: f"{PLAIN}, which treats all states alike, is better here than {usual}",
     }.get(safe, f"{safe}, which needs no knowledge of the problem either, is the best of its kind")
     if gain.low <= 0.0:
         return safe, f"{because}, and no candidate is significantly better."

@@ -106,7 +106,13 @@ class Policy(Compiled):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """This policy as the paper would set it for `problem`; few policies need to know it."""
+        """This policy as the paper would set it for `problem`; few policies need to know it.
+
+        Those that learn from departures after good and bad rewards are told which are good.
+        """
+        cuts = problem.user.cuts if problem.graded and cls.learns_from_departures else ()
+        if len(cuts) == 1 and "threshold" in {field.name for field in fields(cls)}:
+            parameters = {"threshold": cuts[0], **parameters}
         return cls(**parameters)
 
     @property
