@@ -138,6 +138,19 @@ def test_ends() -> None:
     assert 0.999 < kinf_upper(weights, 50.0) <= 1.0
 
 
+@pytest.mark.parametrize("rest", [1e-17, -1e-17, 1e-300, 1e-13, 1e-11])
+@pytest.mark.parametrize(
+    "weights", [[0, 0, 3, 2, 0], [1, 2, 0, 0, 0], [0, 0, 0, 5, 0], [3, 0, 0, 0, 2], [5, 0, 0, 0, 0]]
+)
+def test_what_rounding_leaves_makes_no_difference(weights: list[int], rest: float) -> None:
+    clean = np.array(weights, float)
+    rounded = clean + rest * np.array([0, 1, 0, 0, 1])
+    for mu in (0.3, 0.8, 0.99):
+        assert kinf(rounded, mu) == pytest.approx(kinf(clean, mu), rel=1e-9, abs=1e-9)
+    for budget in (1e-3, 0.5, 5.0):
+        assert kinf_upper(rounded, budget) == pytest.approx(kinf_upper(clean, budget), abs=1e-7)
+
+
 @given(many, st.floats(0.001, 3.0), st.floats(0.05, 0.95))
 def test_spreading_out_never_makes_a_bound_smaller(
     weights: list[float], budget: float, mu: float

@@ -25,6 +25,7 @@ from .divergence import bernoulli_kl, excess, kl_lower, kl_upper
 from .loops import jitable
 
 TINY = 1e-18
+NONE = 1e-12  # a share of the weight on 1 that makes no difference, left by rounding
 CLOSE = 1e-7  # steps of Newton's method this small, relative, are the last: the next is its square
 
 
@@ -34,10 +35,11 @@ def _mean(weights: NDArray[np.float64]) -> tuple[float, float, bool]:
     last = weights.size - 1
     total = above = inner = 0.0
     for k in range(weights.size):
-        total += weights[k]
-        above += weights[k] * k
+        w = max(weights[k], 0.0)
+        total += w
+        above += w * k
         if 0 < k < last:
-            inner += weights[k]
+            inner += w
     return total, above / last / total, inner == 0.0
 
 
@@ -50,10 +52,10 @@ def _look(
     s = (1.0 - r) / (1.0 - mean)
     first = second = h = 0.0
     for k in range(weights.size):
-        w = weights[k]
-        if w > 0.0:
-            x = k / last
-            a, rest = x - mean, r + s * (1.0 - x)
+        w, x = weights[k], k / last
+        rest = r + s * (1.0 - x)  # 0 only at the end, for a weight that makes no difference
+        if w > 0.0 and rest > 0.0:
+            a = x - mean
             ratio = a / rest
             first += w * a * ratio
             second += w * ratio * ratio
@@ -91,7 +93,7 @@ def kinf(weights: NDArray[np.float64], mu: float) -> float:
     if mu >= 1.0:
         return float("inf")
     d = mu - mean
-    if weights[-1] == 0.0:
+    if weights[-1] <= NONE * total:
         s, slope, _, h = _look(weights, total, mean, 0.0)
         if slope <= d * (1.0 + s * slope):
             return max(-log1p(-s * d) - h, 0.0)
@@ -125,7 +127,7 @@ def kinf_upper(weights: NDArray[np.float64], budget: float) -> float:
         return kl_upper(mean, budget)
     if budget <= 0.0:
         return mean
-    if weights[-1] == 0.0:
+    if weights[-1] <= NONE * total:
         s, slope, _, h = _look(weights, total, mean, 0.0)
         if log1p(s * slope) - h <= budget:
             return mean - (1.0 - mean) * expm1(-budget - h)
