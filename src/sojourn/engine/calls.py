@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..policies.base import Policy
 from ..policies.index import Index
 from ..policies.learned import Learned
+from ..policies.visit import Visit
 from .loops import Loop, call
 from .streams import policy_stream
 
@@ -49,7 +50,8 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
     chances = None if isinstance(policy, Index) else ready(_chances, policy, state)
-    if isinstance(pupil, Learned) and type(pupil).watch is Learned.watch:
+    learned = isinstance(pupil, Learned) and type(pupil).watch is Learned.watch
+    if learned or isinstance(pupil, Visit):
         return Calls(choose, chances, True, think=ready(_think, pupil))
     if type(pupil).update is Policy.update:
         return Calls(choose, chances, True)

@@ -1,4 +1,4 @@
-"""The leases of IMED, in closed form."""
+"""The leases of IMED and of its form for whole visits, in closed form."""
 
 from dataclasses import dataclass
 from math import exp, inf, log
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..policies.accounts import ALIKE, DIFFERENT, LEADS, against
 from ..policies.index import extra_of
 from .board import SAFE
 from .divergence import bernoulli_kl
 from .lease import SHORT, fall
-from .leaser import NO_LEASE, CountingLeaser
+from .leaser import NO_LEASE, CountingLeaser, Leaser
 from .loops import jitable
 
 
@@ -64,6 +65,58 @@ def room(policy: Any, memory: Any, leader: int, least: float, log_end: float) ->
     ):
         return 0.0
     return exp(min(reach - SAFE, 60.0)) - pulls  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class VisitLeaser(Leaser):
+    """The arm that leads in every bin, until its log pulls may exceed what the others have.
+
+    Between two thoughts nothing else changes: what speaks against other arms depends on their own
+    pulls and on estimates that hold for so long, whatever rewards the leader has.
+    """
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        if board[0] > 0.0:
+            board[0] -= 1.0
+            return NO_LEASE
+        leader = sole_leader(memory)
+        if leader >= 0:
+            steps = memory.due[leader] - memory.pulls[leader]
+            for b in range(memory.stance.size):
+                steps = min(steps, lead(memory, leader, b))
+            if steps >= SHORT:
+                return leader, int(steps), -1.0
+        board[0] = 3.0
+        return NO_LEASE
+
+
+@jitable
+def sole_leader(memory: Any) -> int:
+    """The arm that leads in all bins, if there is one and all have been played, else -1."""
+    found = -1
+    for arm in range(memory.pulls.size):
+        if memory.pulls[arm] == 0.0:
+            return -1
+        if memory.terms[arm, 0, LEADS] > 0.0:
+            found = arm
+    for b in range(memory.stance.size):
+        if found >= 0 and memory.terms[found, b, LEADS] == 0.0:
+            return -1
+    return found
+
+
+@jitable
+def lead(memory: Any, leader: int, b: int) -> float:
+    """Steps for which the leader is sure to be chosen in a bin, until the next thought."""
+    reach = inf
+    for arm in range(memory.pulls.size):
+        if arm != leader:
+            reach = min(reach, against(memory, arm, b))
+    reach -= min(memory.strength[ALIKE], memory.strength[DIFFERENT])
+    often = memory.pulls[leader]
+    if memory.stance[b] <= 0.0:
+        often = memory.seen[leader, b, 0] + memory.seen[leader, b, 1]
+    return exp(min(reach - SAFE, 60.0)) - often  # type: ignore[no-any-return]
 
 
 @jitable

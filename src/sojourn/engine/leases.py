@@ -15,9 +15,10 @@ from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
+from ..policies.visit import VisitIMED
 from .board import SAFE, decide, make_board, note_pull, when
 from .divergence import bernoulli_kl
-from .imed import ImedLeaser, lower_bound_exceeds
+from .imed import ImedLeaser, VisitLeaser, lower_bound_exceeds
 from .lease import lease
 from .leaser import CountingLeaser, Leaser
 from .streams import Stream
@@ -212,6 +213,11 @@ def _(policy: Policy) -> Leaser:
     bases = type(policy).__mro__
     explorer = next(c for c in bases if issubclass(c, Policy) and not issubclass(c, Learned))
     return Watching(_leaser.dispatch(explorer)(policy))
+
+
+@_leaser.register
+def _(policy: VisitIMED) -> Leaser:
+    return Watching(VisitLeaser())
 
 
 @_leaser.register

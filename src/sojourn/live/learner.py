@@ -130,7 +130,7 @@ class Learner:
         All that is no counter in a memory is a conclusion, such as a learned optimism. Those that
         are about arms do not hold for others.
         """
-        if self.calls.think is None:
+        if self.calls.think is None or not self.positions:
             return
         memory = self.memory
         if earlier is not None:

@@ -1,7 +1,7 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..registry import Registry
-from . import empirical, gated, index, learned, mixture, plain, qlearning
+from . import empirical, gated, index, learned, mixture, plain, qlearning, visit
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
 from .gated import *
@@ -12,10 +12,11 @@ from .mixture import *
 from .mixture import Rule as Rule
 from .plain import *
 from .qlearning import *
+from .visit import *
 
 ALL: tuple[type[Policy], ...] = tuple(
     getattr(module, name)
-    for module in (index, gated, empirical, learned, qlearning, plain, mixture)
+    for module in (index, gated, empirical, learned, visit, qlearning, plain, mixture)
     for name in module.__all__
 )
 """Every policy of the package: a module lists its own in `__all__`."""

@@ -1,7 +1,7 @@
 """What is remembered of departures, and what follows from it: the cost of a mistake by state."""
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Watched(NamedTuple):
 
 @jitable
 def count_step(
-    memory: Watched, state: float, arm: int, level: int, left: bool, next_state: float
+    memory: Any, state: float, arm: int, level: int, left: bool, next_state: float
 ) -> None:
     """Count one step where departures are counted."""
     bins = memory.stance.size
@@ -59,7 +59,7 @@ def solve(matrix: Array, right: Array) -> None:
 
 
 @jitable
-def good_rewards(memory: Watched, arm: int) -> float:
+def good_rewards(memory: Any, arm: int) -> float:
     """How many pulls of an arm had a good reward; where it is not known, a share of its mean."""
     known = good = 0.0
     for b in range(memory.stance.size):
@@ -71,30 +71,25 @@ def good_rewards(memory: Watched, arm: int) -> float:
     return good
 
 
+class Pooled(NamedTuple):
+    """Estimates of what all arms have in common."""
+
+    seen: Array  # steps by [bin, level]
+    leave: Array  # the chance to leave by [bin, level]
+    follow: Array  # the chance of each [bin, level, bin after]
+    share: Array  # the chance to leave by level, whatever the bin
+
+
 @jitable
-def mistake_costs(memory: Watched) -> tuple[Array, Array]:
-    """Estimates of D(b) for every bin b, and their variances.
+def pooled(memory: Any) -> Pooled:
+    """Chances to leave and of what follows, of all arms together.
 
-    With m the mean of the arm played most, P(1) its share of good rewards, q(b, r) the chance to
-    leave after level r, and W(b, r) the mean value of the bin that follows,
-
-        V(b) = m + sum over r of P(r) (1 - q(b, r)) W(b, r),
-        D(b) = 1 + (1 - q(b, 1)) W(b, 1) - (1 - q(b, 0)) W(b, 0).
-
-    For rewards of 0 or 1, P(1) is m. For others D(b) is what is lost with an arm whose mean and
-    whose share of good rewards are both less by the same amount; how the bins compare does not
-    depend on that. Of pulls whose level is not known, such as those of a warm start, a share of m
-    counts as good. Estimates of q and of what follows are made as if,
-    beside what was seen in the bin, one more step had shown the average over all bins: without
-    evidence there is no difference. The variance is that of q if it were the same in all bins,
-    with W taken as known.
+    Estimates are made as if, beside what was seen in a bin, one more step had shown the average
+    over all bins: without evidence there is no difference.
 
     Loops only: sums along an axis would double the time that the policy takes to compile.
     """
     bins = memory.stance.size
-    best = int(np.argmax(memory.pulls))
-    mean = (memory.successes[best] + 1.0) / (memory.pulls[best] + 2.0)
-    good = (good_rewards(memory, best) + 1.0) / (memory.pulls[best] + 2.0)
     gone = np.zeros((bins, 2))
     for arm in range(memory.left.shape[0]):
         for b in range(bins):
@@ -102,7 +97,6 @@ def mistake_costs(memory: Watched) -> tuple[Array, Array]:
                 gone[b, r] += memory.left[arm, b, r]
     seen, leave, share = np.zeros((bins, 2)), np.empty((bins, 2)), np.empty(2)
     anywhere, follow = np.zeros((2, bins)), np.empty((bins, 2, bins))
-    matrix, value = np.zeros((bins, bins)), np.empty(bins)
     for r in range(2):
         steps = departures = 0.0
         for b in range(bins):
@@ -114,15 +108,42 @@ def mistake_costs(memory: Watched) -> tuple[Array, Array]:
         share[r] = (departures + 0.5) / (steps + 1.0)
         for after in range(bins):
             anywhere[r, after] /= max(steps, 1.0)
+        for b in range(bins):
+            leave[b, r] = (gone[b, r] + share[r]) / (seen[b, r] + 1.0)
+            for after in range(bins):
+                typical = memory.moves[b, r, after] + anywhere[r, after]
+                follow[b, r, after] = typical / (seen[b, r] + 1.0)
+    return Pooled(seen, leave, follow, share)
+
+
+@jitable
+def mistake_costs(memory: Any) -> tuple[Array, Array]:
+    """Estimates of D(b) for every bin b, and their variances.
+
+    With m the mean of the arm played most, P(1) its share of good rewards, q(b, r) the chance to
+    leave after level r, and W(b, r) the mean value of the bin that follows,
+
+        V(b) = m + sum over r of P(r) (1 - q(b, r)) W(b, r),
+        D(b) = 1 + (1 - q(b, 1)) W(b, 1) - (1 - q(b, 0)) W(b, 0).
+
+    For rewards of 0 or 1, P(1) is m. For others D(b) is what is lost with an arm whose mean and
+    whose share of good rewards are both less by the same amount; how the bins compare does not
+    depend on that. Of pulls whose level is not known, such as those of a warm start, a share of m
+    counts as good. The variance is that of q if it were the same in all bins, with W taken as
+    known.
+    """
+    bins = memory.stance.size
+    best = int(np.argmax(memory.pulls))
+    mean = (memory.successes[best] + 1.0) / (memory.pulls[best] + 2.0)
+    good = (good_rewards(memory, best) + 1.0) / (memory.pulls[best] + 2.0)
+    seen, leave, follow, share = pooled(memory)
+    matrix, value = np.zeros((bins, bins)), np.empty(bins)
     for b in range(bins):
         value[b] = mean
         matrix[b, b] = 1.0
         for r in range(2):
-            leave[b, r] = (gone[b, r] + share[r]) / (seen[b, r] + 1.0)
             stays = (good if r == 1 else 1.0 - good) * (1.0 - leave[b, r])
             for after in range(bins):
-                typical = memory.moves[b, r, after] + anywhere[r, after]
-                follow[b, r, after] = typical / (seen[b, r] + 1.0)
                 matrix[b, after] -= stays * follow[b, r, after]
     solve(matrix, value)
     cost, variance = np.empty(bins), np.zeros(bins)
@@ -138,13 +159,19 @@ def mistake_costs(memory: Watched) -> tuple[Array, Array]:
 
 
 @jitable
-def reconsider(memory: Watched, confidence: float) -> None:
-    """Set the optimism of every bin from the mistake costs as they are known now.
+def reconsider(memory: Any, confidence: float) -> None:
+    """Set the optimism of every bin from the mistake costs as they are known now."""
+    cost, variance = mistake_costs(memory)
+    take_stance(memory, cost, variance, confidence)
+
+
+@jitable
+def take_stance(memory: Any, cost: Array, variance: Array, confidence: float) -> None:
+    """Set the optimism of every bin: +1 at the least cost, -1 at the greatest.
 
     A bin whose cost differs from that of the commonest bin by at most `confidence` standard
     errors counts as that bin.
     """
-    cost, variance = mistake_costs(memory)
     bins, usual = cost.size, 0
     visited = np.zeros(bins)
     for b in range(bins):

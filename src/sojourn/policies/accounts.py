@@ -1,0 +1,245 @@
+"""What arms are worth for a whole visit, under two accounts of who leaves.
+
+In the first, leaving depends on the bin of the state and the level of the reward alone, so that
+arms differ in their means only. In the second, arms also differ in who leaves (`effects`). What was
+seen decides how much speaks against either.
+"""
+
+from math import exp, inf, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.divergence import bernoulli_kl
+from ..engine.loops import jitable
+from .base import Array
+from .effects import QUIRKS, chance, fit_effects, spread
+from .watched import Pooled, good_rewards, mistake_costs, pooled, solve, take_stance
+
+FAR = 30.0
+"""Nats against an account from which on it is not looked at."""
+
+ROUNDS = 30
+"""Improvements of a rule at most; a few suffice."""
+
+START, SLOPE, VARIANCE, ROOM, LEADS = 0, 1, 2, 3, 4
+"""Columns of `Visited.terms`: an arm of mean m is worth START + SLOPE m in a bin, with the VARIANCE
+that departures give to it and at most ROOM more if nobody left; LEADS is 1 for the best arm."""
+
+STRENGTH, ALIKE, DIFFERENT = 0, 1, 2
+"""Entries of `Visited.strength`: of the effects, and nats against either account."""
+
+
+class Visited(NamedTuple):
+    """What a whole-visit policy remembers: counters as in `Watched`, and conclusions."""
+
+    pulls: Array
+    successes: Array
+    clock: Array
+    moves: Array
+    seen: Array
+    left: Array
+    stance: Array  # above 0 where means are explored
+    agenda: Array
+    due: Array  # pulls of every arm at which to estimate next
+    base: Array  # log odds by [bin, level]
+    effect: Array  # log odds by arm, and of all those no longer in use
+    quirk: Array  # log odds by [arm, bin, level], likewise
+    strength: Array
+    goal: Array  # by [bin]: the best mean, if arms differ in means only
+    side: Array  # by [bin]: 1 if greater means are better, else -1
+    worth: Array  # by [bin]: the value of a visit, if arms differ in departures
+    terms: Array  # by [arm, bin, column]
+
+
+@jitable
+def improve(
+    pulls: Array, follow: Array, mean: Array, good: Array, stay: Array, rule: Array
+) -> tuple[Array, Array]:
+    """The best rule (an arm for each bin) by policy iteration: values of bins, and of what follows.
+
+    `stay` has the chances to stay by [arm, bin, level], `rule` is where to start and the result.
+    """
+    bins = rule.size
+    value, onward, matrix = np.empty(bins), np.empty((bins, 2)), np.empty((bins, bins))
+    for _ in range(ROUNDS):
+        for b in range(bins):
+            arm = int(rule[b])
+            value[b] = mean[arm]
+            for after in range(bins):
+                matrix[b, after] = 1.0 if after == b else 0.0
+                for r in range(2):
+                    level = good[arm] if r == 1 else 1.0 - good[arm]
+                    matrix[b, after] -= level * stay[arm, b, r] * follow[b, r, after]
+        solve(matrix, value)
+        settled = True
+        for b in range(bins):
+            for r in range(2):
+                onward[b, r] = 0.0
+                for after in range(bins):
+                    onward[b, r] += follow[b, r, after] * value[after]
+            top = value[b] * (1.0 + 1e-9)
+            for arm in range(mean.size):
+                ahead = good[arm] * stay[arm, b, 1] * onward[b, 1]
+                ahead += (1.0 - good[arm]) * stay[arm, b, 0] * onward[b, 0]
+                if pulls[arm] > 0.0 and mean[arm] + ahead > top:
+                    top, rule[b], settled = mean[arm] + ahead, arm, False
+        if settled:
+            break
+    return value, onward
+
+
+@jitable
+def think_of_means(
+    memory: Any, known: Pooled, mean: Array, good: Array, confidence: float
+) -> Array:
+    """The first account: leaving depends on bin and level. The best arm of every bin.
+
+    The arm of least mean is best where a greater mean costs more than it gives by more than
+    `confidence` standard errors.
+    """
+    arms, bins = mean.size, memory.stance.size
+    cost, variance = mistake_costs(memory)
+    greatest = least = int(np.argmax(memory.pulls))
+    for arm in range(arms):
+        if memory.pulls[arm] > 0.0:
+            greatest = arm if mean[arm] > mean[greatest] else greatest
+            least = arm if mean[arm] < mean[least] else least
+    stay, rule = np.empty((arms, bins, 2)), np.full(bins, float(greatest))
+    for arm in range(arms):
+        for b in range(bins):
+            for r in range(2):
+                stay[arm, b, r] = 1.0 - known.leave[b, r]
+    _, onward = improve(memory.pulls, known.follow, mean, good, stay, rule)
+    for b in range(bins):
+        gain = 1.0 + stay[0, b, 1] * onward[b, 1] - stay[0, b, 0] * onward[b, 0]
+        memory.side[b] = -1.0 if gain < -confidence * sqrt(variance[b]) else 1.0
+        rule[b] = least if memory.side[b] < 0.0 else greatest
+        memory.goal[b] = mean[int(rule[b])]
+        cost[b] = abs(cost[b])
+    take_stance(memory, cost, variance, confidence)
+    return rule
+
+
+@jitable
+def think_of_departures(memory: Any, known: Pooled, mean: Array, good: Array, rule: Array) -> Array:
+    """The second account: arms differ in who leaves. The best arm of every bin."""
+    arms, bins, strength = mean.size, memory.stance.size, memory.strength[STRENGTH]
+    stay, narrow = np.empty((arms, bins, 2)), (QUIRKS * strength) ** 2
+    for arm in range(arms):
+        for b in range(bins):
+            for r in range(2):
+                odds = memory.base[b, r] + memory.effect[arm] + memory.quirk[arm, b, r]
+                stay[arm, b, r] = 1.0 - chance(odds)
+    value, onward = improve(memory.pulls, known.follow, mean, good, stay, rule)
+    for arm in range(arms):
+        wide = spread(memory, arm, strength)
+        for b in range(bins):
+            row, both = memory.terms[arm, b], 0.0
+            memory.worth[b] = value[b]
+            row[VARIANCE] = row[ROOM] = 0.0
+            for r in range(2):
+                q = 1.0 - stay[arm, b, r]
+                loss = (good[arm] if r == 1 else 1.0 - good[arm]) * q * onward[b, r]
+                slope = loss * (1.0 - q)
+                own = 1.0 / (1.0 + narrow * memory.seen[arm, b, r] * q * (1.0 - q))
+                row[VARIANCE] += slope * slope * narrow * own
+                row[ROOM] += loss
+                both += slope * own
+            if memory.stance[b] > 0.0:  # else only quirks are to be learned here
+                row[VARIANCE] += both * both * wide
+            less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
+            row[SLOPE] = 1.0 + more - less
+            row[START] = less + (good[arm] - mean[arm]) * (more - less)
+    return rule
+
+
+@jitable
+def think(memory: Any, confidence: float, faith: float) -> None:
+    """Estimate all anew."""
+    arms, bins = memory.pulls.size, memory.stance.size
+    known, mean, good = pooled(memory), np.zeros(arms), np.zeros(arms)
+    for arm in range(arms):
+        if memory.pulls[arm] > 0.0:
+            mean[arm] = memory.successes[arm] / memory.pulls[arm]
+            good[arm] = good_rewards(memory, arm) / memory.pulls[arm]
+    best = think_of_means(memory, known, mean, good, confidence)
+    memory.strength[STRENGTH], likelier = fit_effects(memory, known)
+    odds = likelier - faith  # of the second account
+    memory.strength[ALIKE] = max(odds, 0.0) + log(1.0 + exp(-abs(odds)))
+    memory.strength[DIFFERENT] = memory.strength[ALIKE] - odds
+    if memory.strength[DIFFERENT] < FAR:
+        other = think_of_departures(memory, known, mean, good, best.copy())
+        if odds > 0.0:
+            best = other
+    for arm in range(arms):
+        for b in range(bins):
+            memory.terms[arm, b, LEADS] = 1.0 if int(best[b]) == arm else 0.0
+
+
+@jitable
+def is_due(memory: Any) -> bool:
+    """Whether to think again: there are many more steps, or pulls of an arm, than the last time."""
+    if memory.clock[0] >= memory.agenda[0]:
+        return True
+    due = False
+    for arm in range(memory.pulls.size):
+        due = due or memory.pulls[arm] >= memory.due[arm]
+    return due
+
+
+@jitable
+def departures_against(memory: Any, arm: int, b: int) -> float:
+    """Least nats for an arm to be as good as the best in a bin, if departures count.
+
+    People may stay longer with it than was seen, its mean may be greater, or a part of either: the
+    parts are shared by variance, as for Gaussians. Chances to leave are small, or the odds would
+    move by less, so that y of the value by the slope are room (1 - exp(-y / room)) in truth.
+    """
+    row, pulls = memory.terms[arm, b], memory.pulls[arm]
+    mean, slope, variance, room = (
+        memory.successes[arm] / pulls,
+        row[SLOPE],
+        row[VARIANCE],
+        row[ROOM],
+    )
+    gap = memory.worth[b] - row[START] - slope * mean
+    if gap <= 0.0:
+        return 0.0
+    if memory.stance[b] <= 0.0:
+        part, cost = gap, 0.0
+    else:
+        typical = (memory.successes[arm] + 1.0) / (pulls + 2.0)
+        noise = slope * slope * typical * (1.0 - typical) / pulls
+        part = min(gap * variance / (variance + noise), 0.9 * room)
+        end = 1.0 if slope > 0.0 else 0.0
+        part = max(part, gap - 0.9 * slope * (end - mean))
+        cost = pulls * bernoulli_kl(mean, min(max(mean + (gap - part) / slope, 0.0), 1.0))
+    if part <= 0.0:
+        return cost
+    if part >= room or variance <= 0.0:
+        return inf
+    way = room * log(1.0 - part / room)
+    return float(cost + 0.5 * way * way / variance)
+
+
+@jitable
+def against(memory: Any, arm: int, b: int) -> float:
+    """Least nats for an arm to be the best in a bin, under either account, and log pulls.
+
+    Where mistakes are dear the first account has nothing to learn, and pulls are those in the bin.
+    """
+    pulls, explores = memory.pulls[arm], memory.stance[b] > 0.0
+    alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]
+    often = pulls if explores else memory.seen[arm, b, 0] + memory.seen[arm, b, 1]
+    often = log(max(float(often), 1.0))
+    if memory.terms[arm, b, LEADS] > 0.0:
+        return float(min(alike, different) + often)
+    nats, mean = inf, memory.successes[arm] / pulls
+    if memory.side[b] * (memory.goal[b] - mean) <= 0.0:
+        nats = alike
+    elif explores:
+        nats = alike + pulls * bernoulli_kl(mean, memory.goal[b])
+    if different < min(nats, FAR):
+        nats = min(nats, different + departures_against(memory, arm, b))
+    return float(nats + often)

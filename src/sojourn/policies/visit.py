@@ -1,0 +1,234 @@
+"""Policies for the whole visit: what an arm is worth includes whom it drives away.
+
+Nothing is assumed of who leaves when: chances to leave may depend on the arm, the bin of the state
+and the level of the reward in any way. Two accounts of what was seen compete: in the first, leaving
+depends on bin and level alone, so that arms differ in their means only; in the second, arms also
+differ in who leaves (`effects`). Each has its odds, which what was seen decides, from a prior of
+`faith` nats for the first. An arm is worth playing in a bin if under either account little speaks
+against its being the best for the whole visit: the least evidence, in nats, plus what speaks
+against the account. So a wrong account costs a bounded number of nats, which the log of the pulls
+overcomes (IMED: Honda and Takemura 2015; for decision processes Pesquerel and Maillard 2022).
+
+As with learned optimism, means are explored where mistakes are cheap. Where they are dear only what
+cannot be learned elsewhere is explored, the quirks of that bin. A best arm of least mean (D < 0) is
+no exception: which end of the means is best in a bin is estimated too.
+
+Estimates of departures and values of bins hold for a while (`growth`); means and pulls are those of
+the moment.
+"""
+
+from dataclasses import dataclass
+from math import exp, inf, log, pi, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import checks
+from ..engine.beta import beta, inner_uniform
+from ..engine.steps import level_of
+from ..engine.streams import Stream, uniform
+from .accounts import ALIKE, ROOM, SLOPE, START, VARIANCE, Visited, against, is_due, think
+from .base import Array, Policy, count, equally
+from .reasons import Seen, engaged, short
+from .watched import GOOD, count_step
+
+__all__ = ["VisitIMED", "VisitThompson"]
+"""The policies of this module, in the order in which they are listed."""
+
+MOST_BINS = 100
+"""Bins of the state: thinking takes the cube of twice their number."""
+
+PULLS = 3.0
+"""Pulls of an arm, beside a share, after which its departures are looked at again."""
+
+
+@dataclass(frozen=True)
+class Visit(Policy):
+    """What the two have in common.
+
+    `faith` is what speaks, before anything was seen, for arms that differ in their means only: nats
+    from 0 to 100. `confidence` is that of learned optimism, in standard errors from 0 to 1e9; so
+    are `bins` of the state (from 2 to 100) and the `threshold` of a good reward. Estimates are made
+    anew whenever the number of steps has grown by a share `growth`, from 0 to 1e9.
+    """
+
+    learns_from_departures: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def pick(self, memory: Any, b: int, rng: Stream) -> int: ...
+
+    faith: float = 4.5
+    confidence: float = 1.5
+    bins: int = 4
+    growth: float = 0.05
+    threshold: float = GOOD
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "faith", checks.number("faith", self.faith, 0, 100))
+        for name in ("confidence", "growth"):
+            number = checks.number(name, getattr(self, name), 0, checks.LARGE)
+            object.__setattr__(self, name, number)
+        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2, MOST_BINS))
+        object.__setattr__(self, "threshold", checks.share("threshold", self.threshold))
+
+    def memory(self, arms: int) -> Visited:
+        """Nothing seen."""
+        bins, rows = int(self.bins), arms + 1
+        return Visited(
+            np.zeros(arms),
+            np.zeros(arms),
+            np.zeros(1),
+            np.zeros((bins, 2, bins)),
+            np.zeros((rows, bins, 2)),
+            np.zeros((rows, bins, 2)),
+            np.ones(bins),
+            np.full(1, max(float(arms), 1.0)),
+            np.full(arms, inf),
+            np.zeros((bins, 2)),
+            np.zeros(rows),
+            np.zeros((rows, bins, 2)),
+            np.zeros(3),
+            np.zeros(bins),
+            np.ones(bins),
+            np.zeros(bins),
+            np.zeros((rows, bins, 5)),
+        )
+
+    def watch(
+        self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Count the step."""
+        count_step(memory, state, arm, 1 if reward >= self.threshold else 0, left, next_state)
+
+    def update(
+        self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Learn from one step."""
+        self.watch(memory, state, arm, reward, left, next_state)
+        self.tell(memory, arm, 1, reward)
+
+    def tell(self, memory: Visited, arm: int, pulls: int, successes: float) -> None:
+        """Count pulls, and think again if it is time to."""
+        count(memory, arm, pulls, successes)
+        if is_due(memory):
+            think(memory, self.confidence, self.faith)
+            later = np.ceil((1.0 + self.growth) * memory.clock[0])
+            memory.agenda[0] = max(later, memory.clock[0] + 1.0)
+            for other in range(memory.pulls.size):
+                memory.due[other] = (1.0 + self.growth) * memory.pulls[other] + PULLS
+
+    def first_timer(self, memory: Visited) -> int:
+        """The first arm never played, else -1."""
+        for arm in range(memory.pulls.size):
+            if memory.pulls[arm] == 0.0:
+                return arm
+        return -1
+
+    def choose(self, memory: Visited, state: float, rng: Stream) -> int:
+        """The arm to play now: arms never played come first, in their order."""
+        arm = self.first_timer(memory)
+        return arm if arm >= 0 else self.pick(memory, level_of(state, int(self.bins)), rng)
+
+    @property
+    def plays_each_once(self) -> bool:
+        return True
+
+    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+        return max(float(memory.stance[level_of(state, int(self.bins))]), 0.0)
+
+    def _mood(self, choice: Seen) -> str:
+        dear = choice.optimism is not None and choice.optimism <= 0.0
+        return engaged(choice.state) + (", mistakes are dear" if dear else "")
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        if choice.pulls <= 0.0:
+            return "trying", "its first result is awaited"
+        pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
+        figure = f"mean {short(choice.successes / choice.pulls)} of {pulls}"
+        if choice.arm == choice.best:
+            return "staying with", figure
+        return "showing", f"{figure}: it may be worth more in a whole visit"
+
+
+@dataclass(frozen=True)
+class VisitIMED(Visit):
+    """Plays the arm with the least evidence against its being best for the whole visit.
+
+    Where arms drive people away it finds the one to show, and where they do not it comes close to
+    `LearnedIMED`; it need not be told which.
+
+    >>> from sojourn import ByArm, Problem, TwoState, simulate
+    >>> clickbait = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0, 0])
+    >>> problem = Problem([0.8, 0.6, 0.4], clickbait)
+    >>> result = simulate(problem, [VisitIMED()], visits=1000, runs=2, seed=1)
+    >>> bool(result.policies[0].pulls.mean(axis=0)[1] > 5_000)
+    True
+    """
+
+    title: ClassVar[str] = "Visit IMED"
+
+    def pick(self, memory: Visited, b: int, rng: Stream) -> int:
+        """The arm of least evidence, ties broken at random."""
+        best, least, ties = 0, inf, 0
+        for arm in range(memory.pulls.size):
+            nats = against(memory, arm, b)
+            if nats < least:
+                best, least, ties = arm, nats, 1
+            elif nats == least:
+                ties += 1
+        if ties <= 1:
+            return best
+        skip = int(uniform(rng) * ties)
+        for arm in range(best, memory.pulls.size):
+            if against(memory, arm, b) == least:
+                if skip == 0:
+                    return arm
+                skip -= 1
+        return best
+
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """1 for the arm of least evidence, or an equal share for each of several."""
+        arm, scores = self.first_timer(memory), np.zeros(memory.pulls.size)
+        if arm >= 0:
+            scores[arm] = 1.0
+            return scores
+        for other in range(scores.size):
+            scores[other] = -against(memory, other, level_of(state, int(self.bins)))
+        return equally(scores)
+
+
+@dataclass(frozen=True)
+class VisitThompson(Visit):
+    """Draws an account, means and departures from what is known, and plays the best arm for them.
+
+    >>> VisitThompson(bins=2).label
+    'Visit Thompson, bins=2'
+    """
+
+    title: ClassVar[str] = "Visit Thompson"
+
+    def pick(self, memory: Visited, b: int, rng: Stream) -> int:
+        """The arm of greatest draw; where mistakes are dear only quirks are drawn."""
+        best, top, explores = 0, -inf, memory.stance[b] > 0.0
+        differ = uniform(rng) >= exp(-memory.strength[ALIKE])
+        for arm in range(memory.pulls.size):
+            pulls, successes = memory.pulls[arm], memory.successes[arm]
+            mean = (
+                beta(1.0 + successes, 1.0 + pulls - successes, rng)
+                if explores
+                else (successes / pulls)
+            )
+            if not differ:
+                value = memory.side[b] * mean
+            else:
+                row = memory.terms[arm, b]
+                angle, length = inner_uniform(rng), sqrt(-2.0 * log(inner_uniform(rng)))
+                gain = sqrt(row[VARIANCE]) * length * np.cos(2.0 * pi * angle)
+                if gain > 0.0:
+                    gain = row[ROOM] * (1.0 - exp(-gain / row[ROOM]))
+                value = row[START] + row[SLOPE] * mean + gain
+            if value > top:
+                best, top = arm, value
+        return best
