@@ -56,7 +56,7 @@ class Visit(Policy):
 
     if TYPE_CHECKING:
 
-        def pick(self, memory: Any, b: int, rng: Stream) -> int: ...
+        def choose_in_bin(self, memory: Any, b: int, rng: Stream) -> int: ...
 
     faith: float = 4.5
     confidence: float = 1.5
@@ -129,7 +129,7 @@ class Visit(Policy):
     def choose(self, memory: Visited, state: float, rng: Stream) -> int:
         """The arm to play now: arms never played come first, in their order."""
         arm = self.first_timer(memory)
-        return arm if arm >= 0 else self.pick(memory, level_of(state, int(self.bins)), rng)
+        return arm if arm >= 0 else self.choose_in_bin(memory, level_of(state, int(self.bins)), rng)
 
     @property
     def plays_each_once(self) -> bool:
@@ -159,17 +159,18 @@ class VisitIMED(Visit):
     Where arms drive people away it finds the one to show, and where they do not it comes close to
     `LearnedIMED`; it need not be told which.
 
-    >>> from sojourn import ByArm, Problem, TwoState, simulate
-    >>> clickbait = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0, 0])
-    >>> problem = Problem([0.8, 0.6, 0.4], clickbait)
-    >>> result = simulate(problem, [VisitIMED()], visits=1000, runs=2, seed=1)
-    >>> bool(result.policies[0].pulls.mean(axis=0)[1] > 5_000)
-    True
+    >>> policy = VisitIMED(bins=2)
+    >>> memory = policy.memory(arms=2)
+    >>> for step in range(400):  # the first arm is liked more, and every second person leaves after
+    ...     arm, good = step % 2, float(step % 10 < 8 - 2 * (step % 2))
+    ...     policy.update(memory, 1.0, arm, good, arm == 0 and step % 4 == 0, good)
+    >>> policy.probabilities(memory, 1.0).tolist()
+    [0.0, 1.0]
     """
 
     title: ClassVar[str] = "Visit IMED"
 
-    def pick(self, memory: Visited, b: int, rng: Stream) -> int:
+    def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
         """The arm of least evidence, ties broken at random."""
         best, least, ties = 0, inf, 0
         for arm in range(memory.pulls.size):
@@ -209,7 +210,7 @@ class VisitThompson(Visit):
 
     title: ClassVar[str] = "Visit Thompson"
 
-    def pick(self, memory: Visited, b: int, rng: Stream) -> int:
+    def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
         """The arm of greatest draw; where mistakes are dear only quirks are drawn."""
         best, top, explores = 0, -inf, memory.stance[b] > 0.0
         differ = uniform(rng) >= exp(-memory.strength[ALIKE])
