@@ -63,7 +63,8 @@ def test_candidates_are_of_the_right_case() -> None:
     assert normal["KL-ULCB"].parameters["c0"] == -1.0
     assert opposite["Safe IMED, opposite"].parameters["c0"] == 1.0
     assert "CONT-KL-ULCB" in candidates(SETTINGS["ema-100"])
-    assert list(candidates(ASSISTMENTS_2015)) == ["KL-UCB", "IMED", "Learned IMED"]
+    improper = candidates(ASSISTMENTS_2015)
+    assert list(improper) == ["KL-UCB", "IMED", "Learned IMED", "Visit IMED"]
     neutral = Problem([0.6, 0.5], TwoState(0.2, 0.2, 0.2, 0.2))
     assert list(candidates(neutral)) == ["KL-UCB", "IMED", "Learned IMED"]
 
@@ -110,8 +111,9 @@ def test_words_outside_the_paper() -> None:
     assert _in_words(MILD, "by arm").endswith("is best in every state all the same.")
     assert _in_words(SHARES, "graded").startswith("Rewards are graded, and the arm of highest")
     assert list(candidates(SHARES)) == [
-        "KL-UCB", "IMED", "Learned IMED", "Empirical IMED", "Learned Empirical IMED"
+        "KL-UCB", "IMED", "Learned IMED", "Empirical IMED", "Learned Empirical IMED", "Visit IMED"
     ]  # fmt: skip
+    assert "Visit IMED" in candidates(CLICKBAIT)
 
 
 def test_who_learns_from_departures_is_told_which_rewards_are_good() -> None:

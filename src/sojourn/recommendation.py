@@ -18,6 +18,7 @@ from .policies import (
     LearnedIMED,
     Policy,
     SafeIMED,
+    VisitIMED,
 )
 from .problem import Problem
 from .show.plain import plain
@@ -30,7 +31,11 @@ from .stats.moments import Array
 BASELINE, PLAIN = KLUCB().label, IMED().label
 """What gains are measured against, and what treats all states alike."""
 
-OUTSIDE: dict[str, list[type[Policy]]] = {"graded": [EmpiricalIMED, LearnedEmpiricalIMED]}
+OUTSIDE: dict[str, list[type[Policy]]] = {
+    "graded": [EmpiricalIMED, LearnedEmpiricalIMED, VisitIMED],
+    "by arm": [VisitIMED],
+    "improper": [VisitIMED],
+}
 """Others that need none, by the case that they are for."""
 
 SURE = "you are certain of the problem"
@@ -39,8 +44,8 @@ AGREED = "97.5 % of the draws agree"
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
-    "there: no policy here looks for that, and all lose something at every visit; ask whether the "
-    "reward measures what people come for"
+    "there: a policy that looks for the highest mean loses something at every visit; ask whether "
+    "the reward measures what people come for"
 )
 
 
@@ -120,8 +125,9 @@ def recommend(
 
     Each is simulated until the 95 % half-width of its regret is at most `precision`, with at most
     `max_runs` runs. Learned optimism is what is recommended, because it needs no knowledge of the
-    problem, or IMED if that is significantly better here (docs/beyond.md shows where each is
-    good). If you are `certain` of the problem, it is any candidate significantly better than both.
+    problem, or another that needs none if that is significantly better here: IMED, or where the
+    paper does not apply Visit IMED or one for graded rewards (docs/beyond.md shows where each is
+    good). If you are `certain` of the problem, it is any candidate significantly better than these.
 
     >>> from sojourn.lab.paper.settings import SETTINGS
     >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
