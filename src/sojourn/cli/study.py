@@ -1,4 +1,4 @@
-"""The command `sojourn study beyond`."""
+"""The commands `sojourn study beyond` and `sojourn study by-arm`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -35,5 +35,26 @@ def beyond_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.beyond.study import REPORT, study
+
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
+
+
+@app.command("by-arm", epilog="Example: sojourn study by-arm --quick --out by-arm")
+@with_options("options", StudyOptions)
+def by_arm_command(
+    quick: Annotated[bool, option("Few runs: some minutes (default).", "--quick")] = False,
+    precision: Annotated[
+        str | None, option("full: half an hour or so.", metavar="quick|full")
+    ] = None,
+    out: Out = Path("by-arm"),
+    *,
+    options: StudyOptions,
+) -> None:
+    """Items that drive people away: policies that look at the whole visit beside the others.
+
+    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    from ..lab.by_arm.study import REPORT, study
 
     conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))

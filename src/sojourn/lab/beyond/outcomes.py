@@ -14,6 +14,19 @@ from .problems import cost_ratio
 from .rosters import BASELINE, PAPERS
 
 
+def end_of(result: Result) -> tuple[Array, Array]:
+    """Mean regrets at the end, all policies of which had the same runs, and their covariance."""
+    policies = len(result.policies)
+    last = result.regret.std_error[:, -1]
+    covariance = np.diag(last**2)
+    for p in range(policies):
+        for q in range(p + 1, policies):
+            apart = float(result.difference(p, q).std_error[-1])
+            both = (last[p] ** 2 + last[q] ** 2 - apart**2) / 2
+            covariance[p, q] = covariance[q, p] = both
+    return result.regret.mean[:, -1], covariance
+
+
 @dataclass(frozen=True, eq=False)
 class TrialOutcome:
     """Regret of every policy of a trial after its visits.
@@ -33,21 +46,12 @@ class TrialOutcome:
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "TrialOutcome":
         """The end of a result, all of whose policies had the same runs."""
-        policies = len(result.policies)
-        last = result.regret.std_error[:, -1]
-        covariance = np.diag(last**2)
-        for p in range(policies):
-            for q in range(p + 1, policies):
-                apart = float(result.difference(p, q).std_error[-1])
-                both = (last[p] ** 2 + last[q] ** 2 - apart**2) / 2
-                covariance[p, q] = covariance[q, p] = both
         facts = {
             "cost_ratio": cost_ratio(result.problem),
             "arms": float(result.problem.arms),
             "length": result.problem.length.mean,
         }
-        mean = result.regret.mean[:, -1]
-        return cls(trial, trial.labels, result.runs[0], mean, covariance, facts)
+        return cls(trial, trial.labels, result.runs[0], *end_of(result), facts)
 
     @classmethod
     def from_dict(cls, trial: Trial, data: Mapping[str, Any]) -> "TrialOutcome":

@@ -141,13 +141,14 @@ def random_problems(draws: int = DRAWS, seed: int = 5) -> tuple[Problem, ...]:
     """
     rng, found = np.random.default_rng(seed), list[Problem]()
     while len(found) < draws:
-        problem = _draw(rng, assumption_1=len(found) % 2 == 0)
+        problem = draw_problem(rng, assumption_1=len(found) % 2 == 0)
         if problem.best_arm_is_optimal and SHORTEST <= problem.length.mean <= LONGEST:
             found.append(problem)
     return tuple(found)
 
 
-def _draw(rng: np.random.Generator, assumption_1: bool) -> Problem:
+def draw_problem(rng: np.random.Generator, assumption_1: bool) -> Problem:
+    """One draw from the prior, before the conditions on visits and D."""
     arms = int(np.exp(rng.uniform(np.log(2), np.log(MOST_ARMS + 1))))
     low, high = 0.0, 0.0
     while high - low < LEAST_SPREAD:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 from ...simulation import Result
 from ..report import Report
@@ -31,8 +31,11 @@ def study(*, trials: Sequence[Trial] = TRIALS, **how: Unpack[How]) -> Report[Out
 class Beyond(Study[Outcomes]):
     """Regrets at the end of every trial, in one file."""
 
+    name: ClassVar[str] = "beyond"
+    outcome: ClassVar[type[TrialOutcome]] = TrialOutcome
+
     def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
-        outcomes = [TrialOutcome.of(trial, result).to_dict() for trial, result in results]
+        outcomes = [self.outcome.of(trial, result).to_dict() for trial, result in results]
         data = {"seed": made.seed, "quick": made.quick, "outcomes": outcomes}
         (folder / OUTCOMES).write_text(json.dumps(data) + "\n", encoding="utf-8")
 
@@ -43,7 +46,7 @@ class Beyond(Study[Outcomes]):
         data = json.loads(path.read_text(encoding="utf-8"))
         trials = {trial.name: trial for trial in self.trials}
         found = [
-            TrialOutcome.from_dict(trials[row["trial"]], row)
+            self.outcome.from_dict(trials[row["trial"]], row)
             for row in data["outcomes"]
             if row["trial"] in trials
         ]
@@ -53,10 +56,10 @@ class Beyond(Study[Outcomes]):
 
     def command(self, made: Made) -> str:
         seed = f" --seed {made.seed}" if made.seed else ""
-        return f"sojourn study beyond --precision {made.precision}{seed}"
+        return f"sojourn study {self.name} --precision {made.precision}{seed}"
 
     def files(self, report: Report[Outcomes], pictures: Path) -> dict[str, str]:
-        return {REPORT: to_page(report)}
+        return {REPORT: self.page(report)}
 
     def page(self, report: Report[Outcomes]) -> str:
         return to_page(report)

@@ -1,0 +1,1 @@
+"""The study of items that drive people away: leaving that depends on the arm."""

@@ -1,0 +1,70 @@
+"""The study: who plays what, what is claimed, and where it is kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Unpack
+
+from ...policies import IMED, KLUCB, LearnedIMED, QLearning, Uniform, VisitIMED, VisitThompson
+from ..beyond.outcomes import Outcomes, TrialOutcome
+from ..beyond.study import FULL, REPORT as REPORT, Beyond
+from ..report import Report
+from ..study import How
+from ..trials import Environment, Trial, by_label
+from .claims import CLAIMS
+from .draw import draw_by_arm
+from .outcomes import ByArmOutcome
+from .page import to_page
+from .problems import PROBLEMS
+
+ROSTER = by_label(
+    Uniform(), KLUCB(), IMED(), LearnedIMED(), QLearning(), VisitThompson(), VisitIMED()
+)
+
+AMOUNTS: Mapping[str, tuple[tuple[int, ...], int, int]] = {
+    "clickbait": ((1_000, 4_000), 400, 32),
+    "paper": ((1_000, 4_000), 256, 16),
+    "improper": ((1_000, 5_000), 128, 16),
+    "early": ((10, 20, 50, 100, 200), 4_000, 200),
+    "random": ((2_000,), 24, 8),
+    "by arm": ((2_000,), 24, 8),
+}
+"""Checkpoints and runs, full and quick, of each group."""
+
+FIRST = 20
+"""Problems of a prior that a quick look has."""
+
+
+def _trials() -> list[Trial]:
+    found = []
+    for group, (checkpoints, runs, quick) in AMOUNTS.items():
+        for i, (name, make) in enumerate(PROBLEMS[group].items()):
+            drawn = group in ("random", "by arm")
+            found.append(
+                Trial(
+                    name, name, lambda make=make: Environment.of(make()), ROSTER,
+                    0 if drawn and i >= FIRST else quick, runs,
+                    visits=checkpoints[-1], checkpoints=checkpoints, group=group, roster="main",
+                    nanoseconds=80.0,
+                )
+            )  # fmt: skip
+    return found
+
+
+TRIALS: tuple[Trial, ...] = tuple(_trials())
+
+
+def study(*, trials: Sequence[Trial] = TRIALS, **how: Unpack[How]) -> Report[Outcomes]:
+    """Simulate all trials, draw the picture, check the claims, and write report.md.
+
+    `how` are the arguments of `Study.conduct`.
+    """
+    return ByArmStudy(trials, CLAIMS, {"by-arm": draw_by_arm}, FULL).conduct(**how)
+
+
+class ByArmStudy(Beyond):
+    """Regrets at the checkpoints of every trial, in one file."""
+
+    name: ClassVar[str] = "by-arm"
+    outcome: ClassVar[type[TrialOutcome]] = ByArmOutcome
+
+    def page(self, report: Report[Outcomes]) -> str:
+        return to_page(report)
