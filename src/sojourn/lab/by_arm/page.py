@@ -5,11 +5,12 @@ import numpy as np
 from ...show.tables import Table
 from ..beyond.outcomes import Outcomes
 from ..beyond.page import NOT_RUN, short
+from ..beyond.problems import PRIOR as COMMON_PRIOR
 from ..beyond.summaries import spread
 from ..report import Report
 from .claims import LEARNED, OURS, RANDOM
 from .outcomes import ByArmOutcome, worse_than
-from .problems import COMMON_PRIOR, DRAWS, PRIOR
+from .problems import DRAWS, PRIOR
 
 PAGE = """# Items that drive people away: which policy
 

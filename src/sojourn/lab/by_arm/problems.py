@@ -1,7 +1,7 @@
 """The problems: clickbait, the paper's, improper ones, ten arms for a start, and two priors."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -59,27 +59,33 @@ def random_by_arm(draws: int = DRAWS, seed: int = 14) -> tuple[Problem, ...]:
         added = tau * rng.standard_normal((common.arms, 1))
         added = added + tau / 2.0 * rng.standard_normal((common.arms, 4))
         q = [getattr(common.user, name) for name in common.user.keys]
-        users = [TwoState(*map(shifted, q, row)) for row in added.tolist()]
+        users = tuple(TwoState(*map(shifted, q, row)) for row in added.tolist())
         problem = Problem(common.means, ByArm(users))
         if SHORTEST <= problem.length.mean <= LONGEST:
             found.append(problem)
     return tuple(found)
 
 
+def _drawn(draw: Callable[[], tuple[Problem, ...]], i: int) -> Problem:
+    return draw()[i]
+
+
 PROBLEMS: Mapping[str, Mapping[str, Callable[[], Problem]]] = {
     "clickbait": {
-        "clickbait": lambda: clickbait(0.8, 2.0),
-        "mild clickbait": lambda: clickbait(0.65, 0.5),
+        "clickbait": partial(clickbait, 0.8, 2.0),
+        "mild clickbait": partial(clickbait, 0.65, 0.5),
     },
-    "paper": {name: lambda name=name: SETTINGS[name] for name in ("A", "B", "C", "D", "opposite")},
+    "paper": {
+        name: partial(SETTINGS.__getitem__, name) for name in ("A", "B", "C", "D", "opposite")
+    },
     "improper": {
-        "best arm is not optimal": lambda: Problem([0.8, 0.7, 0.6], TwoState(0.1, 0.05, 0.1, 0.6)),
-        "ASSISTments 2015": lambda: fitted(*ASSISTMENTS_2015),
+        "best arm is not optimal": partial(Problem, [0.8, 0.7, 0.6], TwoState(0.1, 0.05, 0.1, 0.6)),
+        "ASSISTments 2015": partial(fitted, *ASSISTMENTS_2015),
     },
     "early": {
         "ten arms": lambda: Problem(np.linspace(0.75, 0.3, 10).tolist(), TwoState(*NORMAL_Q))
     },
-    "random": {f"random {i}": lambda i=i: random_problems()[i] for i in range(DRAWS)},
-    "by arm": {f"by arm {i}": lambda i=i: random_by_arm()[i] for i in range(DRAWS)},
+    "random": {f"random {i}": partial(_drawn, random_problems, i) for i in range(DRAWS)},
+    "by arm": {f"by arm {i}": partial(_drawn, random_by_arm, i) for i in range(DRAWS)},
 }
 """Groups, and in each the problems by name, made when asked for."""

@@ -1,9 +1,11 @@
 """The study: who plays what, what is claimed, and where it is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Unpack
 
 from ...policies import IMED, KLUCB, LearnedIMED, QLearning, Uniform, VisitIMED, VisitThompson
+from ...problem import Problem
 from ..beyond.outcomes import Outcomes, TrialOutcome
 from ..beyond.study import FULL, REPORT as REPORT, Beyond
 from ..report import Report
@@ -33,6 +35,10 @@ FIRST = 20
 """Problems of a prior that a quick look has."""
 
 
+def _environment(make: Callable[[], Problem]) -> Environment:
+    return Environment.of(make())
+
+
 def _trials() -> list[Trial]:
     found = []
     for group, (checkpoints, runs, quick) in AMOUNTS.items():
@@ -40,7 +46,7 @@ def _trials() -> list[Trial]:
             drawn = group in ("random", "by arm")
             found.append(
                 Trial(
-                    name, name, lambda make=make: Environment.of(make()), ROSTER,
+                    name, name, partial(_environment, make), ROSTER,
                     0 if drawn and i >= FIRST else quick, runs,
                     visits=checkpoints[-1], checkpoints=checkpoints, group=group, roster="main",
                     nanoseconds=80.0,
