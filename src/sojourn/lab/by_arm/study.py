@@ -22,12 +22,12 @@ ROSTER = by_label(
 )
 
 AMOUNTS: Mapping[str, tuple[tuple[int, ...], int, int]] = {
-    "clickbait": ((1_000, 4_000), 400, 32),
-    "paper": ((1_000, 4_000), 256, 16),
+    "clickbait": ((1_000, 4_000), 256, 32),
+    "paper": ((1_000, 4_000), 128, 16),
     "improper": ((1_000, 5_000), 128, 16),
-    "early": ((10, 20, 50, 100, 200), 4_000, 200),
-    "random": ((2_000,), 24, 8),
-    "by arm": ((2_000,), 24, 8),
+    "early": ((10, 20, 50, 100, 200), 2_000, 200),
+    "random": ((2_000,), 12, 4),
+    "by arm": ((2_000,), 12, 4),
 }
 """Checkpoints and runs, full and quick, of each group."""
 
