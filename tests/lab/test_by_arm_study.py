@@ -52,7 +52,7 @@ def made(
 def every(ours: float) -> Outcomes:
     regret = {OURS: ours, LEARNED: 100.0, RANDOM: 200.0}
     names = [t.name for t in TRIALS if t.group not in ("random", "by arm")]
-    names += [f"{group} {i}" for group in ("random", "by arm") for i in range(40)]
+    names += [f"{group} {i}" for group in ("random", "by arm") for i in range(100)]
     return Outcomes([made(name, regret) for name in names])
 
 

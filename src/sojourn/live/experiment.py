@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, Self
 
 from .. import checks
-from ..policies import LearnedIMED, Policy
+from ..policies import Policy, VisitIMED
 from ..users import User
 from .answers import Decision
 from .enrolment import check_arms, check_served, enrol
@@ -79,7 +79,7 @@ class Experiment:
         self.name = check_name("name", name)
         names = check_arms(arms)
         settings = Settings(
-            policy=LearnedIMED() if policy is None else policy,
+            policy=VisitIMED() if policy is None else policy,
             user=user,  # type: ignore[arg-type]
             reward_threshold=reward_threshold,
             default_reward=default_reward,

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import checks
 from ..engine.calls import calls_for
-from ..policies import POLICIES, LearnedIMED, Policy
+from ..policies import POLICIES, Policy, VisitIMED
 from ..users import LastReward, User
 from . import states
 from .answers import policy_data, reward_of
@@ -36,7 +36,7 @@ class Settings:
     True
     """
 
-    policy: Policy = field(default_factory=LearnedIMED)
+    policy: Policy = field(default_factory=VisitIMED)
     user: User = field(default_factory=LastReward)
     reward_threshold: float | None = None
     default_reward: float = 0.0

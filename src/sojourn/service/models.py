@@ -166,7 +166,7 @@ class ExperimentIn(Body):
     """
 
     arms: Arms
-    policy: PolicyIn = PolicyIn(name="LearnedIMED")
+    policy: PolicyIn = PolicyIn(name="VisitIMED")
     user: UserIn = UserIn()
     reward_threshold: Share | None = None
     default_reward: Share = 0.0
