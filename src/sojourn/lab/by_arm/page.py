@@ -76,9 +76,9 @@ Each dot is a problem; what is beyond the axis is drawn at its end.
 
 ## What was chosen, what was tried, what is out of reach
 
-**The default of a live experiment is Visit IMED.** Visit Thompson is as good, and ahead in the first
-visits; but its choices have no known probabilities, which replay needs, and a step of it takes
-longer, because every choice is a draw.
+**The default of a live experiment is Visit IMED.** Visit Thompson is as good, and ahead in the
+first visits; but its choices have no known probabilities, which replay needs, and a step of it
+takes longer, because every choice is a draw.
 
 **How it works.** Two accounts of what was seen compete: arms differ in their means only, or also in
 who leaves after them (an effect of the arm and small deviations of its own in every state, in log
@@ -87,13 +87,14 @@ common table out; where it is left at its best value the first account wins too 
 in seven never gets out of mild clickbait. What speaks against an account is added to what speaks
 against an arm, in nats, so that the logarithm of the pulls overcomes it.
 
-**The prior** (`faith`, 4.5 nats for the first account) is the price: on B after 4,000 visits 2.5 nats
-have 1.5 times Learned IMED's regret and 4.5 nats the same; with clickbait 4 nats have about twice
-the regret of 2.5. Thinking only when all steps have grown by a share had a third more regret with
+**The prior** (`faith`, 4.5 nats for the first account) is the price: on B after 4,000 visits 2.5
+nats have 1.5 times Learned IMED's regret and 4.5 nats the same; with clickbait 4 nats have about
+twice the regret of 2.5. Thinking only when all steps have grown by a share had a third more regret with
 clickbait than thinking also when an arm's pulls have.
 
 **Out of reach here:** mild clickbait is found out late. An effect of half a log unit shows after
-hundreds of departures, so that some 2,000 of 25,000 rewards are lost before. Leaving that depends on the person or on the step of the visit is not looked at.
+hundreds of departures, so that some 2,000 of 25,000 rewards are lost before. Leaving that depends
+on the person or on the step of the visit is not looked at.
 """
 
 
