@@ -89,8 +89,8 @@ against an arm, in nats, so that the logarithm of the pulls overcomes it.
 
 **The prior** (`faith`, 4.5 nats for the first account) is the price: on B after 4,000 visits 2.5
 nats have 1.5 times Learned IMED's regret and 4.5 nats the same; with clickbait 4 nats have about
-twice the regret of 2.5. Thinking only when all steps have grown by a share had a third more regret with
-clickbait than thinking also when an arm's pulls have.
+twice the regret of 2.5. Thinking only when all steps have grown by a share had a third more regret
+with clickbait than thinking also when an arm's pulls have.
 
 **Out of reach here:** mild clickbait is found out late. An effect of half a log unit shows after
 hundreds of departures, so that some 2,000 of 25,000 rewards are lost before. Leaving that depends
