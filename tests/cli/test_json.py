@@ -47,7 +47,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "keys list": ("keys list keys.json --json", list, "expires"),
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
 }
-ELSEWHERE = {"study beyond", "drive"}
+ELSEWHERE = {"study beyond", "study by-arm", "drive"}
 """Tested where there is a study, or a server."""
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +99,15 @@ def test_a_study_is_kept_and_redrawn(tmp_path: Path) -> None:
     again = study(trials=[trial], out=tmp_path, redraw=True)
     assert again.findings.every[0].to_dict() == report.findings.every[0].to_dict()
     assert (tmp_path / "figures" / "by-arm.png").exists()
+
+
+def test_the_command_prints_verdicts_as_json(tmp_path: Path, run: Any) -> None:
+    kept = [outcome.to_dict() for outcome in every(9.0).every]
+    data = {"seed": 0, "quick": True, "outcomes": kept}
+    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    page = tmp_path / "docs" / "by-arm.md"
+    done = run("study", "by-arm", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
+    assert done.code == 0
+    assert [found["verdict"] for found in json.loads(done.out)] == ["confirmed"] * len(CLAIMS)
+    assert "sojourn study by-arm --precision quick" in page.read_text()
+    assert (page.parent / "figures" / "by-arm.png").exists()

@@ -91,7 +91,7 @@ class ByArm(User):
     (0.3, 0.06)
     """
 
-    users: tuple[User, ...] = field(metadata=PYTHON_ONLY)
+    users: Sequence[User] = field(metadata=PYTHON_ONLY)
     start: Any = field(init=False, repr=False, compare=False)
     user: User = field(init=False, repr=False, compare=False)
     leaving: Any = field(init=False, repr=False, compare=False)
@@ -130,7 +130,7 @@ class ByArm(User):
     def _leaving(self) -> LeaveTables | LeaveModels:
         states, outcomes = self.user.states, self.user.outcomes
         if states is None or self.user.graded:
-            return LeaveModels(self.users)
+            return LeaveModels(tuple(self.users))
         return LeaveTables(
             np.array(
                 [
@@ -156,7 +156,7 @@ class ByArm(User):
         numbers = tuple(
             checks.number(f"odds[{arm}]", x, -MOST_ODDS, MOST_ODDS) for arm, x in enumerate(added)
         )
-        made = cls([_with_odds(user, x) for x in numbers])  # type: ignore[arg-type]
+        made = cls([_with_odds(user, x) for x in numbers])
         object.__setattr__(made, "base", user)
         object.__setattr__(made, "added", numbers)
         return made

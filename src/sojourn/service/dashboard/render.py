@@ -103,7 +103,7 @@ def policy_label(settings: Settings) -> str:
     """The label of the policy; how it introduces arms, and good rewards, are of the experiment.
 
     >>> policy_label(Settings())
-    'Learned IMED'
+    'Visit IMED'
     """
     usual = replace(settings, introduce_in_any_state=True, reward_threshold=GOOD)  # of policies
     return usual.policy.label
