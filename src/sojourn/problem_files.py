@@ -112,7 +112,7 @@ def _user(data: Any) -> User:
                 if own[key] != around[key]:
                     raise ValueError(f"user[{arm}].{key} must be the same as user[0].{key}")
         with _named("user", []):
-            user = ByArm([of_arm for of_arm, _ in found])  # type: ignore[arg-type]
+            user = ByArm([of_arm for of_arm, _ in found])
     else:
         raise ValueError(
             f"user must be a table of keys and values, or one for each arm, not {data!r}"
