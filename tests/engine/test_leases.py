@@ -29,7 +29,7 @@ from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.values import ByState, CommonPrices
 
-many = settings(max_examples=100, deadline=None, derandomize=True)
+many = settings(max_examples=70, deadline=None, derandomize=True)
 some = settings(max_examples=50, deadline=None, derandomize=True)
 few = settings(max_examples=30, deadline=None, derandomize=True)
 

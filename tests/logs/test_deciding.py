@@ -123,14 +123,14 @@ def test_length_is_that_of_counted_steps() -> None:
 
 def test_intervals_cover_the_true_gain() -> None:
     policies = [sj.KLUCB(), sj.LearnedIMED(), sj.KLULCB()]
-    result = sj.simulate(TRUTH, policies, visits=VISITS, runs=8_000, checkpoints=[VISITS])
+    result = sj.simulate(TRUTH, policies, visits=VISITS, runs=2_000, checkpoints=[VISITS])
     truth = {
         name: (result.difference(0, p).mean[-1] / VISITS, result.difference(0, p).std_error[-1])
         for p, name in ((1, "Learned IMED"), (2, "KL-ULCB"))
     }
     logs, covered = 16, dict.fromkeys(truth, 0)
     for seed in range(logs):
-        made = decide(fitted(seed, visits=300), VISITS, runs=64, seed=seed)
+        made = decide(fitted(seed, visits=300), VISITS, runs=32, seed=seed)
         for outcome in made.outcomes:
             if outcome.name in truth:
                 gain = outcome.gain
