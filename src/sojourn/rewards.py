@@ -28,19 +28,17 @@ PEAK = (-8.0, -4.0, 0.0, 4.0, 8.0)
 
 
 class Reward:
-    """Base of the distributions of rewards on [0, 1]: they have a `mean`, and points."""
+    """Base of the distributions of rewards on [0, 1]: they have a `mean`, and points.
+
+    ``points(cuts)`` are values and their chances; sums over them are means, of functions that may
+    jump at the cuts. A value that is a cut belongs to what is above.
+    """
 
     if TYPE_CHECKING:
 
         @property
         def mean(self) -> float: ...
-
-    def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
-        """Values and their chances; sums over them are means, of functions that may jump at cuts.
-
-        A value that is a cut belongs to what is above.
-        """
-        raise NotImplementedError
+        def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]: ...
 
     def described(self) -> Any:
         """As a problem file has it; ValueError if it has no such form."""

@@ -1,6 +1,7 @@
 """What a policy is: a memory, a choice, an update; and what it says of itself."""
 
 from dataclasses import dataclass, fields
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -40,6 +41,16 @@ def count(memory: Any, arm: int, pulls: int, successes: float) -> None:
     memory.pulls[arm] += pulls
     memory.successes[arm] += successes
     memory.clock[0] += pulls
+
+
+@jitable
+def greatest_mean(memory: Any) -> float:
+    """The greatest empirical mean of an arm."""
+    top = -inf
+    for arm in range(memory.pulls.size):
+        if memory.pulls[arm] > 0.0:
+            top = max(top, memory.successes[arm] / memory.pulls[arm])
+    return top
 
 
 @jitable

@@ -9,7 +9,7 @@ on rewards of 0 and 1 with any number, they are those of Bernoulli's divergence.
 """
 
 from dataclasses import dataclass
-from math import inf, log
+from math import log
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from .. import checks
 from ..engine.bounded import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
-from .base import Array, Policy, count
+from .base import Array, Policy, count, greatest_mean
 from .index import Index
 from .learned import Learned
 from .optimism import Always
@@ -108,11 +108,7 @@ class EmpiricalImedExplorer(Empirical):
 
     def target(self, memory: Any, optimism: float) -> float:
         """m*."""
-        top = -inf
-        for arm in range(memory.pulls.size):
-            if memory.pulls[arm] > 0.0:
-                top = max(top, memory.successes[arm] / memory.pulls[arm])
-        return top
+        return greatest_mean(memory)
 
     def score(
         self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float

@@ -5,7 +5,7 @@ KL index, which at optimism -1 is the lower confidence bound and at 0 the empiri
 """
 
 from dataclasses import dataclass
-from math import inf, log
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from ..engine.beta import beta
 from ..engine.divergence import bernoulli_kl
 from ..engine.streams import Stream
-from .base import Array, Counts
+from .base import Array, Counts, greatest_mean
 from .index import KL, greatest_score
 from .optimism import Always, TwoLevel
-from .reasons import Seen, short
+from .reasons import Seen, mean_of_pulls
 
 __all__ = ["IMED", "SafeIMED", "Thompson", "SafeThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -33,8 +33,7 @@ class Gated(KL):
         if optimism <= 0.0:
             return super()._figure(choice, mean, optimism)
         why = "" if choice.arm == choice.best else f"{self._why}, "
-        pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
-        return f"{why}mean {short(mean)} of {pulls}"
+        return f"{why}{mean_of_pulls(choice)}"
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,7 @@ class ImedExplorer(Gated):
 
     def target(self, memory: Counts, optimism: float) -> float:
         """m*."""
-        top = -inf
-        for arm in range(memory.pulls.size):
-            if memory.pulls[arm] > 0.0:
-                top = max(top, memory.successes[arm] / memory.pulls[arm])
-        return top
+        return greatest_mean(memory)
 
     def score(
         self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float

@@ -64,3 +64,9 @@ def short(p: float, digits: int = 2) -> str:
     """
     text = f"{p:.{digits}f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def mean_of_pulls(choice: Seen) -> str:
+    """What is known of an arm that has pulls."""
+    pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
+    return f"mean {short(choice.successes / choice.pulls)} of {pulls}"

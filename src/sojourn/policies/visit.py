@@ -29,7 +29,7 @@ from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from .accounts import ALIKE, ROOM, SLOPE, START, VARIANCE, Visited, against, is_due, think
 from .base import Array, Policy, count, equally
-from .reasons import Seen, engaged, short
+from .reasons import Seen, engaged, mean_of_pulls
 from .watched import GOOD, count_step
 
 __all__ = ["VisitIMED", "VisitThompson"]
@@ -145,8 +145,7 @@ class Visit(Policy):
     def _words(self, choice: Seen) -> tuple[str, str]:
         if choice.pulls <= 0.0:
             return "trying", "its first result is awaited"
-        pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
-        figure = f"mean {short(choice.successes / choice.pulls)} of {pulls}"
+        figure = mean_of_pulls(choice)
         if choice.arm == choice.best:
             return "staying with", figure
         return "showing", f"{figure}: it may be worth more in a whole visit"

@@ -16,6 +16,7 @@ from .chain import Chain
 from .ema import Ema, LeaveCurve
 from .levels import Levels
 from .two_state import TwoState
+from .wrapper import Wrapper
 
 Array = NDArray[np.float64]
 
@@ -78,7 +79,7 @@ class LeaveModels(Compiled):
 
 
 @dataclass(frozen=True, repr=False)
-class ByArm(User):
+class ByArm(Wrapper):
     """A user model for each arm: the same states, and leave probabilities of its own.
 
     After arm a in state s with reward r the user leaves with probability q_a(s, r), that of
@@ -91,9 +92,8 @@ class ByArm(User):
     (0.3, 0.06)
     """
 
-    users: Sequence[User] = field(metadata=PYTHON_ONLY)
-    start: Any = field(init=False, repr=False, compare=False)
     user: User = field(init=False, repr=False, compare=False)
+    users: Sequence[User] = field(metadata=PYTHON_ONLY)
     leaving: Any = field(init=False, repr=False, compare=False)
     base: User | None = field(default=None, init=False, repr=False, metadata=PYTHON_ONLY)
     added: tuple[float, ...] = field(default=(), init=False, repr=False, metadata=PYTHON_ONLY)
@@ -167,66 +167,12 @@ class ByArm(User):
         return f"ByArm({list(self.users)!r})"
 
     @property
-    def states(self) -> int | None:  # type: ignore[override]
-        return self.user.states
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        return self.user.levels
-
-    @property
-    def outcomes(self) -> int:
-        return self.user.outcomes
-
-    @property
     def arms(self) -> int:
         return len(self.users)
 
-    @property
-    def graded(self) -> bool:  # type: ignore[override]
-        return self.user.graded
-
-    @property
-    def cuts(self) -> tuple[float, ...]:
-        return self.user.cuts
-
-    def begin(self, u: float) -> float:
-        return self.user.begin(u)
-
-    def experience(self, state: float) -> float:
-        return self.user.experience(state)
-
-    def next_state(self, state: float, reward: float) -> float:
-        return self.user.next_state(state, reward)
-
-    def draw_next(self, state: float, reward: float, u: float) -> float:
-        return self.user.draw_next(state, reward, u)
-
-    def expected(self, function: Any, state: float, reward: float) -> float:
-        return self.user.expected(function, state, reward)
-
-    def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
-        return self.user._next_states(state, reward)
-
-    def leave_probability(self, state: float, reward: float) -> float:
-        """That of the first arm; `leave_after` has all."""
-        return self.user.leave_probability(state, reward)
-
     def leave_after(self, arm: int, state: float, reward: float) -> float:
-        """q_a(s, r)."""
+        """q_a(s, r); `leave_probability` is that of the first arm."""
         return self.leaving.chance(arm, state, reward)  # type: ignore[no-any-return]
-
-    def moves(self) -> Any:
-        return self.user.moves()
-
-    def live(self) -> User:
-        return self.user.live()
-
-    def in_words(self) -> str:
-        return self.user.in_words()
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        return self.user.states_in_words(bins)
 
 
 def _with_odds(user: User, odds: float) -> User:

@@ -1,15 +1,16 @@
 """Users who take a graded reward by its level."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 from .. import checks
 from .base import User
+from .wrapper import Wrapper
 
 
 @dataclass(frozen=True, repr=False)
-class Levels(User):
+class Levels(Wrapper):
     """A user whose state and leaving follow the *level* of a reward in [0, 1].
 
     The level is the number of `thresholds` that the reward reaches: with one, at 0.5, it is 0 for
@@ -22,11 +23,7 @@ class Levels(User):
     (0.0, 0.3, 1.0)
     """
 
-    user: User
     thresholds: tuple[float, ...]
-    start: Any = field(init=False, repr=False, compare=False)
-
-    graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         user, given = self.user, self.thresholds
@@ -63,26 +60,8 @@ class Levels(User):
         return self.thresholds
 
     @property
-    def states(self) -> int | None:  # type: ignore[override]
-        return self.user.states
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        return self.user.levels
-
-    @property
-    def arms(self) -> int | None:
-        return self.user.arms
-
-    @property
-    def leaves(self) -> bool:
-        return self.user.leaves
-
-    def begin(self, u: float) -> float:
-        return self.user.begin(u)
-
-    def experience(self, state: float) -> float:
-        return self.user.experience(state)
+    def graded(self) -> bool:  # type: ignore[override]
+        return True
 
     def next_state(self, state: float, reward: float) -> float:
         return self.user.next_state(state, self.level(reward))
@@ -115,6 +94,3 @@ class Levels(User):
     def in_words(self) -> str:
         at = ", ".join(f"{x:g}".removeprefix("0") for x in self.thresholds)
         return f"{self.user.in_words()}, which is good from {at} on"
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        return self.user.states_in_words(bins)

@@ -1,26 +1,25 @@
 """Users whose first step is different."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .base import User
+from .wrapper import Wrapper
 
 
 @dataclass(frozen=True, repr=False)
-class StaysFirst(User):
+class StaysFirst(Wrapper):
     """The same user, who never leaves at the first step (the paper's remark on state transitions).
 
     The first step has states of its own, -1 - s for a start state s of `user`, in which the
-    chance to leave is 0. A policy sees the same experience as without the wrapper.
+    chance to leave is 0; no step leads to them. A policy sees the same experience as without the
+    wrapper.
 
     >>> from sojourn import TwoState
     >>> shy = StaysFirst(TwoState(q00=1, q01=0, q10=0, q11=0, start=0))
     >>> s = shy.begin(0.5); s, shy.leave_probability(s, 0.0), shy.experience(s)
     (-1.0, 0.0, 0.0)
     """
-
-    user: User
-    start: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.user, User) or self.user.unwrapped is not self.user:
@@ -31,31 +30,6 @@ class StaysFirst(User):
         own = {name: value for name, value in self.__getstate__().items() if name != "start"}
         given = ", ".join(f"{name}={value!r}" for name, value in own.items())
         return f"{type(self).__name__}({given})"
-
-    @property
-    def states(self) -> int | None:  # type: ignore[override]
-        """The states that steps lead to: those of the user (the first step's are never entered)."""
-        return self.user.states
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        return self.user.levels
-
-    @property
-    def graded(self) -> bool:  # type: ignore[override]
-        return self.user.graded
-
-    @property
-    def arms(self) -> int | None:
-        return self.user.arms
-
-    @property
-    def outcomes(self) -> int:
-        return self.user.outcomes
-
-    @property
-    def cuts(self) -> tuple[float, ...]:
-        return self.user.cuts
 
     @property
     def unwrapped(self) -> User:
@@ -88,6 +62,3 @@ class StaysFirst(User):
         if state < 0.0:
             return self.leave_probability(state, reward)
         return self.user.leave_after(arm, state, reward)
-
-    def live(self) -> User:
-        return self.user.live()

@@ -20,8 +20,8 @@ class ByArmOutcome(TrialOutcome):
     visits: tuple[int, ...]
     path: Array
     """Mean regret by [policy, checkpoint]."""
-    steps: Array
-    """Standard errors of the regret between the first checkpoint and the last, by policy."""
+    late_error: Array
+    """Standard errors of the regret after the first checkpoint, by policy, or a bound on them."""
 
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "ByArmOutcome":
@@ -32,28 +32,28 @@ class ByArmOutcome(TrialOutcome):
             "value": problem.value(),
         }
         mean, covariance = end_of(result)
-        # Errors of a difference are at most the sum: a bound, where the covariance is not kept.
-        steps = regret.std_error[:, 0] + regret.std_error[:, -1]
+        # Of a difference at most the sum: results do not keep how checkpoints go together.
+        late_error = regret.std_error[:, 0] + regret.std_error[:, -1]
         visits = tuple(int(k) for k in result.checkpoints)
         own = (trial, trial.labels, result.runs[0], mean, covariance, facts)
-        return cls(*own, visits, regret.mean, steps)
+        return cls(*own, visits, regret.mean, late_error)
 
     @classmethod
     def from_dict(cls, trial: Trial, data: Mapping[str, Any]) -> "ByArmOutcome":
         plain = TrialOutcome.from_dict(trial, data)
         own = (plain.trial, plain.labels, plain.runs, plain.mean, plain.covariance, plain.facts)
-        return cls(*own, tuple(data["at"]), np.array(data["path"]), np.array(data["steps"]))
+        return cls(*own, tuple(data["at"]), np.array(data["path"]), np.array(data["late_error"]))
 
     def to_dict(self) -> dict[str, Any]:
-        more = {"at": list(self.visits), "path": self.path.tolist(), "steps": self.steps.tolist()}
-        return {**super().to_dict(), **more}
+        more = {"path": self.path.tolist(), "late_error": self.late_error.tolist()}
+        return {**super().to_dict(), "at": list(self.visits), **more}
 
     def late_share(self, label: str) -> Interval:
         """The reward of a visit after the first checkpoint, as a share of the best possible."""
         p, last = self.labels.index(label), self.visits[-1] - self.visits[0]
         best = last * self.facts["value"]
         lost = float(self.path[p, -1] - self.path[p, 0]) / best
-        return Interval.around(1.0 - lost, Z95 * float(self.steps[p]) / best)
+        return Interval.around(1.0 - lost, Z95 * float(self.late_error[p]) / best)
 
 
 def worse_than(outcomes: Sequence[TrialOutcome], label: str, other: str) -> Interval:
