@@ -125,6 +125,7 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
     from ..reading import events, steps
     from . import averages, count
+    from .sample import take
 
     columns = [c for c in found.table.columns if c != ROW]
     chosen, guessed = resolve(options, columns)
@@ -138,6 +139,7 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     with kept(*steps.steps(clean, chosen, parts)) as table:
         totals = count.count(table, chosen, found.name)
         curve = averages.moving_average(table, totals) if ema else None
+        sample = take(table, totals)
         early = count.marked_early(table) if chosen.left is not None else 0
     notes = list(clean.notes)
     if chosen.user is None:
@@ -145,4 +147,5 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     if early:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
     reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
-    return Fit.from_totals(totals, reading, curve, chosen.threshold if clean.graded else None)
+    good_from = chosen.threshold if clean.graded else None
+    return Fit.from_totals(totals, reading, curve, good_from, sample)

@@ -20,6 +20,8 @@ from . import diagnosis
 from .diagnosis import Costs, Inequality
 from .doubts import Doubt, doubts
 from .ema import EmaFit
+from .present import Present, present
+from .sample import Sample
 from .totals import CELLS, USER_SUMS, Totals
 from .users import OwnFirstStep
 
@@ -74,6 +76,7 @@ class Fit:
     totals: Totals | None = field(default=None, repr=False)
     ema: EmaFit | None = field(default=None, repr=False)
     threshold: float | None = None
+    sample: Sample | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.k.sum() == 0:
@@ -92,6 +95,7 @@ class Fit:
         reading: Reading | None = None,
         ema: EmaFit | None = None,
         threshold: float | None = None,
+        sample: Sample | None = None,
     ) -> "Fit":
         """The fit to the totals of a log, with intervals clustered by user."""
         over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
@@ -100,7 +104,7 @@ class Fit:
         return cls(
             n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals, threshold),
             users=totals.users, visits=totals.visits, reading=reading or Reading(),
-            totals=totals, ema=ema, threshold=threshold,
+            totals=totals, ema=ema, threshold=threshold, sample=sample,
         )  # fmt: skip
 
     @classmethod
@@ -149,6 +153,13 @@ class Fit:
     def leave(self) -> dict[str, Interval]:
         each = zip(CELLS, self.q, self.k, self.n, self.covariance.diagonal()[:-1], strict=True)
         return {c: Interval(float(q), *share_interval(k, n, v)) for c, q, k, n, v in each}
+
+    @cached_property
+    def present(self) -> Present | None:
+        """What the log's own recommender showed and earned; None for published totals."""
+        if self.totals is None or self.sample is None:
+            return None
+        return present(self.totals, self.sample)
 
     @property
     def means(self) -> tuple[float, ...]:

@@ -1,0 +1,108 @@
+"""The people of a log as tables: kinds of users, who leave by step, arm and reward."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...stats.moments import Array
+
+FIRST_ROW = 0
+"""Of a rule: the first step of a visit; rows 1 and 2 are after a reward of 0 and of 1."""
+
+LAYER_ENDS = (1, 2, 3, 5, 10, 20, 50)
+"""The last step of every layer but the last one: classes of the step number."""
+
+
+def layers(steps: NDArray[Any]) -> NDArray[np.int64]:
+    """The layer of each step number, from 0.
+
+    >>> layers(np.array([1, 2, 4, 5, 6, 51])).tolist()
+    [0, 1, 3, 3, 4, 7]
+    """
+    return np.searchsorted(LAYER_ENDS, steps).astype(np.int64)
+
+
+class Worth(NamedTuple):
+    """Rewards and steps of a visit."""
+
+    reward: float
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Kinds of people, what they like, and when they leave.
+
+    * `shares[kind]`: of the visits;
+    * `means[kind, arm]`: the chance of a reward of 1;
+    * `leave[kind, layer, arm, previous, reward]`: the chance to leave after a step. A layer is a
+      class of step numbers; at the first step, which is a layer of its own, nothing is previous,
+      and both rows are alike;
+    * `ends`: the last step of every layer but the last, which has no end.
+
+    A rule is an array [3, arm], chances of the arms at the first step, after a 0 and after a 1.
+    """
+
+    shares: Array
+    means: Array
+    leave: Array
+    ends: tuple[int, ...] = LAYER_ENDS
+
+    @property
+    def arms(self) -> int:
+        return int(self.means.shape[1])
+
+    @property
+    def horizon(self) -> int:
+        """Steps up to this one differ; all later ones are alike."""
+        return self.ends[-1] + 1
+
+    def layer(self, step: int) -> int:
+        return int(np.searchsorted(self.ends, step))
+
+    def values(self, rule: Array, of_reward: bool = True) -> Array:
+        """V[kind, step - 1, previous]: what is to come (rewards, or else steps) under a rule.
+
+        Steps up to the `horizon`; from there on V is the same. An infinite value means that some
+        visits never end.
+        """
+        kinds = self.shares.size
+        found = np.empty((kinds, self.horizon, 2))
+        gain, onward = self._step(rule, self.horizon, of_reward)
+        # V = gain + onward V in the last layer, by kind.
+        found[:, -1] = np.linalg.solve(np.eye(2) - onward, gain[..., None])[..., 0]
+        for step in range(self.horizon - 1, 0, -1):
+            gain, onward = self._step(rule, step, of_reward)
+            found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
+        return found
+
+    def worth(self, rule: Array) -> Worth:
+        """Rewards and steps of a visit under a rule, over all kinds."""
+        both = (self.values(rule, of_reward)[:, 0, 0] for of_reward in (True, False))
+        return Worth(*(float(self.shares @ by_kind) for by_kind in both))
+
+    def worth_of_arms(self) -> list[Worth]:
+        """The same of visits that show one arm alone, by arm."""
+        return [self.worth(always(arm, self.arms)) for arm in range(self.arms)]
+
+    def _step(self, rule: Array, step: int, of_reward: bool) -> tuple[Array, Array]:
+        """What a step brings, [kind, previous], and the chance to go on [kind, previous, next]."""
+        rows = rule[[FIRST_ROW, FIRST_ROW]] if step == 1 else rule[1:]
+        stay = 1.0 - self.leave[:, self.layer(step)]  # kind, arm, previous, reward
+        odds = np.stack([1.0 - self.means, self.means], axis=-1)  # kind, arm, reward
+        onward = np.einsum("pa,kar,kapr->kpr", rows, odds, stay)
+        gain = np.einsum("pa,ka->kp", rows, self.means if of_reward else np.ones_like(self.means))
+        return gain, onward
+
+
+def always(arm: int, arms: int) -> Array:
+    """The rule that shows one arm.
+
+    >>> always(1, 2).tolist()
+    [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+    rule = np.zeros((3, arms))
+    rule[:, arm] = 1.0
+    return rule

@@ -1,0 +1,141 @@
+"""Steps one by one: those of a sample of users leave the engine as arrays.
+
+Totals are of the whole log. What needs the steps of a person in order (who the user is, the moving
+average, how much rests on single users) is computed here from at most about `MOST` of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...stats.moments import Array
+from ..reading.source import fetched
+from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
+from .totals import FIRST, UNKNOWN, Totals
+
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MOST = 1_000_000
+"""Larger logs are sampled to about this many steps, of users picked by hash: they give a chance to
+leave to a few parts in a thousand."""
+
+NO_REWARD = 2
+"""The code of a reward that is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Steps by user, visit and number, in this order.
+
+    * `user` and `visit` count from 0; visits of different users have different numbers;
+    * `arm` is an index into `names`; rare arms together come after the last;
+    * `previous` is 0, 1, `FIRST` or `UNKNOWN`; `reward` 0, 1 or `NO_REWARD`; `value` is the reward
+      as it is, not a number where it is not known;
+    * `end`: another step, left or censored; `held`: whether the user is held out;
+    * `propensity`: the chance that the arm had, if the log says it.
+
+    `share` is the share of the users that are in it.
+    """
+
+    names: tuple[str, ...]
+    user: Codes
+    visit: Codes
+    step: Codes
+    arm: Codes
+    previous: Codes
+    reward: Codes
+    value: Array
+    end: Codes
+    held: Flags
+    propensity: Array | None = None
+    share: float = 1.0
+
+    @property
+    def users(self) -> int:
+        return int(self.user[-1]) + 1
+
+    @property
+    def visits(self) -> int:
+        return int(self.visit[-1]) + 1
+
+    @property
+    def arms(self) -> int:
+        """Of those with enough pulls."""
+        return len(self.names)
+
+    @property
+    def left(self) -> Flags:
+        return np.asarray(self.end == LEFT)
+
+    @property
+    def telling(self) -> Flags:
+        """Steps that tell who leaves: rewards known, now and before, and not censored."""
+        known = (self.reward < NO_REWARD) & (self.previous != UNKNOWN)
+        return np.asarray(known & (self.end != CENSORED))
+
+    @property
+    def cell(self) -> Codes:
+        """An index into `CELLS`; without meaning where a reward is not known."""
+        later = 2 + 2 * self.previous + self.reward
+        return np.where(self.previous == FIRST, self.reward, later)
+
+    def of(self, users: Flags) -> "Sample":
+        """The steps of some of the users."""
+        rows = users[self.user]
+        columns: dict[str, Any] = {
+            name: column[rows] if isinstance(column, np.ndarray) else column
+            for name, column in vars(self).items()
+        }
+        for name in ("user", "visit"):
+            columns[name] = np.unique(columns[name], return_inverse=True)[1]
+        return Sample(**columns)
+
+
+def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
+    """Steps of about `most` of a table of steps (see `steps`), or all if there are no more."""
+    share = min(1.0, most / int(totals.steps.sum()))
+    table = table.filter(table.bucket < share * BUCKETS) if share < 1.0 else table
+    more = [c for c in ("value", "propensity") if c in table.columns]
+    rows = fetched(
+        table.select(
+            "user", "visit", "step", "arm", "previous", "reward", "end", *more,
+            held=held_out(table),
+        )
+    )  # fmt: skip
+    user, visit = (np.unique(rows[c], return_inverse=True)[1] for c in ("user", "visit"))
+    order = np.lexsort((rows["step"], visit, user))
+    rows = {name: column[order] for name, column in rows.items()}
+    user, visit, step = user[order], visit[order], rows["step"].astype(np.int64)
+    begins = np.ones(user.size, bool)
+    begins[1:] = (user[1:] != user[:-1]) | (visit[1:] != visit[:-1])
+    reward = _coded(rows["reward"], NO_REWARD)
+    value = rows["value"].astype(float) if "value" in rows else reward.astype(float)
+    return Sample(
+        names=totals.arms.names,
+        user=user,
+        visit=np.cumsum(begins) - 1,
+        step=step,
+        arm=_arms(rows["arm"], totals.arms.names),
+        previous=np.where(step == 1, FIRST, _coded(rows["previous"], UNKNOWN)),
+        reward=reward,
+        value=np.where(reward == NO_REWARD, np.nan, value),
+        end=rows["end"].astype(np.int64),
+        held=rows["held"].astype(bool),
+        propensity=rows["propensity"].astype(float) if "propensity" in rows else None,
+        share=share,
+    )
+
+
+def _coded(column: NDArray[Any], missing: int) -> Codes:
+    """Whole numbers; what is null in the engine comes as not a number or None."""
+    numbers = column.astype(float)
+    return np.where(np.isnan(numbers), missing, numbers).astype(np.int64)
+
+
+def _arms(column: NDArray[Any], names: tuple[str, ...]) -> Codes:
+    found, inverse = np.unique(column.astype(str), return_inverse=True)
+    index = {name: i for i, name in enumerate(names)}
+    return np.array([index.get(name, len(names)) for name in found], np.int64)[inverse]
