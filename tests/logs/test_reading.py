@@ -233,6 +233,18 @@ def test_a_bad_row_keeps_its_place() -> None:
     assert counts(frame, bad="skip") == {"f1": (0, 1), "10": (0, 1)}
 
 
+def test_propensities_are_carried_along() -> None:
+    log = {**LOG, "time": [0, 0, 5, 9], "propensity": [0.5, 0.25, 1.0, 0.125]}
+    for ties, expected in (("keep", [0.5, 0.25, 1.0, 0.125]), ("any", [0.5, 1.0, 0.125])):
+        with steps_of(log, LogOptions(ties=ties)) as table:
+            found = table.order_by(["visit", "step"]).to_pyarrow()["propensity"].to_pylist()
+        assert found == expected
+    named = {**LOG, "chance": ["0.5", "0.25", "1", "often"]}
+    with steps_of(named, LogOptions(propensity="chance")) as table:
+        found = table.order_by(["visit", "step"]).to_pyarrow()["propensity"].to_pylist()
+    assert found == [0.5, 0.25, 1.0, None]
+
+
 def test_items_are_mapped_to_arms_and_rare_ones_counted_together() -> None:
     log = a_log()
     items = {**log, "arm": np.char.add("item", (log["arm"] * 10 + log["step"] % 10).astype(str))}

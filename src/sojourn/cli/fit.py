@@ -37,6 +37,9 @@ def fit_command(
     censored: Annotated[str | None, _column("1 where the visit ended without a departure.")] = None,
     end: Annotated[str | None, _column("When the event ended.")] = None,
     duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
+    propensity: Annotated[
+        str | None, _column("With what chance the arm was shown, if known.")
+    ] = None,
     gap: Annotated[str | None, option("Idle time that ends a visit.", metavar="30min")] = None,
     horizon: Annotated[
         str | None,
@@ -96,11 +99,11 @@ def fit_command(
 
     options: dict[str, Any] = {
         "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
-        "left": left, "censored": censored, "end": end, "duration": duration, "gap": gap,
-        "horizon": number_or_text(horizon), "time_unit": time_unit, "ties": ties,
-        "threshold": threshold, "unknown": tuple(unknown or ()), "arms": _arm_map(arms),
-        "min_pulls": min_pulls, "rare": rare, "bad": bad, "guess": guess,
-        "table": table, "sql": sql,
+        "left": left, "censored": censored, "end": end, "duration": duration,
+        "propensity": propensity, "gap": gap, "horizon": number_or_text(horizon),
+        "time_unit": time_unit, "ties": ties, "threshold": threshold,
+        "unknown": tuple(unknown or ()), "arms": _arm_map(arms), "min_pulls": min_pulls,
+        "rare": rare, "bad": bad, "guess": guess, "table": table, "sql": sql,
     }  # fmt: skip
     if visits is not None:
         checks.whole("--visits", visits, 1)

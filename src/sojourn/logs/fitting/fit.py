@@ -27,6 +27,7 @@ def fit(
     censored: str | None = None,
     end: str | None = None,
     duration: str | None = None,
+    propensity: str | None = None,
     gap: str | float | None = None,
     horizon: str | float | None = None,
     time_unit: str | None = None,
@@ -53,6 +54,7 @@ def fit(
     * Ends: a visit's last step is a departure unless `censored` (or `left`, if there is such a
       column) says otherwise, or the visit reaches to within a gap of the `horizon`: a time, or
       "never"; by default, where visits are cut by a gap, the last moment of the log.
+    * `propensity` is the chance with which the log's own recommender showed the arm, if known.
     * Idle time counts from the `end` of an event, or from its start plus `duration` in seconds.
     * Rewards are 0 and 1, or at least `threshold` counts as 1. Rewards from 0 to 1 are graded then:
       means and moving averages are those of the rewards themselves, and the threshold splits
@@ -71,9 +73,9 @@ def fit(
     """
     options = LogOptions(
         visit=visit, user=user, time=time, step=step, arm=arm, reward=reward, left=left,
-        censored=censored, end=end, duration=duration, gap=gap, horizon=horizon,
-        time_unit=time_unit, ties=ties, threshold=threshold, unknown=tuple(unknown), arms=arms,
-        min_pulls=min_pulls, rare=rare, bad=bad, guess=guess,
+        censored=censored, end=end, duration=duration, propensity=propensity, gap=gap,
+        horizon=horizon, time_unit=time_unit, ties=ties, threshold=threshold,
+        unknown=tuple(unknown), arms=arms, min_pulls=min_pulls, rare=rare, bad=bad, guess=guess,
     )  # fmt: skip
     with opened(source, table, sql) as found:
         return _fit(found, options, ema)

@@ -121,6 +121,8 @@ def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[st
         made["value"] = _try_cast(raw[roles["reward"]], "float64")
     made |= {role: raw[roles[role]] for role in ("visit", "user", "step") if role in roles}
     made |= {role: _truth(raw[roles[role]]) for role in ("left", "censored") if role in roles}
+    if options.propensity is not None:
+        made["propensity"] = _try_cast(raw[options.propensity], "float64")
     if options.time is not None:
         made["time"] = _seconds(raw[options.time], unit)
         made["end"] = _end(raw, options, made["time"], unit)

@@ -19,6 +19,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "censored": ("censored", "truncated"),
     "end": (),
     "duration": (),
+    "propensity": ("propensity",),
 }
 """The parts a column can play, and the names from which each is guessed."""
 
@@ -49,6 +50,7 @@ class LogOptions:
     censored: str | None = None
     end: str | None = None
     duration: str | None = None
+    propensity: str | None = None
     gap: str | float | None = None
     horizon: str | float | None = None
     time_unit: str | None = None

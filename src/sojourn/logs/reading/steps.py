@@ -23,6 +23,7 @@ def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
     * step, previous, reward, end: its number, the reward before it (null at the first step, and
       where it is not known), its own, and what happened after it (`ON`, `LEFT`, `CENSORED`);
     * value: its reward as it is, in logs of graded rewards only;
+    * propensity: the chance with which its arm was shown, in logs that have it;
     * same: whether the step before showed the same arm;
     * early: whether it was marked as the last step and was not.
     """
@@ -41,9 +42,9 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         table = table.mutate(user=table.visit)
     order = _order(table, options)
     # Windows sort all they are given: no more than is needed.
-    value = ["value"] if "value" in table.columns else []
+    extra = [c for c in ("value", "propensity") if c in table.columns]
     table = table.select(
-        *dict.fromkeys(["user", "visit", "arm", "reward", *value, *order]),
+        *dict.fromkeys(["user", "visit", "arm", "reward", *extra, *order]),
         gone=_gone(table, options, until),
         marked=_is_one(table, "left") if "left" in table.columns else ibis.literal(False),
     )
@@ -58,7 +59,7 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         "user",
         "visit",
         "arm",
-        *value,
+        *extra,
         bucket=_bucket(table.user).cast("int16"),
         step=table.number.cast("int32"),
         previous=table.previous.cast("int8"),
@@ -88,6 +89,8 @@ def _merge(table: Any, options: LogOptions) -> Any:
     if "value" in table.columns:
         graded = {"any": table.value.max(), "all": table.value.min(), "half": table.value.mean()}
         made["value"] = graded[options.ties]
+    if "propensity" in table.columns:
+        made["propensity"] = table.propensity.argmin(place)
     made |= {c: table[c].max() for c in ("end", "left", "censored") if c in table.columns}
     made |= {c: table[c].min() for c in ("step", "row") if c in table.columns}
     return table.group_by(keys).aggregate(**made)
