@@ -10,7 +10,7 @@ from worlds import CLICKBAIT, MEANS, NORMAL, QUOTA, SAME_LEAVING, WORLDS, world
 import sojourn as sj
 
 ERRORS = 4.5
-SPOILED = ("bots", "bad clocks", "duplicates", "written twice")
+SPOILED = ("course", "bots", "bad clocks", "duplicates", "written twice")
 
 
 def by_user(log: dict[str, np.ndarray], what: np.ndarray) -> tuple[float, float]:
@@ -151,7 +151,7 @@ def test_a_policy_that_learns_approaches_the_best_arm() -> None:
 
 def test_logs_with_faults() -> None:
     clean = world().log(visits=500, users=100, seed=6)
-    spoiled = {name: WORLDS[name]().log(visits=500, users=100, seed=6) for name in SPOILED}
+    spoiled = {name: WORLDS[name]().log(visits=500, users=100, seed=6) for name in SPOILED[1:]}
     size = clean["arm"].size
     for log in spoiled.values():
         np.testing.assert_array_equal(log["arm"][:size], clean["arm"])
@@ -162,6 +162,16 @@ def test_logs_with_faults() -> None:
     assert 1.02 < spoiled["duplicates"]["arm"].size / size < 1.3
     changed = spoiled["bad clocks"]["time"] != clean["time"]
     assert 0.005 < changed.mean() < 0.08 and (spoiled["bad clocks"]["time"] == 0).any()
+
+
+def test_a_course_ends_without_a_departure() -> None:
+    made = WORLDS["course"]()
+    log = made.log(visits=2_000, users=500, seed=6)
+    mean, error = by_user(log, log["reward"])
+    assert abs(mean - made.worth().reward) < ERRORS * error
+    assert log["step"].max() == 8
+    np.testing.assert_array_equal(log["step"] == 8, log["censored"] == 1)
+    assert (log["left"] + log["censored"]).sum() == 2_000
 
 
 def test_logs_are_the_same_for_the_same_seed() -> None:

@@ -223,10 +223,9 @@ class World:
         after = self._after(reference)
         rng, stream = np.random.default_rng([seed, 16]), policy_stream(seed, 0)
         kinds, memory = self._kinds(rng, visits, users), policy.memory(self.arms)
-        total = np.zeros(2)
+        total = visits * (self.shares @ reference[:, 0, 0])
         for visit in range(visits):
             kind = int(kinds[visit if self.in_turn else visit % users])
-            total += reference[kind, 0, 0]
             state, shown, step, left = 0, start, 0, False
             while not left:
                 layer, step = min(step, self.layers - 1), step + 1

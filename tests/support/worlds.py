@@ -5,6 +5,7 @@ in `SAME_LEAVING` have arms that do not differ in leaving.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
 
@@ -123,6 +124,12 @@ def written_twice(log: Log, rng: np.random.Generator, share: float = 1.0) -> Log
     return {name: np.concatenate([column, column[again]]) for name, column in log.items()}
 
 
+def course(log: Log, rng: np.random.Generator, steps: int = 8) -> Log:
+    """In which the end of all visits after so many steps is no departure."""
+    over = log["step"] == steps
+    return log | {"left": np.where(over, 0, log["left"]), "censored": over.astype(np.int64)}
+
+
 # --- worlds --------------------------------------------------------------------------------------
 
 
@@ -143,6 +150,13 @@ def selection() -> World:
     rule = np.array([[0.1, 0.3, 0.6], [0.7, 0.2, 0.1]])
     made = np.stack([shifted((0.6, 0.55, 0.5), odds) for odds in (1.0, -1.0)])
     return world(made, rule=rule[:, None, :])
+
+
+def two_kinds() -> World:
+    """One user in five likes nearly everything and stays; the others are hard to please."""
+    made = world(np.stack([shifted(MEANS, odds) for odds in (1.5, -0.4)]))
+    leave = shifted(made.leave, np.array([-1.5, 0.3])[:, None, None, None, None])
+    return replace(made, leave=leave, shares=np.array([0.2, 0.8]))
 
 
 def drift() -> World:
@@ -182,6 +196,7 @@ WORLDS: Mapping[str, Callable[[], World]] = {
     "better tastes leave earlier": partial(
         world, MEANS, NORMAL, taste=1.5, leaving=1.0, correlation=0.9
     ),
+    "two kinds": two_kinds,
     "favourites": favourites,
     "selection": selection,
     "mood": partial(world, mood=1.0, rule=np.array(PICKY)),
@@ -189,6 +204,7 @@ WORLDS: Mapping[str, Callable[[], World]] = {
     "fatigue": partial(world, step_odds=RISING),
     "habits": partial(world, MEANS, CONSTANT, step_odds=FALLING),
     "quota": partial(world, step_odds=QUOTA),
+    "course": partial(world, step_odds=(*(0.0,) * 7, 50.0), spoil=course),
     "drift": drift,
     # Faults of the log.
     "bots": partial(world, spoil=bots),
