@@ -1,6 +1,6 @@
 """Reading logs: what people have, visits, outcomes, bad rows; and the totals against a twin."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def test_large_logs_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     log = shuffled(a_log())
     log["time"] = log["visit"] * 5000 + log["step"] * 60
     whole = [sj.fit(log), sj.fit(log, gap="20min")]
-    monkeypatch.setattr("sojourn.logs.fitting.fit.AT_ONCE", log["visit"].size // 5)
+    monkeypatch.setattr("sojourn.logs.reading.log.AT_ONCE", log["visit"].size // 5)
     for one, other in zip(whole, [sj.fit(log), sj.fit(log, gap="20min")], strict=True):
         assert one.totals is not None
         assert other.totals is not None
@@ -157,6 +157,8 @@ CUT = {"f1": (0, 2), "10": (1, 1), "11": (1, 1), "f0": (2, 2)}
         TIMES["time"],
         [t + 1_700_000_000 for t in TIMES["time"]],
         [(t + 1_700_000_000) * 1000 for t in TIMES["time"]],
+        [(t + 1_700_000_000) * 1_000_000 for t in TIMES["time"]],
+        [(t + 1_700_000_000) * 1_000_000_000 for t in TIMES["time"]],
         [
             f"2024-01-0{1 + t // 86400}T0{t // 3600}:{t // 60 % 60:02}:{t % 60:02}"
             for t in TIMES["time"]
@@ -164,12 +166,132 @@ CUT = {"f1": (0, 2), "10": (1, 1), "11": (1, 1), "f0": (2, 2)}
         pd.to_datetime(TIMES["time"], unit="s"),
         pd.to_datetime(TIMES["time"], unit="s", utc=True).tz_convert("Asia/Tokyo"),
     ],
-    ids=["seconds", "epoch", "milliseconds", "iso", "timestamps", "zoned"],
+    ids=[
+        "seconds",
+        "epoch",
+        "milliseconds",
+        "microseconds",
+        "nanoseconds",
+        "iso",
+        "timestamps",
+        "zoned",
+    ],
 )
 def test_visits_by_gap(time: Any) -> None:
     frame = pd.DataFrame({**TIMES, "time": time})
     for rows in (frame, frame.iloc[::-1]):
         assert counts(rows, gap="30min", horizon="never") == CUT
+
+
+ZONED = [
+    f"2024-01-01T{2 + zone + t // 3600:02}:{t // 60 % 60:02}:{t % 60:02}{text}"
+    for t, (zone, text) in zip(
+        TIMES["time"],
+        [(2, "+02:00"), (-1, "-01:00"), (0, "Z"), (5, "+05"), (0, ""), (3, "+0300")],
+        strict=True,
+    )
+]
+
+
+@pytest.mark.parametrize("kind", ["csv", "pandas", "polars", "arrow", "parquet", "objects"])
+def test_offsets_from_utc_count_everywhere(kind: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({**TIMES, "time": ZONED})
+    path = tmp_path / f"log.{kind}"
+    made: dict[str, Callable[[], Any]] = {
+        "csv": lambda: frame.to_csv(path, index=False) or path,
+        "parquet": lambda: frame.to_parquet(path) or path,
+        "pandas": lambda: frame,
+        "objects": lambda: frame.astype({"time": object}),
+        "polars": lambda: pl.from_pandas(frame),
+        "arrow": lambda: pa.Table.from_pandas(frame),
+    }
+    assert counts(made[kind](), gap="30min", horizon="never") == CUT
+
+
+def test_times_in_two_units_are_refused() -> None:
+    log = {**TIMES, "time": [1.7e9, 1.7e9 + 60, 1.7e12, 1.7e12, 1.7e9, 1.7e9]}
+    with pytest.raises(ValueError, match=r"time has times from 1.7e.09 to 1.7e.12, as if in"):
+        sj.fit(log, gap="30min")
+    assert counts(log, gap="30min", horizon="never", time_unit="s")
+
+
+def test_times_that_are_no_numbers_are_bad_rows() -> None:
+    log = {**TIMES, "time": [0.0, np.nan, np.inf, -np.inf, 10.0, 5000.0]}
+    with pytest.raises(ValueError, match="3 with no user, visit or time"):
+        sj.fit(log, gap="30min")
+
+
+def test_a_guessed_position_does_not_override_the_time() -> None:
+    log = {
+        "visit": [1, 1, 1, 2, 2],
+        "time": [10, 20, 30, 40, 40],
+        "position": [3, 1, 2, 2, 1],
+        "arm": list("xyxyx"),
+        "reward": [1, 0, 0, 1, 0],
+    }
+    by_time = {"f1": (0, 1), "10": (0, 1), "00": (1, 1), "f0": (0, 1), "01": (1, 1)}
+    by_position = {"f0": (0, 2), "00": (0, 1), "01": (2, 2)}
+    assert counts(log) == counts(log, time="time") == by_time
+    assert counts(log, step="position") == by_position
+    assert counts({c: v for c, v in log.items() if c != "time"}) == by_position
+    larger = {**a_log(), "time": a_log()["step"]}
+    found = sj.fit({"position" if c == "step" else c: v for c, v in larger.items()}, ema=False)
+    assert "steps are in the order of time, then of position" in found.reading.notes
+
+
+def test_rows_without_step_or_time_are_steps_in_their_order() -> None:
+    log = {c: v for c, v in a_log().items() if c != "step"}
+    (note,) = sj.fit(log, ema=False).reading.notes
+    assert note == "no step or time column: steps are in the order of the rows"
+    note = sj.fit(shuffled(log), ema=False).reading.notes[0]
+    assert "of 300 visits have rows of others between their own: if rows were shuffled" in note
+    with pytest.raises(ValueError, match="the table has rows in no order: give step or time"):
+        sj.fit(ibis.memtable(pa.table(log)))
+
+
+def test_what_is_not_finite_is_no_success() -> None:
+    log = {"visit": [1, 1, 2, 2, 3], "step": [1, 2, 1, 2, 1], "arm": list("xyxyy")}
+    for kind in (float, str):
+        rewards = [kind(r) for r in ("5", "inf", "-inf", "nan", "1")]
+        with pytest.raises(ValueError, match="3 bad rows of 5"):
+            sj.fit({**log, "reward": rewards}, threshold=3)
+        found = counts({**log, "reward": rewards}, threshold=3, bad="skip")
+        assert found == {"f1": (0, 1), "f0": (1, 1)}
+
+
+def test_a_log_written_twice() -> None:
+    log = shuffled(a_log())
+    twice = {c: np.concatenate([v, v]) for c, v in log.items()}
+    rows = log["visit"].size
+    message = (
+        f"the frame looks like a log written twice: {rows:,} of {2 * rows:,} rows are copies of "
+        r"another \(same user, visit, step, arm and reward\): remove them, or give bad='skip'"
+    )
+    with pytest.raises(ValueError, match=message):
+        sj.fit(twice)
+    found = sj.fit(twice, bad="skip", ema=False)
+    assert found.totals is not None
+    same_totals(found.totals, twin(log))
+    assert found.reading.bad == {"copies": rows}
+    in_engine = sj.fit(ibis.memtable(pa.table(twice)), bad="skip", ema=False)
+    assert in_engine.totals is not None
+    same_totals(in_engine.totals, twin(log))
+
+
+def test_copies_of_one_moment_may_be_items_of_one_screen() -> None:
+    log = {
+        "visit": np.repeat(np.arange(40), 4),
+        "time": np.tile([0, 0, 7, 9], 40),
+        "arm": np.tile(list("xxyx"), 40),
+        "reward": np.concatenate([np.tile([1, 1, 0, 1], 20), np.tile([0, 0, 0, 0], 20)]),
+    }
+    found = sj.fit(log, ema=False)
+    assert found.totals is not None
+    assert found.totals.steps.sum() == 160
+    assert any(n.startswith("40 of 160 rows are copies of another") for n in found.reading.notes)
+    twice = {c: np.concatenate([v, v]) for c, v in log.items()}
+    with pytest.raises(ValueError, match="written twice: 200 of 320 rows are copies"):
+        sj.fit(twice)
 
 
 def test_the_end_of_the_log_censors_visits_cut_by_a_gap() -> None:

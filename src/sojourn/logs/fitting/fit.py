@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 from ..reading.options import LogOptions, Reading, resolve
-from ..reading.source import ROW, Opened, kept, opened
+from ..reading.source import ROW, Opened, opened
 from .diagnosis import Costs
 from .model import Fit
-
-AT_ONCE = 2_500_000
-"""Rows that are sorted at a time in the embedded engine, about: those of whole users."""
 
 
 def fit(
@@ -125,7 +121,7 @@ def sensitivity(
 
 def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
-    from ..reading import events, steps
+    from ..reading import events, log
     from . import averages, count
     from .sample import take
 
@@ -135,10 +131,7 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
         stated = events.stated_threshold(found)
         if stated is not None:
             chosen, guessed["threshold"] = replace(chosen, threshold=stated), "threshold"
-    clean = events.clean(found, chosen)
-    # Sorting is what takes memory; an engine of one's own does it for some users at a time.
-    parts = ceil(clean.rows / AT_ONCE) if found.embedded else 1
-    with kept(*steps.steps(clean, chosen, parts)) as table:
+    with log.steps_of(found, chosen) as (clean, table):
         totals = count.count(table, chosen, found.name)
         curve = averages.moving_average(table, totals) if ema else None
         sample = take(table, totals)

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import ibis
-import ibis.expr.operations as ops
 import pyarrow as pa
 
-from .options import NEVER, UNITS, LogOptions, moment
-from .source import ROW, Opened
+from .options import NEVER, LogOptions, moment
+from .order import check_order, order_notes
+from .source import ROW, Opened, scalar, try_cast
+from .times import end_of, finite, in_seconds, unit as unit_of
 
 YES = ("1", "1.0", "true", "t", "yes", "y")
 NO = ("0", "0.0", "false", "f", "no", "n")
-
-MILLISECONDS_FROM = 1e11
-"""Numbers this large are not seconds: as such they would be dates after the year 5000."""
 
 KINDS = {
     "no reward": "with no reward",
@@ -47,7 +45,8 @@ class Events:
 def clean(source: Opened, options: LogOptions) -> Events:
     """The events of a log; ValueError if there are bad rows and they are not to be skipped."""
     raw = source.table
-    unit, notes = _unit(raw, options)
+    check_order(source, options)
+    unit, notes = unit_of(raw, options)
     typed = raw.select(**_typed(raw, source.embedded, options, unit))
     if options.arms is not None:
         typed = _mapped(typed, options.arms)
@@ -75,13 +74,13 @@ def clean(source: Opened, options: LogOptions) -> Events:
         )
     elif "value" in table.columns:
         table = table.drop("value")
-    found = tuple(n for n in (*notes, blank) if n)
+    found = tuple(n for n in (*notes, blank, *order_notes(table, options)) if n)
     return Events(table, counts["rows"], bad, unit, found, graded)
 
 
 def stated_threshold(source: Opened) -> float | None:
     """The threshold that a log states in a column of this name, as exports of experiments do."""
-    column = _try_cast(source.table["threshold"], "float64")
+    column = try_cast(source.table["threshold"], "float64")
     found = source.table.aggregate(low=column.min(), high=column.max()).to_pyarrow().to_pylist()[0]
     if found["low"] != found["high"]:
         raise ValueError(
@@ -109,7 +108,7 @@ def horizon(events: Events, options: LogOptions) -> float | None:
         return None
     if options.horizon is not None:
         return moment("horizon", options.horizon, events.unit)
-    return float(_scalar(events.table.end.max()))
+    return float(scalar(events.table.end.max()))
 
 
 def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[str, Any]:
@@ -118,14 +117,14 @@ def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[st
     outcome, missing = _outcome(raw[roles["reward"]], options)
     made = {"arm": raw[roles["arm"]].cast("string"), "outcome": outcome, "missing": missing}
     if options.threshold is not None:
-        made["value"] = _try_cast(raw[roles["reward"]], "float64")
+        made["value"] = try_cast(raw[roles["reward"]], "float64")
     made |= {role: raw[roles[role]] for role in ("visit", "user", "step") if role in roles}
     made |= {role: _truth(raw[roles[role]]) for role in ("left", "censored") if role in roles}
     if options.propensity is not None:
-        made["propensity"] = _try_cast(raw[options.propensity], "float64")
+        made["propensity"] = try_cast(raw[options.propensity], "float64")
     if options.time is not None:
-        made["time"] = _seconds(raw[options.time], unit)
-        made["end"] = _end(raw, options, made["time"], unit)
+        made["time"] = in_seconds(raw[options.time], unit)
+        made["end"] = end_of(raw, options, made["time"], unit)
     if ordered:
         made["row"] = raw[ROW]
     return made
@@ -146,7 +145,7 @@ def _outcome(column: Any, options: LogOptions) -> tuple[Any, Any]:
         missing = missing | column.isnan()
     if options.threshold is None and not options.unknown:
         return _truth(column).cast("int8"), missing
-    value = _try_cast(_truth(column) if column.type().is_boolean() else column, "float64")
+    value = finite(try_cast(_truth(column) if column.type().is_boolean() else column, "float64"))
     known = ~missing & value.notnull()
     if options.unknown:
         known = known & ~value.isin(list(options.unknown))
@@ -168,54 +167,13 @@ def _truth(column: Any) -> Any:
     return ibis.cases((word.isin(YES), 1), (word.isin(NO), 0))
 
 
-def _try_cast(column: Any, kind: str) -> Any:
-    """The column as another type, null where its text does not fit, if the engine can do that."""
-    able = column._find_backend(use_default=True).has_operation(ops.TryCast)
-    return column.try_cast(kind) if column.type().is_string() and able else column.cast(kind)
-
-
-def _seconds(column: Any, unit: float) -> Any:
-    kind = column.type()
-    if kind.is_timestamp() or kind.is_date():
-        stamp = column.cast("timestamp")  # whose `epoch_seconds` leave out what is below a second
-        below = stamp.microsecond().cast("float64") * 1e-6
-        return stamp.epoch_seconds().cast("float64") + below
-    if kind.is_string():
-        return _seconds(_try_cast(column, "timestamp"), unit)
-    return column.cast("float64") * unit
-
-
-def _end(raw: Any, options: LogOptions, start: Any, unit: float) -> Any:
-    """When an event was over: idle time counts from here."""
-    if options.duration is not None:
-        lasted = ibis.coalesce(raw[options.duration].cast("float64"), 0.0)
-        return start + ibis.greatest(lasted, 0.0)
-    if options.end is not None:
-        return ibis.coalesce(ibis.greatest(_seconds(raw[options.end], unit), start), start)
-    return start
-
-
-def _unit(raw: Any, options: LogOptions) -> tuple[float, list[str]]:
-    """Seconds in one unit of a numeric time column, and a note if that was guessed."""
-    if options.time_unit is not None:
-        return UNITS[options.time_unit], []
-    if options.time is None or not raw[options.time].type().is_numeric():
-        return 1.0, []
-    largest = _scalar(raw[options.time].max())
-    if largest is None or largest < MILLISECONDS_FROM:
-        return 1.0, []
-    return UNITS["ms"], [
-        f"{options.time} taken for milliseconds (its largest value is {largest:g})"
-    ]
-
-
 def _any_null(typed: Any, options: LogOptions) -> Any:
     """Whether a row cannot be placed: something that orders or groups it is missing."""
     needed = [c for c in ("visit", "user") if c in typed.columns]
-    if options.time is not None and (options.step is None or options.gap is not None):
-        needed.append("time")
-    if options.step is not None and options.gap is None:
+    if options.by_step:
         needed.append("step")
+    elif options.time is not None:
+        needed.append("time")
     found = ibis.literal(False)
     for name in needed:
         found = found | typed[name].isnull()
@@ -253,7 +211,7 @@ def _blank_visits(marked: Any) -> str:
         return ""
     keys = [c for c in ("user", "visit") if c in marked.columns]
     known = marked.group_by(keys).aggregate(known=marked.outcome.count())
-    blank = int(_scalar(known.filter(known.known == 0).count()))
+    blank = int(scalar(known.filter(known.known == 0).count()))
     return f"{_plural(blank, 'visit has', 'visits have')} no known reward at all" if blank else ""
 
 
@@ -266,13 +224,11 @@ def _refusal(
 ) -> str:
     listed = ", ".join(f"{count:,} {KINDS[kind]}" for kind, count in bad.items())
     graded = bad.get("unknown outcome", 0) > 0.2 * counts["rows"]
-    hint = "; if the reward is graded, give threshold" if graded and not options.threshold else ""
+    hint = (
+        "; if the reward is graded, give threshold" if graded and options.threshold is None else ""
+    )
     return (
         f"{name} has {_plural(sum(bad.values()), 'bad row', 'bad rows')} of {counts['rows']:,} "
         f"({listed}){f', and {blank}' if blank else ''}: "
         f"fix them, or give bad='skip' to leave them out of the counts{hint}"
     )
-
-
-def _scalar(expression: Any) -> Any:
-    return expression.to_pyarrow().as_py()

@@ -62,6 +62,8 @@ class LogOptions:
     rare: str = "other"
     bad: str = "refuse"
     guess: bool = True
+    time_first: bool = False
+    """Whether times order the steps and `step` only those of one moment: if it was guessed."""
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -94,12 +96,18 @@ class LogOptions:
         return None if self.gap is None else seconds("gap", self.gap)
 
     @property
+    def by_step(self) -> bool:
+        """Whether the column `step` orders the steps, whatever their times."""
+        return self.step is not None and self.gap is None and not self.time_first
+
+    @property
     def given(self) -> dict[str, Any]:
         """What differs from the defaults."""
         default = LogOptions()
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.arms is not None:
             found["arms"] = f"a map of {len(self.arms)} items"
+        found.pop("time_first")  # not asked for, but found
         return {k: v for k, v in found.items() if v != getattr(default, k)}
 
     @property
@@ -159,6 +167,8 @@ def moment(name: str, value: str | float, unit: float) -> float:
 def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, dict[str, str]]:
     """The options with the columns filled in that could be guessed, and the guesses.
 
+    A guessed step column, such as `position`, may be a place in a list: times go first then.
+
     >>> found, guessed = resolve(LogOptions(arm="genre"), ["Session_ID", "genre", "liked", "year"])
     >>> guessed, found.arm
     ({'visit': 'Session_ID', 'reward': 'liked'}, 'genre')
@@ -169,6 +179,8 @@ def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, 
             raise ValueError(f"{role} = {column!r} is not a column: there are {', '.join(names)}")
     guessed: dict[str, Any] = _guesses(options, names) if options.guess else {}
     chosen = replace(options, **guessed)
+    if "step" in guessed and chosen.time is not None:
+        chosen = replace(chosen, time_first=True)
     for role in ("arm", "reward"):
         if getattr(chosen, role) is None:
             raise ValueError(f"say which column is the {role}: there are {', '.join(names)}")

@@ -110,6 +110,19 @@ def fetched(query: Any) -> dict[str, NDArray[Any]]:
     return {c: read[c].to_numpy(zero_copy_only=False) for c in read.column_names}
 
 
+def scalar(expression: Any) -> Any:
+    """The one value that an expression stands for."""
+    return expression.to_pyarrow().as_py()
+
+
+def try_cast(column: Any, kind: str) -> Any:
+    """The column as another type, null where its text does not fit, if the engine can do that."""
+    import ibis.expr.operations as ops
+
+    able = column._find_backend(use_default=True).has_operation(ops.TryCast)
+    return column.try_cast(kind) if column.type().is_string() and able else column.cast(kind)
+
+
 @contextmanager
 def _readable(name: str, opening: bool = False) -> Iterator[None]:
     """Errors of an engine as bad input, in one sentence; while opening, those of any package."""

@@ -25,7 +25,8 @@ def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
     * value: its reward as it is, in logs of graded rewards only;
     * propensity: the chance with which its arm was shown, in logs that have it;
     * same: whether the step before showed the same arm;
-    * early: whether it was marked as the last step and was not.
+    * early: whether it was marked as the last step and was not;
+    * tied: whether nothing but its row tells whether it came after the step before.
     """
     until = horizon(events, options)
     key = next((c for c in ("user", "visit") if c in events.table.columns), None)
@@ -49,11 +50,13 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         marked=_is_one(table, "left") if "left" in table.columns else ibis.literal(False),
     )
     here = ibis.window(group_by=["user", "visit"], order_by=order)
+    told = [table[c] for c in order if c in ("time", "step")]
     table = table.mutate(
         number=ibis.row_number().over(here) + 1,
         previous=table.reward.lag().over(here),
         same=table.arm == table.arm.lag().over(here),
         last=table.visit.lead().over(here).isnull(),
+        tied=ibis.and_(*(c == c.lag().over(here) for c in told)) if told else ibis.literal(False),
     )
     return table.select(
         "user",
@@ -67,6 +70,7 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         end=ibis.cases((~table.last, ON), (table.gone, LEFT), else_=CENSORED).cast("int8"),
         same=ibis.coalesce(table.same, ibis.literal(False)),
         early=table.marked & ~table.last,
+        tied=ibis.coalesce(table.tied, ibis.literal(False)),
     )
 
 
@@ -118,8 +122,7 @@ def _with_visits(table: Any, options: LogOptions) -> Any:
 
 def _order(table: Any, options: LogOptions) -> list[str]:
     """What orders the steps of a visit: the step or the time, then the row, or else anything."""
-    by_step = options.step is not None and options.gap is None
-    wanted = ["step"] if by_step else ["time", "step"]
+    wanted = ["step"] if options.by_step else ["time", "step"]
     wanted += ["row"] if "row" in table.columns else ["arm", "reward"]
     return [c for c in wanted if c in table.columns]
 

@@ -1,0 +1,42 @@
+"""A log as a table of steps, in the engine where the log is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil
+from typing import Any
+
+from .copies import once
+from .events import Events, clean
+from .options import LogOptions
+from .source import Opened, kept, scalar
+from .steps import steps
+
+AT_ONCE = 2_500_000
+"""Rows that are sorted at a time in the embedded engine, about: those of whole users."""
+
+
+@contextmanager
+def steps_of(source: Opened, options: LogOptions) -> Iterator[tuple[Events, Any]]:
+    """The events of a log, and its steps (see `steps`) as a table that is kept while they are used.
+
+    ValueError if there are bad rows, or rows that were written twice, and they are not to be
+    skipped.
+    """
+    events = clean(source, options)
+    with _kept(source, events, options) as table:
+        # Copies have the same place, so there are none unless some steps are tied.
+        tied = options.ties == "keep" and bool(scalar(table.tied.any()))
+        single = once(events, options, source.name) if tied else events
+        if single.table is events.table:
+            yield single, table
+            return
+    with _kept(source, single, options) as table:
+        yield single, table
+
+
+@contextmanager
+def _kept(source: Opened, events: Events, options: LogOptions) -> Iterator[Any]:
+    # Sorting is what takes memory; an engine of one's own does it for some users at a time.
+    parts = ceil(events.rows / AT_ONCE) if source.embedded else 1
+    with kept(*steps(events, options, parts)) as table:
+        yield table
