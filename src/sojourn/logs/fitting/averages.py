@@ -7,8 +7,8 @@ import ibis
 import numpy as np
 
 from ...stats.moments import Array
+from ..reading.codes import BUCKETS, CENSORED, LEFT, held_out
 from ..reading.source import fetched, kept
-from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
 from .count import rewards
 from .ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, EmaFit, cap, choose, fitted
 from .totals import Totals

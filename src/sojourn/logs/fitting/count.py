@@ -7,9 +7,9 @@ import ibis
 import numpy as np
 
 from ...stats.moments import Array
+from ..reading.codes import CENSORED, LEFT, held_out
 from ..reading.options import LogOptions
 from ..reading.source import fetched
-from ..reading.steps import CENSORED, LEFT, held_out
 from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals, Whole
 
 

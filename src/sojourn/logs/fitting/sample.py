@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...stats.moments import Array
+from ..reading.codes import BUCKETS, CENSORED, LEFT, held_out
 from ..reading.source import fetched
-from ..reading.steps import BUCKETS, CENSORED, LEFT, held_out
 from .totals import FIRST, UNKNOWN, Totals
 
 Codes = NDArray[np.int64]

@@ -5,14 +5,9 @@ from typing import Any
 import ibis
 import ibis.expr.operations as ops
 
+from .codes import BUCKETS, CENSORED, LEFT, ON
 from .events import Events, horizon
 from .options import LogOptions
-
-ON, LEFT, CENSORED = 0, 1, 2
-"""What happened after a step: another one, a departure, or the log stopped looking."""
-
-BUCKETS = 4096
-"""Users fall into this many classes by a hash that is the same in every engine."""
 
 
 def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
@@ -72,11 +67,6 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         early=table.marked & ~table.last,
         tied=ibis.coalesce(table.tied, ibis.literal(False)),
     )
-
-
-def held_out(table: Any) -> Any:
-    """1 for the steps of a quarter of the users, picked by hash: predictions are tested on them."""
-    return (table.bucket % 4 == 3).ifelse(1, 0)
 
 
 def _merge(table: Any, options: LogOptions) -> Any:
