@@ -105,18 +105,23 @@ class World:
                 return np.eye(self.arms)[arms]
             arms = found
 
-    def costs(self, arm: int | None = None) -> MistakeCosts:
+    def costs(self, arm: int | None = None, same_people: bool = False) -> MistakeCosts:
         """D_u(s) of always the best arm, averaged over the users who are in state s then.
 
         D_u(s) = 1 + (1 - q_u(s, 1)) V_u(1) - (1 - q_u(s, 0)) V_u(0), at every step after the first.
+        With `same_people` D(0) and D(1) are averages over the same users and steps, those of the
+        log's recommender: what the state does to a person, not who is in it.
         """
         best = self.best_arm if arm is None else arm
         rule = self._by_kind(self.always(best))
         after = self._after(self._value(rule))[..., 0]
         stays = 1.0 - self.leave[:, :, best]
         d = 1.0 + stays[..., 1] * after[:, :, None, 1] - stays[..., 0] * after[:, :, None, 0]
-        weight = self.shares[:, None, None] * self._present(rule)
-        d0, d1 = ((d * weight).sum(axis=(0, 1)) / weight.sum(axis=(0, 1)))[1:].tolist()
+        present = self._present(self.rule if same_people else rule)[:, :, 1:]
+        weight = self.shares[:, None, None] * present
+        if same_people:
+            weight = np.repeat(weight.sum(axis=2, keepdims=True), 2, axis=2)
+        d0, d1 = ((d[:, :, 1:] * weight).sum(axis=(0, 1)) / weight.sum(axis=(0, 1))).tolist()
         return MistakeCosts(d0, d1)
 
     def seen_means(self) -> Array:
