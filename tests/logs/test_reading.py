@@ -233,6 +233,7 @@ def test_a_guessed_position_does_not_override_the_time() -> None:
     by_position = {"f0": (0, 2), "00": (0, 1), "01": (2, 2)}
     assert counts(log) == counts(log, time="time") == by_time
     assert counts(log, step="position") == by_position
+    assert counts({"Step" if c == "position" else c: v for c, v in log.items()}) == by_position
     assert counts({c: v for c, v in log.items() if c != "time"}) == by_position
     larger = {**a_log(), "time": a_log()["step"]}
     found = sj.fit({"position" if c == "step" else c: v for c, v in larger.items()}, ema=False)

@@ -63,7 +63,8 @@ class LogOptions:
     bad: str = "refuse"
     guess: bool = True
     time_first: bool = False
-    """Whether times order the steps and `step` only those of one moment: if it was guessed."""
+    """Whether times order the steps and `step` only those of one moment: if the name of that
+    column, such as "position", may mean a place in a list."""
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -167,7 +168,8 @@ def moment(name: str, value: str | float, unit: float) -> float:
 def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, dict[str, str]]:
     """The options with the columns filled in that could be guessed, and the guesses.
 
-    A guessed step column, such as `position`, may be a place in a list: times go first then.
+    A guessed column of steps that has another name than "step", such as "position", may be a place
+    in a list: times go first then.
 
     >>> found, guessed = resolve(LogOptions(arm="genre"), ["Session_ID", "genre", "liked", "year"])
     >>> guessed, found.arm
@@ -179,7 +181,7 @@ def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, 
             raise ValueError(f"{role} = {column!r} is not a column: there are {', '.join(names)}")
     guessed: dict[str, Any] = _guesses(options, names) if options.guess else {}
     chosen = replace(options, **guessed)
-    if "step" in guessed and chosen.time is not None:
+    if guessed.get("step", "step").lower() != "step" and chosen.time is not None:
         chosen = replace(chosen, time_first=True)
     for role in ("arm", "reward"):
         if getattr(chosen, role) is None:
