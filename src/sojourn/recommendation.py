@@ -1,7 +1,7 @@
 """Which policy to run on a problem, in words why, and what to expect of it."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,7 @@ OUTSIDE: dict[str, list[type[Policy]]] = {
 """Others that need none, by the case that they are for."""
 
 SURE = "you are certain of the problem"
-AGREED = "97.5 % of the draws agree"
-"""Grounds to recommend a policy that has to know the problem, or its case."""
+"""Ground to recommend a policy that has to know the problem, or its case."""
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
@@ -230,25 +229,3 @@ def _differences(result: Result, base: int) -> list[Interval]:
 def _interval(mean: Array, std_error: Array) -> Interval:
     """At the last checkpoint."""
     return Interval.from_error(float(mean[-1]), float(std_error[-1]))
-
-
-def played(
-    draws: Sequence[Problem],
-    policies: Sequence[Policy],
-    *,
-    visits: int,
-    runs: int,
-    seed: int,
-    stride: int = 0,
-) -> Iterator[Result]:
-    """The policies on each draw; the runs of draw i are numbered from i times `stride`.
-
-    With a stride of `runs`, every draw has runs of its own, and the chance in them averages out.
-    """
-    for number, draw in enumerate(draws):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", theory.AssumptionWarning)
-            yield simulate(
-                draw, policies, visits=visits, runs=runs, seed=seed, first_run=number * stride,
-                checkpoints=[visits],
-            )  # fmt: skip

@@ -2,49 +2,51 @@
 
 import json
 import re
-from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from worlds import WORLDS
 
 import sojourn as sj
 from sojourn.logs import Advice, Fit, decide
-from sojourn.logs.deciding.decide import MOST_STEPS
-from sojourn.logs.deciding.draws import _parameters, draw_problems
-from sojourn.logs.deciding.outcomes import PlayedDraws, over_draws
+from sojourn.logs.deciding.advice import ALIKE, advise
+from sojourn.logs.deciding.baseline import Baseline
+from sojourn.logs.deciding.crowds import _parameters, draw_crowds, plain_crowd
+from sojourn.logs.deciding.decide import SIMPLEST, STEPS, candidates
+from sojourn.logs.deciding.outcomes import Played, over_draws
+from sojourn.logs.deciding.playing import GAIN, PULLS, VISITS
+from sojourn.logs.fitting.crowd import Worth
 from sojourn.logs.synthetic import synthetic_log
+from sojourn.stats.intervals import Interval
 
 TRUTH = sj.Problem([0.75, 0.55, 0.35], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
-VISITS = 100
+VISITS_LATER = 400
 TOTALS = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.794, 0.178]}
 IMPROPER = {
     "n": [[12541, 18353], [12911, 56757]],
     "k": [[1668, 311], [1374, 24749]],
     "means": [0.9046, 0.45],
 }
+ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
 
 
 def log_odds(p: np.ndarray) -> np.ndarray:
     return np.log(p / (1.0 - p))
 
 
-def fitted(seed: int, visits: int = 1_500) -> Fit:
-    log = synthetic_log(TRUTH, sj.Uniform(), visits=visits, users=visits // 3, seed=seed)
-    found = sj.fit(log, visit="visit", user="user", arm="arm", reward="reward", ema=False)
-    # The truth has no first step of its own; so this is the same user, in kernels shared with
-    # other tests.
-    kept = np.array([0, 0, 1, 1, 1, 1])
-    return replace(found, n=found.n * kept, k=found.k * kept)
+@cache
+def fitted(name: str = "normal", seed: int = 1, visits: int = 3_000) -> Fit:
+    log = WORLDS[name]().log(visits, seed=seed)
+    return sj.fit({c: log[c] for c in ROLES}, **ROLES, ema=False)
 
 
 @pytest.fixture(scope="module")
-def fit() -> Fit:
-    return fitted(1)
+def advice() -> Advice:
+    return decide(fitted(), VISITS_LATER, draws=6)
 
 
-@pytest.fixture(scope="module")
-def advice(fit: Fit) -> Advice:
-    return decide(fit, VISITS, draws=8, runs=4)
+# --- draws ---------------------------------------------------------------------------------------
 
 
 def test_draws_have_the_moments_of_the_fit() -> None:
@@ -67,114 +69,196 @@ def test_draws_have_the_moments_of_the_fit() -> None:
 
 
 def test_draws_at_the_edges_stay_inside() -> None:
-    totals = {**TOTALS, "k": [[470, 0], [425, 220]]}
-    problems = draw_problems(Fit.from_counts(**totals), 2_000)
-    q00, q01 = (np.array([getattr(p.user, c) for p in problems]) for c in ("q00", "q01"))
+    fit = Fit.from_counts(**{**TOTALS, "k": [[470, 0], [425, 220]]})
+    crowds = draw_crowds(fit, 2_000)
+    q00, q01 = (np.array([c.leave[0, 1, 0, 0, r] for c in crowds]) for r in (0, 1))
     assert ((q00 < 1.0) & (q01 > 0.0)).all()
     mean = 0.5 / 356.0
     assert abs(q01.mean() - mean) < 4.5 * np.sqrt(mean * (1 - mean) / 357.0 / 2_000)
-    assert {p.means for p in problems} == {(0.794, 0.178)}, "taken for known"
+    assert {tuple(c.means[0]) for c in crowds} == {(0.794, 0.178)}, "taken for known"
+    assert plain_crowd(fit).leave[0, 1, 0, 0, 1] == pytest.approx(0.5 / 356.0)
 
 
-def test_draws_of_a_moving_average_fall() -> None:
-    log = synthetic_log(TRUTH, sj.Uniform(), visits=400, seed=2)
-    found = sj.fit(log, visit="visit", user="user", arm="arm", reward="reward")
-    problems = draw_problems(found, 3, model="ema", arms=2)
-    curves = [p.user.user.leave.q for p in problems]
-    assert len(set(curves)) == 3
-    assert all((np.diff(curve) <= 0.0).all() for curve in curves)
-    assert len({p.user._numba_type_ for p in problems}) == 1, "one kernel for all"
+def test_a_first_step_that_was_not_counted_is_as_after_a_1() -> None:
+    crowd = plain_crowd(Fit.from_counts(**TOTALS))
+    np.testing.assert_allclose(crowd.leave[0, 0, 0], [crowd.leave[0, 1, 0, 1]] * 2)
+
+
+# --- intervals -----------------------------------------------------------------------------------
 
 
 def test_spread_is_without_the_noise_of_runs() -> None:
     rng = np.random.default_rng(1)
     size, noise = 20_000, 3.0
-    exact = rng.normal(1.0, 1.0, size)
-    seen = over_draws(exact + rng.normal(0.0, noise, size), noise**2)
+    exact = rng.normal(1.0, 1.0, (size, 1))
+    seen = over_draws(exact + rng.normal(0.0, noise, (size, 2)))
     # The variance that is left is a difference of two estimates.
     error = 4.5 * np.sqrt(2.0 / size) * (1.0 + noise**2) * 1.96
     assert seen.high - 1.0 == pytest.approx(1.96, abs=error)
-    assert over_draws(exact, 0.0).high - 1.0 == pytest.approx(1.96, abs=error)
-    assert over_draws(np.array([0.0, 0.0])) == (0.0, 0.0, 0.0)
+    assert over_draws(np.repeat(exact, 2, axis=1)).high - 1.0 == pytest.approx(1.96, abs=error)
+    assert over_draws(np.zeros((2, 2))) == (0.0, 0.0, 0.0)
 
 
-def test_one_odd_draw_among_noise_decides_nothing() -> None:
-    values = np.array([0.0] * 31 + [-32.0])
-    seen = over_draws(values, noise=float(np.var(values, ddof=1)))
-    error = np.std(values, ddof=1) / np.sqrt(32)
-    assert seen == pytest.approx((-1.0, -1.0 - 1.96 * error, -1.0 + 1.96 * error), rel=1e-4)
+def played(gains: dict[sj.Policy, list[float]], in_variants: dict[sj.Policy, float]) -> Played:
+    """Gains by draw, each run twice, and those in one variant, over a recommender that has 10."""
+    policies, draws = list(gains), len(next(iter(gains.values())))
+    made = np.zeros((draws, 2, len(policies), PULLS + 2))
+    made[..., VISITS] = made[..., PULLS] = 1.0
+    made[..., GAIN] = np.array(list(gains.values())).T[:, None, :]
+    worse = np.repeat(made[:1], 2, axis=1)[:, :2]
+    worse[..., GAIN] = [in_variants[p] for p in policies]
+    worse[:, 0, :, GAIN] += 1e-3
+    ten = np.full(draws, 10.0)
+    return Played(policies, ["a", "b"], ["arms"], made, worse, ten, ten, np.zeros(1))
 
 
-def test_length_is_that_of_counted_steps() -> None:
-    policies = [sj.KLUCB(), sj.Uniform()]
-    result = sj.simulate(TRUTH, policies, visits=50, runs=4_000, checkpoints=[50])
-    played = PlayedDraws(policies, 50)
-    played.add(TRUTH, result)
-    played.add(TRUTH, result)
-    for p, policy in enumerate(policies):
-        outcome = played.outcome(policy)
-        for found, counted in (
-            (outcome.length, result.visit_length),
-            (outcome.reward, result.visit_reward),
-        ):
-            error = counted.std_error[p, -1]
-            assert found.value == pytest.approx(counted.mean[p, -1], abs=4.5 * error)
+def chosen(
+    gains: dict[sj.Policy, list[float]],
+    in_variants: dict[sj.Policy, float],
+    missed: float = 0.0,
+    fit: Fit | None = None,
+) -> Advice:
+    now = Baseline(
+        "the log's own recommender", np.full((3, 2), 0.5), {"a": 0.5, "b": 0.5}, Worth(10.0, 20.0),
+        cut=Worth(10.0, 20.0), reward=Interval.around(10.0 * (1.0 + missed), 0.01),
+        length=Interval.around(20.0, 0.1),
+    )  # fmt: skip
+    facts = {"visits": 1, "asked": 1, "draws": 4, "runs": 2, "seed": 0}
+    return advise(fit or fitted(), now, played(gains, in_variants), SIMPLEST, **facts)
 
 
-def test_intervals_cover_the_true_gain() -> None:
-    policies = [sj.KLUCB(), sj.LearnedIMED(), sj.KLULCB()]
-    result = sj.simulate(TRUTH, policies, visits=VISITS, runs=2_000, checkpoints=[VISITS])
-    truth = {
-        name: (result.difference(0, p).mean[-1] / VISITS, result.difference(0, p).std_error[-1])
-        for p, name in ((1, "Learned IMED"), (2, "KL-ULCB"))
-    }
-    logs, covered = 16, dict.fromkeys(truth, 0)
-    for seed in range(logs):
-        made = decide(fitted(seed, visits=300), VISITS, runs=32, seed=seed)
-        for outcome in made.outcomes:
-            if outcome.name in truth:
-                gain = outcome.gain
-                covered[outcome.name] += gain.low <= truth[outcome.name][0] <= gain.high
-    for name, hits in covered.items():
-        assert abs(hits - 0.95 * logs) < 4.5 * np.sqrt(logs * 0.95 * 0.05), (name, hits)
+KL, PLAIN, LEARNED, VISIT = sj.KLUCB(), sj.IMED(), sj.LearnedIMED(), sj.VisitIMED()
+STEADY = [1.0, 1.1, 0.9, 1.0]
 
 
-def test_advice_says_what_to_run_and_what_to_expect(advice: Advice, fit: Fit) -> None:
-    assert advice.name == "Learned IMED"
-    assert advice.policy == sj.LearnedIMED()
-    assert sum(advice.cases.values()) == advice.draws == 8
-    base, *others = advice.outcomes
-    assert base.gain == base.longer == (0.0, 0.0, 0.0)
-    for outcome in others:
+def test_who_never_loses_and_gains_most_is_advised() -> None:
+    gains = {KL: STEADY, LEARNED: [3.0, 3.1, 2.9, 3.0], VISIT: [2.0, 2.1, 1.9, 2.0]}
+    best = chosen(gains, {KL: 1.0, LEARNED: -0.5, VISIT: 0.5})
+    assert best.policy == VISIT and "Learned IMED may earn less" in best.reason
+    assert best.verdict.startswith("Run Visit IMED. Expect +2 [+1.9, +2.1] rewards per visit over")
+    assert "(+20.0%)" in best.verdict and "it gains +0.5" in best.verdict
+    assert chosen(gains, {KL: 1.0, LEARNED: 0.5, VISIT: 0.5}).policy == LEARNED
+
+
+def test_ties_go_to_what_is_simpler() -> None:
+    close = [x + 9.0 * ALIKE for x in STEADY]
+    gains = {KL: STEADY, PLAIN: STEADY, LEARNED: STEADY, VISIT: close}
+    assert chosen(gains, dict.fromkeys(gains, 1.0)).policy == LEARNED
+    gains[VISIT] = [x + 11.0 * ALIKE for x in STEADY]
+    assert chosen(gains, dict.fromkeys(gains, 1.0)).policy == VISIT
+
+
+def test_what_may_lose_is_not_advised() -> None:
+    kept = chosen({KL: STEADY}, {KL: -0.5})
+    assert kept.policy is None and kept.name is None and kept.chosen is None
+    assert kept.verdict.startswith("Keep what you have. Every candidate may lose to it. KL-UCB")
+    unsure = chosen({KL: [-1.0, 1.0, 2.0, 3.0]}, {KL: 1.0})
+    assert "No candidate is sure to earn more" in unsure.verdict
+    assert unsure.outcomes[0].loses
+
+
+def test_a_gain_below_what_the_model_misses_is_not_believed() -> None:
+    kept = chosen({KL: STEADY}, {KL: 1.0}, missed=0.15)
+    assert kept.policy is None and "earned 15.0% more than the model accounts for" in kept.reason
+    assert "better than the model by 15.0%" in " ".join(str(kept).split())
+    assert chosen({KL: STEADY}, {KL: 1.0}, missed=0.05).policy == KL
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
+    truth = WORLDS["normal"]()
+    assert advice.name == "Learned IMED" and advice.policy == sj.LearnedIMED()
+    assert advice.present.name == "the log's own recommender"
+    error = (advice.present.reward.high - advice.present.reward.value) / 1.96
+    assert abs(advice.present.reward.value - truth.worth().reward) < 4.5 * error
+    base = advice.outcomes[0]
+    assert base.name == "KL-UCB" and base.over_kl_ucb == (0.0, 0.0, 0.0)
+    for outcome in advice.outcomes:
         assert outcome.gain.low <= outcome.gain.value <= outcome.gain.high
-        assert outcome.gain.value == pytest.approx(outcome.reward.value - base.reward.value)
-        assert outcome.longer.value == pytest.approx(outcome.length.value - base.length.value)
+        assert outcome.share == pytest.approx(
+            outcome.gain.value / (outcome.reward.value - outcome.gain.value)
+        )
+        more = outcome.gain.value - base.gain.value
+        assert outcome.over_kl_ucb.value == pytest.approx(more)
+        assert outcome.variants[outcome.worst].value == min(
+            v.value for v in outcome.variants.values()
+        )
+        assert sum(outcome.shares.values()) == pytest.approx(1.0)
     text = str(advice)
     assert text.startswith("decision: Run Learned IMED. Expect ")
     assert "* Learned IMED" in text and max(map(len, text.splitlines())) <= 100
     plain = json.loads(json.dumps(advice.to_dict()))
     assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]
-    assert decide(fit, VISITS, draws=8, runs=4).to_dict() == advice.to_dict()
+    assert plain["present"]["reward"]["value"] == pytest.approx(advice.present.reward.value)
+    assert plain["outcomes"][0]["worst"]["variant"] == advice.outcomes[0].worst
 
 
-def test_visits_and_arms_may_differ_from_those_of_the_log(fit: Fit) -> None:
+def test_the_answer_does_not_depend_on_the_workers(advice: Advice) -> None:
+    alone = decide(fitted(), VISITS_LATER, draws=6, workers=1)
+    assert alone.to_dict() == advice.to_dict()
+
+
+def test_intervals_cover_the_true_gain() -> None:
+    truth = WORLDS["normal"]()
+    runs = [truth.play(sj.IMED(), VISITS_LATER, seed=seed).reward for seed in range(3)]
+    gain, error = np.mean(runs) - truth.worth().reward, np.std(runs, ddof=1) / 3.0**0.5
+    logs, covered = 6, 0
+    for seed in range(logs):
+        made = decide(fitted(seed=seed, visits=500), VISITS_LATER, draws=16, seed=seed)
+        found = made.outcomes[1].gain
+        covered += found.low - 2 * error <= gain <= found.high + 2 * error
+    assert covered >= 0.95 * logs - 4.5 * np.sqrt(logs * 0.95 * 0.05), covered
+
+
+def test_items_that_drive_people_away_are_not_shown() -> None:
+    """Whatever looks at means alone shows the clickbait; the log earned 3.0, and that 2.05."""
+    made = decide(fitted("clickbait"), 2_000, draws=4)
+    assert made.name in ("Visit IMED", "Visit Thompson")
+    by_name = {o.name: o for o in made.outcomes}
+    assert by_name["KL-UCB"].loses and by_name["Learned IMED"].loses
+
+
+def test_a_recommender_that_knows_its_users_is_kept() -> None:
+    made = decide(fitted("favourites"), 1_000, draws=4)
+    assert made.policy is None and str(made).startswith("decision: Keep what you have. ")
+    assert all(o.loses for o in made.outcomes)
+
+
+def test_equal_arms_are_no_reason_to_change() -> None:
+    log = WORLDS["equal arms"]().log(1_000)
+    kept = log["arm"] < 4
+    fit = sj.fit(
+        {c: log[c][kept] for c in ROLES if c != "left"},
+        **{c: c for c in ROLES if c != "left"},
+        ema=False,
+    )
+    assert decide(fit, 300, draws=4).policy is None
+
+
+def test_very_many_visits_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sojourn.logs.deciding.decide.STEPS", STEPS // 100)
+    monkeypatch.setattr("sojourn.logs.deciding.decide.FEWEST", 10)
     shares: list[float] = []
-    made = decide(fit, 30, arms=5, draws=4, runs=2, progress=shares.append)
-    assert (made.visits, made.arms) == (30, 5)
-    assert shares == [0.25, 0.5, 0.75, 1.0]
-
-
-def test_very_many_visits_are_cut(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.logs.deciding.decide.MOST_STEPS", MOST_STEPS // 1_000)
-    made = decide(fit, 10**9, draws=4, runs=2)
+    made = decide(fitted(), 10**9, draws=4, progress=shares.append)
     assert made.visits < 1_000 < made.asked == 10**9
     assert f"the first {made.visits:,} of 1,000,000,000 visits" in " ".join(str(made).split())
+    assert shares == sorted(shares) and shares[-1] == 1.0
 
 
-def test_an_improper_reward_is_fixed_first() -> None:
-    made = decide(Fit.from_counts(**IMPROPER), 100, draws=4)
-    assert made.policy is None and made.name is None and made.outcomes == ()
-    assert str(made).startswith("decision: Run none of these policies before the reward is fixed")
+def test_totals_are_compared_with_showing_arms_evenly() -> None:
+    made = decide(Fit.from_counts(**TOTALS), 300, draws=4)
+    assert "over every arm equally often" in made.verdict
+    assert "there is no telling" in " ".join(str(made).split())
+    improper = decide(Fit.from_counts(**IMPROPER), 100, draws=4)
+    assert "Beware: in some state the best arm is not the one to play" in improper.reason
+
+
+def test_gates_are_tried_in_their_case_only() -> None:
+    assert [p.label for p in candidates("normal")][-1] == "KL-ULCB"
+    for case in ("undecided", "improper", "none"):
+        assert len(candidates(case)) == len(SIMPLEST)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +268,8 @@ def test_an_improper_reward_is_fixed_first() -> None:
         ({}, "visits = None is not allowed: these totals do not say how many visits"),
         ({"visits": 9, "draws": 3}, "draws = 3 is not allowed: it must be a whole number from 4"),
         ({"visits": 9, "runs": 1}, "runs = 1 is not allowed: it must be a whole number from 2"),
-        ({"visits": 9, "arms": 1}, "arms = 1 is not allowed: it must be a whole number from 2"),
         ({"visits": 9, "seed": -1}, "seed = -1 is not allowed: it must be a whole number from 0"),
-        ({"visits": 9, "model": "x"}, "model = 'x' is not allowed: it must be one of two-state"),
-        ({"visits": 9, "model": "ema"}, "model = 'ema' is not allowed: no moving average"),
+        ({"visits": 9, "workers": 0}, "workers = 0 is not allowed: it must be a whole number of"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, object], message: str) -> None:

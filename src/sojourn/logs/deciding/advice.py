@@ -1,34 +1,48 @@
-"""Advice: the policy to run after a fit, why, and what to expect of it."""
+"""Advice: the policy to run after a fit, or to keep what is there, why, and what to expect."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...policies import Policy
+from ...recommendation import IMPROPER
 from ...show.plain import plain
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
-from .outcomes import BASELINE, BLIND, CandidateOutcome
+from ..fitting.model import Fit
+from .baseline import EVENLY, Baseline
+from .outcomes import CandidateOutcome, Played
 
-FACTS = (
-    "name", "reason", "verdict", "case", "visits", "asked", "arms", "draws", "runs", "seed",
-    "model", "cases",
-)  # fmt: skip
-INTERVALS = ("regret", "reward", "length", "gain", "longer", "aware")
+WHERE: Mapping[str, str] = {
+    "arms": "the arms that look best drive away as many people as the log allows",
+    "users": "people differ from each other as much as the log allows",
+    "personal": "the recommender shows arms to those who like them, as the log suggests",
+    "drift": "tastes change over time",
+    "fatigue": "people tire as fast as the log allows",
+}
+"""Variants in words."""
+
+ALIKE = 0.005
+"""Policies whose gains differ by less than this share of rewards are as good as each other."""
+
+NOTABLE = 0.01
+"""The share of rewards from which on a difference between log and model is told."""
+
+FACTS = ("name", "reason", "verdict", "visits", "asked", "arms", "draws", "runs", "seed")
+INTERVALS = ("reward", "length", "gain", "share", "longer", "over_kl_ucb", "variants", "shares")
 
 
 @dataclass(frozen=True)
 class Advice:
     """The policy to run, why, and what every candidate is expected to do. Made by `decide`.
 
-    `cases` counts the draws by case. `policy` and `name` are None, and there are no outcomes, if
-    none should be run. `visits` are simulated of those `asked` for. `print` shows a table.
+    `policy` and `name` are None if what is there now, `present`, is to be kept. `visits` are
+    simulated of those `asked` for. `print` shows a table.
     """
 
     policy: Policy | None
     reason: str
-    case: str
-    cases: Mapping[str, int]
+    present: Baseline
     outcomes: tuple[CandidateOutcome, ...]
     visits: int
     asked: int
@@ -36,7 +50,6 @@ class Advice:
     draws: int
     runs: int
     seed: int
-    model: str
 
     @property
     def name(self) -> str | None:
@@ -48,31 +61,28 @@ class Advice:
 
     @property
     def verdict(self) -> str:
+        """One or two sentences: what to do, and what to expect of it."""
         if (chosen := self.chosen) is None:
-            return self.reason
-        base = next(o for o in self.outcomes if o.policy == BASELINE)
-        share = chosen.gain.value / base.reward.value
+            return f"Keep what you have. {self.reason}"
+        over = EVENLY if self.present.reward is None else "what is there now"
+        worst = chosen.variants[chosen.worst]
         return (
-            f"Run {chosen.name}. Expect {_signed(chosen.gain)} rewards per visit over {base.name} "
-            f"({share:+.2%}) and visits longer by {_signed(chosen.longer)} steps, over "
-            f"{self.visits:,} visits. {self.state_pays}"
+            f"Run {chosen.name}. Expect {signed(chosen.gain)} rewards per visit over {over} "
+            f"({chosen.share:+.1%}), with visits longer by {signed(chosen.longer)} steps; "
+            f"{signed(chosen.over_kl_ucb)} rewards over KL-UCB. In the worst case that the log "
+            f"allows ({WHERE[chosen.worst]}) it gains {worst.value:+.3g}."
         )
-
-    @property
-    def state_pays(self) -> str:
-        gains = {o.policy: o.aware for o in self.outcomes if o.aware is not None}
-        parts = [f"{_signed(a)} for {p.label} over {BLIND[p].label}" for p, a in gains.items()]
-        sure = sum(a.low > 0.0 for a in gains.values())
-        lead = "pays" if sure == len(gains) else "may pay" if sure else "is not shown to pay"
-        return f"Using the state {lead}: {', '.join(parts)} (rewards per visit)."
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [
-            {"policy": policy_data(o.policy, o.name)} | {n: getattr(o, n) for n in INTERVALS}
+            {"policy": policy_data(o.policy, o.name)}
+            | {n: getattr(o, n) for n in INTERVALS}
+            | {"worst": {"variant": o.worst, "gain": o.variants[o.worst]}, "loses": o.loses}
             for o in self.outcomes
         ]
+        present = {**vars(self.present), "missed": self.present.missed}
         facts = {name: getattr(self, name) for name in FACTS}
-        return plain({**facts, "outcomes": outcomes})  # type: ignore[no-any-return]
+        return plain({**facts, "present": present, "outcomes": outcomes})  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         from ..reporting.advice import text
@@ -80,5 +90,71 @@ class Advice:
         return text(self)
 
 
-def _signed(interval: Interval) -> str:
+def advise(
+    fit: Fit, present: Baseline, played: Played, simplest: Sequence[Policy], **facts: int
+) -> Advice:
+    """The advice that follows from what was played.
+
+    Among the policies that never lose to what is there the one of greatest gain is taken, or, of
+    those that cannot be told from it or differ from it by less than `ALIKE`, the first in
+    `simplest`.
+    """
+    outcomes = tuple(map(played.outcome, played.policies))
+    safe = [o for o in outcomes if not o.loses]
+    best = max(outcomes, key=lambda o: o.gain.value)
+    if not safe:
+        chosen, reason = None, _against(best)
+    else:
+        best = max(safe, key=lambda o: o.gain.value)
+        alike = {
+            o.policy: o
+            for o in safe
+            if best.share - o.share < ALIKE or played.more(best.policy, o.policy).low <= 0.0
+        }
+        chosen = next((alike[policy] for policy in simplest if policy in alike), best)
+        reason = _because(chosen, outcomes)
+        if present.missed.low > 0.0 and chosen.share <= present.missed.value:
+            reason = (
+                f"The recommender earned {present.missed.value:.1%} more than the model accounts "
+                f"for, and {chosen.name} is expected to gain no more than {chosen.share:.1%}."
+            )
+            chosen = None
+    if fit.case == "improper":
+        reason += f" Beware: {IMPROPER}."
+    return Advice(
+        policy=None if chosen is None else chosen.policy,
+        reason=reason,
+        present=present,
+        outcomes=outcomes,
+        arms=len(fit.arms),
+        **facts,
+    )
+
+
+def _against(best: CandidateOutcome) -> str:
+    """Why none is safe, by what speaks against the one of greatest gain."""
+    worst = best.variants[best.worst]
+    if best.gain.low < 0.0:
+        return (
+            "No candidate is sure to earn more: the best of them, "
+            f"{best.name}, is expected to gain {signed(best.gain)} rewards per visit."
+        )
+    return (
+        f"Every candidate may lose to it. {best.name} gains {signed(best.gain)} rewards per visit "
+        f"if all is as fitted, and {signed(worst)} if {WHERE[best.worst]}."
+    )
+
+
+def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> str:
+    reason = f"{chosen.name} earns more than what is there in every case that the log allows"
+    if losers := [o.name for o in outcomes if o.loses]:
+        reason += f"; {', '.join(losers)} may earn less"
+    if better := [o for o in outcomes if not o.loses and o.gain.value > chosen.gain.value]:
+        top = max(better, key=lambda o: o.gain.value)
+        reason += f"; {top.name} is hardly better, or not shown to be"
+    return reason + "."
+
+
+def signed(interval: Interval) -> str:
+    """A difference and its 95 % interval."""
     return f"{interval.value:+.3g} [{interval.low:+.3g}, {interval.high:+.3g}]"

@@ -1,124 +1,144 @@
-"""`decide`: candidates simulated on problems that the log does not rule out."""
+"""`decide`: candidates play in crowds that the log does not rule out, against what is there now."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 
-from ... import checks, theory
-from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy
-from ...problem import Problem
-from ...recommendation import AGREED, IMPROPER, choose, played
+from ... import checks
+from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
+from ...simulation.backends import processors
+from ...stats.moments import Array
+from ..fitting.crowd import Crowd, always
 from ..fitting.model import Fit
-from .advice import Advice
-from .draws import draw_problems
-from .outcomes import PlayedDraws
+from .advice import Advice, advise
+from .baseline import baseline
+from .crowds import draw_crowds, fitted_crowd
+from .outcomes import Played
+from .playing import Stage, play, stage
+from .variants import variants
 
-DRAWS, RUNS = 32, 8
-MOST_STEPS = 1_000_000
-"""A run is cut after about this many steps: regret grows with their logarithm, so later visits
-change little."""
+DRAWS, RUNS, STRESS_RUNS = 16, 2, 4
+STEPS = 100_000
+"""A run has about this many steps, and fewer if there are more than `MANY` arms, with which the
+time of a step grows. By then policies have learned most of what there is to learn."""
+MANY, FEWEST = 24, 20_000
+
+SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
+"""Of policies that are as good as each other the first is taken: one that finds out by itself where
+mistakes are cheap, then what is simpler."""
 
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
-"""By case, the policy that has to be told the case."""
+"""By the case of the fit, the policy that has to be told it."""
 
-FIX_FIRST = (
-    "Run none of these policies before the reward is fixed: {improper}. Check what counts as a "
-    "reward and as leaving, and fit again."
-)
+OTHER_RUNS = 1_000_000
+"""Runs in variants are numbered from here on."""
 
 
 def decide(
     fit: Fit,
     visits: int | None = None,
-    arms: int | None = None,
     *,
     draws: int = DRAWS,
     runs: int = RUNS,
     seed: int = 0,
-    model: str = "two-state",
+    workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Advice:
-    """What to run on what the log describes, by simulating candidates on draws around the fit.
+    """What to run on what the log describes, or to keep what is there.
 
-    `visits` and `arms` are how many there will be, by default those of the log. KL-UCB, IMED,
-    learned optimism and KL-ULCB in the fit's case (in those of the draws, if undecided) play `runs`
-    runs on each of `draws` problems that the log does not rule out (`draw_problems`). Intervals
-    hold the central 95 % of the draws, with the simulation noise taken out; they assume that the
-    model is right. `progress` is called with the share done.
+    KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
+    in that case play `visits` visits (by default as many as the log has), `runs` times in each of
+    `draws` crowds drawn around the fitted one (`draw_crowds`), and in `variants` of it that the log
+    does not rule out. Gains are over the log's own recommender in the same crowd. Recommended is
+    the policy of greatest gain among those that never lose to it; if there is none, what is there
+    is to be kept. Intervals hold the central 95 % of the draws, with the simulation noise taken
+    out. The answer does not depend on the number of `workers` (threads). `progress` is called with
+    the share done.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
-    >>> advice = decide(fit, visits=40, draws=4, runs=4)
-    >>> dict(advice.cases), [o.name for o in advice.outcomes]
-    ({'opposite': 4}, ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite'])
+    >>> advice = decide(fit, visits=200, draws=4)
+    >>> advice.present.name, [o.name for o in advice.outcomes][:3]
+    ('every arm equally often', ['KL-UCB', 'IMED', 'Learned IMED'])
     """
     if not isinstance(fit, Fit):
         raise ValueError(f"fit = {fit!r} is not allowed: it must be a Fit")
     if visits is None and fit.visits == 0:
         raise ValueError("visits = None is not allowed: these totals do not say how many visits")
     asked = checks.whole("visits", fit.visits if visits is None else visits, 1)
-    draws, runs = checks.whole("draws", draws, 4, 100_000), checks.whole("runs", runs, 2, 1_000_000)
-    problems = draw_problems(fit, draws, seed=seed, model=model, arms=arms)
-    cases = Counter(theory.case(problem) for problem in problems)
-    tried = [] if fit.case == "improper" else _candidates(fit.case, cases)
-    length = float(np.mean([problem.length.mean for problem in problems]))
-    results = PlayedDraws(tried, min(asked, max(1, int(MOST_STEPS / length))))
-    policy, reason = None, FIX_FIRST.format(improper=IMPROPER.partition(":")[0])
-    if tried:
-        _play(results, problems, runs, seed, progress)
-        policy, why = _choose(results)
-        reason = f"{_cases_in_words(cases)} {why}"
-    return Advice(
-        policy=policy,
-        reason=reason,
-        case=fit.case,
-        cases=cases,
-        outcomes=tuple(results.outcome(candidate) for candidate in tried),
-        visits=results.visits,
-        asked=asked,
-        arms=problems[0].arms,
-        draws=draws,
-        runs=runs,
-        seed=seed,
-        model=model,
+    draws, runs = checks.whole("draws", draws, 4, 100_000), checks.whole("runs", runs, 2, 1_000)
+    workers = processors() if workers is None else checks.whole("workers", workers, 1)
+    crowd = fitted_crowd(fit)
+    now = baseline(fit, crowd)
+    drawn = draw_crowds(fit, draws, seed=seed)
+    others = variants(fit, crowd, now.rule)
+    most = int(max(STEPS * min(1.0, MANY / crowd.arms), FEWEST))
+    simulated = min(asked, max(1, int(most / _length(crowd, now.rule))))
+    policies = candidates(fit.case)
+    worlds = [(stage([c], now.rule), i * runs, runs) for i, c in enumerate(drawn)]
+    worlds += [
+        (stage(v.crowds, now.rule), OTHER_RUNS + i * STRESS_RUNS, STRESS_RUNS)
+        for i, v in enumerate(others)
+    ]
+    found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
+    worth = np.array([c.worth(now.rule) for c in drawn])
+    played = Played(
+        policies=policies,
+        arms=[arm.name for arm in fit.arms],
+        names=[v.name for v in others],
+        draws=np.array(found[:draws]),
+        variants=np.array(found[draws:]),
+        reward=worth[:, 0],
+        length=worth[:, 1],
+        lost=np.array([v.lost for v in others]),
+    )
+    return advise(
+        fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
     )
 
 
-def _candidates(case: str, cases: Mapping[str, int]) -> list[Policy]:
-    """With the gate of the case; if that is undecided, with those of all draws."""
-    likely = {case} if case in GATES else set(cases)
-    gates = [gate for name, gate in GATES.items() if name in likely]
-    return [KLUCB(), IMED(), LearnedIMED(), *gates]
+def candidates(case: str) -> list[Policy]:
+    """Who is tried: those that need to know nothing, and the gate of the case.
+
+    >>> [policy.label for policy in candidates("opposite")][3:]
+    ['Visit IMED', 'Visit Thompson', 'KL-ULCB, opposite']
+    """
+    gates = [gate for name, gate in GATES.items() if name == case]
+    return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
+
+
+def _length(crowd: Crowd, rule: Array) -> float:
+    """Steps of a visit: those of the recommender, or more if the best arm makes visits longer."""
+    alone = [crowd.worth(always(arm, crowd.arms)) for arm in range(crowd.arms)]
+    return max(crowd.worth(rule).length, max(alone).length)
 
 
 def _play(
-    results: PlayedDraws,
-    problems: Sequence[Problem],
-    runs: int,
+    worlds: Sequence[tuple[Stage, int, int]],
+    policies: Sequence[Policy],
     seed: int,
+    visits: int,
+    most: int,
+    workers: int,
     progress: Callable[[float], None] | None,
-) -> None:
-    simulated = played(
-        problems, results.policies, visits=results.visits, runs=runs, seed=seed, stride=runs
-    )
-    for done, (problem, result) in enumerate(zip(problems, simulated, strict=True), 1):
-        results.add(problem, result)
-        if progress is not None:
-            progress(done / len(problems))
-
-
-def _choose(results: PlayedDraws) -> tuple[Policy, str]:
-    by_name = {policy.label: policy for policy in results.policies}
-    less = {policy.label: results.less(policy) for policy in (LearnedIMED(), IMED())}
-    name, why = choose(list(by_name), less, AGREED)
-    return by_name[name], why
-
-
-def _cases_in_words(cases: Mapping[str, int]) -> str:
-    total = sum(cases.values())
-    usual = max(cases, key=lambda case: cases[case])
-    words = f"The case is {usual} in {cases[usual] / total:.0%} of the draws."
-    if (improper := cases.get("improper", 0)) and usual != "improper":
-        words += f" In {improper / total:.0%} the best arm is not the one to play in some state."
-    return words
+) -> list[Array]:
+    """[run, policy, column] in every world, whatever the number of threads."""
+    for policy in policies:  # compiled here, and not by several threads at once
+        play(worlds[0][0], policy, seed, 0, visits, 0)
+    jobs = [
+        (place, policy, first + run)
+        for place, first, runs in worlds
+        for run, policy in product(range(runs), policies)
+    ]
+    pool, totals = ThreadPoolExecutor(workers, thread_name_prefix="sojourn"), list[Array]()
+    try:
+        for made in pool.map(lambda job: play(job[0], job[1], seed, job[2], visits, most), jobs):
+            totals.append(made)
+            if progress is not None:
+                progress(len(totals) / len(jobs))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    rows = iter(totals)
+    return [np.array([[next(rows) for _ in policies] for _ in range(n)]) for _, _, n in worlds]

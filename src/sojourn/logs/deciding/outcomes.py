@@ -1,133 +1,133 @@
-"""What candidates did on draws around a fit, and what that says of each, with intervals."""
+"""What candidates did in crowds, and what that says of each, with intervals."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy
-from ...problem import Problem
-from ...simulation import Result
+from ...policies import KLUCB, Policy
 from ...stats.intervals import Interval, z
 from ...stats.moments import Array
+from .playing import GAIN, LONGER, PULLS, VISITS
 
-BASELINE = KLUCB()
-"""Gains are measured against this policy."""
-
-BLIND: dict[Policy, Policy] = {
-    KLULCB(): KLUCB(),
-    KLULCB().opposite(): KLUCB(),
-    LearnedIMED(): IMED(),
-}
-"""State-aware policies, and the same exploration without the state."""
+USUAL = KLUCB()
+"""The second yardstick, beside what is there now."""
 
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What a policy is expected to do, with 95 % intervals over the draws.
+    """What a policy is expected to do, per visit, with 95 % intervals over the draws.
 
-    `regret` is the total over all visits; everything else is per visit. `gain` and `longer` are
-    reward and length minus those of KL-UCB. `aware` is the reward minus that of the same policy
-    without the state (`BLIND`), None for policies that do not use the state.
+    `gain` and `longer` are rewards and steps beyond those of what is there now, `share` is the gain
+    as a share of its rewards, and `over_kl_ucb` the rewards beyond those of KL-UCB. `variants` has
+    the gain in every variant, with the error of the simulation, and `shares` how often it shows
+    each arm.
     """
 
     policy: Policy
-    regret: Interval
     reward: Interval
     length: Interval
     gain: Interval
+    share: float
     longer: Interval
-    aware: Interval | None
+    over_kl_ucb: Interval
+    variants: Mapping[str, Interval]
+    shares: Mapping[str, float]
 
     @property
     def name(self) -> str:
         return self.policy.label
 
+    @property
+    def worst(self) -> str:
+        """The variant in which it gains least."""
+        return min(self.variants, key=lambda name: self.variants[name].value)
 
-@dataclass(frozen=True)
-class PlayedDraws:
-    """What the policies did, draw by draw; regret and lost rewards are totals over the visits."""
+    @property
+    def loses(self) -> bool:
+        """Whether it earns less than what is there now in a crowd that the log allows."""
+        return self.gain.low < 0.0 or self.variants[self.worst].high < 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What the policies added up to in draws and in variants: see `playing.play` for the columns.
+
+    `draws[draw, run, policy, column]` and `variants[variant, run, policy, column]`; `reward` and
+    `length` are those of the recommender in each draw, and `lost` what gains in each variant are
+    to be lessened by.
+    """
 
     policies: Sequence[Policy]
-    visits: int
-    regret: list[Array] = field(default_factory=list)
-    noise: list[Array] = field(default_factory=list)
-    """Squared standard errors of regret differences, [policy, policy]."""
-    lost: list[Array] = field(default_factory=list)
-    """Rewards lost at the steps themselves: pulls times differences of means."""
-    value: list[float] = field(default_factory=list)
-    best: list[float] = field(default_factory=list)
-
-    def add(self, problem: Problem, result: Result) -> None:
-        size = range(len(self.policies))
-        behind = max(problem.means) - np.array(problem.means)
-        self.regret.append(result.regret.mean[:, -1])
-        self.noise.append(np.array([[_noise(result, p, q) for q in size] for p in size]))
-        self.lost.append(result.pulls.mean[:, -1].sum(axis=1) @ behind)
-        self.value.append(problem.value())
-        self.best.append(max(problem.means))
-
-    def less(self, policy: Policy) -> list[Interval]:
-        base = self.policies.index(policy)
-        regret, noise = np.array(self.regret), np.mean(self.noise, axis=0)
-        return [
-            over_draws(regret[:, p] - regret[:, base], noise[p, base])
-            for p in range(len(self.policies))
-        ]
+    arms: Sequence[str]
+    names: Sequence[str]
+    draws: Array
+    variants: Array
+    reward: Array
+    length: Array
+    lost: Array
 
     def outcome(self, policy: Policy) -> CandidateOutcome:
-        p, base = self.policies.index(policy), self.policies.index(BASELINE)
-        regret, lost, best = (np.array(x) for x in (self.regret, self.lost, self.best))
-        reward = np.array(self.value)[:, None] - regret / self.visits
-        # Rewards are means times pulls, so the length follows from the reward and the pulls of
-        # worse arms, with far less variance than counted steps have.
-        length = (reward + lost / self.visits) / best[:, None]
-        noise = np.mean(self.noise, axis=0) / self.visits**2
-        gained, longer = (x[:, p] - x[:, base] for x in (reward, length))
-        aware = None
-        if policy in BLIND:
-            blind = self.policies.index(BLIND[policy])
-            aware = over_draws(reward[:, p] - reward[:, blind], noise[p, blind])
+        p = self.policies.index(policy)
+        gain, longer = (self._per_visit(column) for column in (GAIN, LONGER))
+        usual = gain - gain[:, :, [self.policies.index(USUAL)]]
+        pulls = self.draws[:, :, p, PULLS:].sum(axis=(0, 1))
         return CandidateOutcome(
             policy=policy,
-            regret=over_draws(regret[:, p]),
-            reward=over_draws(reward[:, p]),
-            length=over_draws(length[:, p]),
-            gain=over_draws(gained, noise[p, base]),
-            # Reward and length come from the same pulls, and so does their noise.
-            longer=_between(longer, _noisy(gained, noise[p, base])),
-            aware=aware,
+            reward=over_draws(self.reward[:, None] + gain[:, :, p]),
+            length=over_draws(self.length[:, None] + longer[:, :, p]),
+            gain=over_draws(gain[:, :, p]),
+            share=float(gain[:, :, p].mean() / self.reward.mean()),
+            longer=over_draws(longer[:, :, p]),
+            over_kl_ucb=over_draws(usual[:, :, p]),
+            variants=self._in_variants(p),
+            shares=dict(zip(self.arms, (pulls / pulls.sum()).tolist(), strict=True)),
         )
 
+    def more(self, policy: Policy, other: Policy) -> Interval:
+        """The reward of one beyond that of another over the draws, with its simulation error."""
+        p, q = (self.policies.index(x) for x in (policy, other))
+        gain = self._per_visit(GAIN)
+        return _mean(gain[:, :, p] - gain[:, :, q])
 
-def _noise(result: Result, p: int, q: int) -> float:
-    return 0.0 if p == q else float(result.pair(p, q).estimate.std_error[-1]) ** 2
+    def _in_variants(self, p: int) -> dict[str, Interval]:
+        """Runs of all variants are taken to vary alike."""
+        each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
+        error = float(np.sqrt(np.var(each, axis=1, ddof=1).mean() / each.shape[1]))
+        found = each.mean(axis=1) - self.lost
+        return {
+            name: Interval.from_error(value, error)
+            for name, value in zip(self.names, found.tolist(), strict=True)
+        }
+
+    def _per_visit(self, column: int) -> Array:
+        """[draw, run, policy]."""
+        return np.asarray(self.draws[..., column] / self.draws[..., VISITS])
 
 
-def over_draws(values: Array, noise: float = 0.0) -> Interval:
-    """The mean over draws and the central 95 % of them, with the simulation noise taken out.
+def over_draws(values: Array) -> Interval:
+    """The mean over [draw, run], and the central 95 % of draws with the simulation noise taken out.
 
-    `noise` is the variance of each value due to its few runs. The spread of the draws keeps the
-    share of its variance that is not noise, and is widened by the error of the mean.
+    The noise is how runs on one draw differ. The spread of the draws keeps the share of its
+    variance that is not noise, and is widened by the error of the mean.
 
-    >>> over_draws(np.array([1.0, 2.0, 3.0]))
+    >>> over_draws(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
     Interval(value=2.0, low=1.0, high=3.0)
-    >>> [round(x, 3) for x in over_draws(np.array([1.0, 2.0, 3.0]), noise=0.75)]
-    [2.0, 0.9, 3.1]
+    >>> [round(x, 2) for x in over_draws(np.array([[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]))]
+    [2.0, 0.87, 3.13]
     """
-    return _between(values, _noisy(values, noise))
-
-
-def _noisy(values: Array, noise: float) -> float:
-    """The share of the variance that is noise."""
-    spread = float(np.var(values, ddof=1))
-    return min(noise / spread, 1.0) if spread > 0.0 else 0.0
-
-
-def _between(values: Array, noisy: float) -> Interval:
-    """The same for a known share of noise."""
-    middle = float(np.mean(values))
-    ends = np.percentile(values, [2.5, 97.5], method="weibull") - middle
-    error = z() * np.sqrt(noisy * np.var(values, ddof=1) / values.size)
+    draws, runs = values.shape
+    by_draw = values.mean(axis=1)
+    middle, spread = float(by_draw.mean()), float(np.var(by_draw, ddof=1))
+    noise = float(np.var(values, axis=1, ddof=1).mean()) / runs
+    noisy = min(noise / spread, 1.0) if spread > 0.0 else 0.0
+    ends = np.percentile(by_draw, [2.5, 97.5], method="weibull") - middle
+    error = z() * np.sqrt(noisy * spread / draws)
     below, above = np.sqrt((1.0 - noisy) * ends**2 + error**2).tolist()
     return Interval(middle, middle - below, middle + above)
+
+
+def _mean(values: Array) -> Interval:
+    """The mean over [draw, run], with the error that comes of few runs alone."""
+    noise = float(np.var(values, axis=1, ddof=1).mean()) / values.size
+    return Interval.from_error(float(values.mean()), float(np.sqrt(noise)))

@@ -3,45 +3,96 @@
 from typing import TYPE_CHECKING
 
 from ...show.tables import Table
-from ...stats.intervals import Interval
+from ..deciding.advice import NOTABLE, WHERE
 from .screen import cells, paragraph
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
+    from ..deciding.baseline import Baseline
+
+SHOWN = 4
+"""Arms whose shares are told; the JSON has all."""
 
 
 def text(advice: "Advice") -> str:
-    """The verdict, the reason and a table of what to expect."""
+    """The verdict, what is there now, and a table of what to expect."""
     parts = [paragraph(f"decision: {advice.verdict}")]
-    if advice.outcomes:
-        parts += [paragraph(advice.reason), _expected(advice)]
+    if advice.policy is not None:
+        parts.append(paragraph(advice.reason))
+    parts += [_expected(advice), paragraph(present_in_words(advice.present))]
+    parts.append(paragraph(shares_in_words(advice)))
     if advice.visits < advice.asked:
-        parts.append(
-            paragraph(
-                f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits. Later ones "
-                "gain less each, because by then every policy has learned most there is to learn."
-            )
-        )
+        parts.append(paragraph(cut_in_words(advice)))
     return "\n\n".join(parts)
 
 
 def _expected(advice: "Advice") -> str:
-    marks = ("*" if o.policy == advice.policy else " " for o in advice.outcomes)
-    rows = [
-        (f"{mark} {o.name}", f"{o.regret.value:,.0f}", *_cells(o.gain), *_cells(o.longer))
-        for mark, o in zip(marks, advice.outcomes, strict=True)
-    ]
-    table = Table(("policy", "regret", "reward", "95 %", "steps", "95 %"), rows)
-    base = advice.outcomes[0]
+    present = advice.present
+    rows = [(f"  {present.name}", f"{present.model.reward:.4g}", "", "", "", "", "")]
+    for o in advice.outcomes:
+        mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
+        worst = f"{o.variants[o.worst].value:+.2g} ({o.worst})"
+        gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
+        rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
+    headings = ("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case")
     return (
-        f"{table.text()}\n"
-        f"Regret over all visits; reward and steps per visit, beyond the {base.reward.value:.4g} "
-        f"and {base.length.value:.4g} of {base.name}.\n"
-        f"{advice.visits:,} visits, {advice.arms} arms, {advice.model} user; {advice.draws} draws "
-        f"around the fit, {advice.runs} runs on each, seed {advice.seed}."
+        f"{Table(headings, rows).text()}\n"
+        + paragraph(
+            f"Gains are rewards per visit over {present.name}; - may lose to it, * is advised. "
+            f"{advice.visits:,} visits, {advice.arms} arms; {advice.draws} draws around the fit, "
+            f"{advice.runs} runs on each, seed {advice.seed}. Worst cases: "
+            + "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].variants)
+            + "."
+        )
+    )  # fmt: skip
+
+
+def present_in_words(present: "Baseline") -> str:
+    """What the log's recommender earned, and whether the model has it right."""
+    if present.reward is None or present.length is None or present.cut is None:
+        return (
+            "These totals do not say what was shown: gains are over showing every arm equally "
+            "often, and there is no telling whether they are gains over what is there now."
+        )
+    words = (
+        f"In the log a visit had {_ranged(present.reward)} rewards in {_ranged(present.length)} "
+        f"steps; the model says {present.cut.reward:.4g} in {present.cut.length:.4g}"
+    )
+    if present.model.length > present.cut.length * (1.0 + NOTABLE):
+        words += (
+            f" for visits cut off as these were, and {present.model.reward:.4g} in "
+            f"{present.model.length:.4g} if they are not cut off"
+        )
+    missed = present.missed
+    if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
+        words += (
+            f": the log is {'better' if missed.value > 0 else 'worse'} than the model by "
+            f"{abs(missed.value):.1%}, beyond noise, because of something that the model does not "
+            "see (such as a recommender that knows its users)"
+        )
+    return f"{words}."
+
+
+def shares_in_words(advice: "Advice") -> str:
+    """Which arms are shown now, and which would be."""
+    named = {"now": advice.present.shares}
+    if (chosen := advice.chosen) is not None:
+        named[chosen.name] = chosen.shares
+    parts = []
+    for name, shares in named.items():
+        top = sorted(shares, key=lambda arm: -shares[arm])[:SHOWN]
+        parts.append(f"{name}: {', '.join(f'{arm} {shares[arm]:.0%}' for arm in top)}")
+    return f"Most shown arms, {'; '.join(parts)}."
+
+
+def cut_in_words(advice: "Advice") -> str:
+    """That not all visits were simulated, and what that means."""
+    return (
+        f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
+        "learn; later visits gain more over what is there now."
     )
 
 
-def _cells(interval: Interval) -> tuple[str, str]:
-    """A signed number and its range; nothing for the baseline itself."""
-    return ("", "") if interval.low == interval.high == 0.0 else cells(interval, "+.2g")
+def _ranged(interval: tuple[float, float, float]) -> str:
+    value, low, high = interval
+    return f"{value:.3g} [{low:.3g}, {high:.3g}]"

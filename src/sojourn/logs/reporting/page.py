@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...version import __version__
 from ..fitting.diagnosis import overall
 from ..fitting.model import Fit
+from .advice import cut_in_words, present_in_words, shares_in_words
 from .screen import CASES
 
 if TYPE_CHECKING:
@@ -80,10 +81,11 @@ def to_html(fit: Fit, advice: "Advice") -> str:
 
 def _lead(fit: Fit, advice: "Advice") -> list[str]:
     lines = [f"Case: {fit.case} - {CASES[fit.case]}."]
-    if advice.outcomes:
+    if advice.policy is not None:
         lines.append(advice.reason)
+    lines += [present_in_words(advice.present), shares_in_words(advice)]
     if advice.visits < advice.asked:
-        lines.append(f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits.")
+        lines.append(cut_in_words(advice))
     lines.append(
         f"Assumption 1 (more people leave after worse rewards) {overall(fit.assumption_1)}."
     )
@@ -97,7 +99,8 @@ def _footer(fit: Fit, advice: "Advice") -> str:
         log[1] += f" ({fit.totals.censored:,} censored)"
     return (
         f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
-        f"Expected gains: {advice.draws} draws around the fitted {advice.model} user, "
-        f"{advice.arms} arms, {advice.runs} runs on each, seed {advice.seed}; their intervals "
-        "contain the uncertainty of the fit, and assume that the model is right."
+        f"Expected gains: {advice.draws} draws around the fit, {advice.arms} arms, {advice.runs} "
+        f"runs on each, seed {advice.seed}; their intervals contain the uncertainty of the fit, "
+        "and the worst case is the least favourable of the changes to the model that the log "
+        "does not rule out."
     )

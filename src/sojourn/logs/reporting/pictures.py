@@ -205,18 +205,25 @@ def _costs(costs: Costs) -> Picture:
 
 
 def _gain(advice: "Advice") -> Picture:
-    base, *others = advice.outcomes
-    rows = [
-        (o.name, f"{o.reward.value:.4g}", *cells(o.gain, "+.3g"), *cells(o.longer, "+.3g"))
-        for o in others
+    base, found = advice.present, advice.outcomes
+    rows = [(base.name, f"{base.model.reward:.4g}", "", "", "", "")]
+    rows += [
+        (
+            o.name,
+            f"{o.reward.value:.4g}",
+            *cells(o.gain, "+.3g"),
+            f"{o.over_kl_ucb.value:+.3g}",
+            f"{o.variants[o.worst].value:+.3g} ({o.worst})",
+        )
+        for o in found
     ]
-    headings = ("policy", "reward per visit", f"over {base.name}", "95 %", "steps longer", "95 %")
+    headings = ("policy", "reward per visit", "gain", "95 %", "over KL-UCB", "worst case")
     return Picture(
         "gain",
         f"What to expect over {advice.visits:,} visits",
         f"Expected reward per visit over {base.name}: "
-        + "; ".join(f"{o.name} {o.gain.value:+.3g}" for o in others),
-        _ranges({o.name: o.gain for o in others}, f"reward per visit more than {base.name}", 0),
+        + "; ".join(f"{o.name} {o.gain.value:+.3g}" for o in found),
+        _ranges({o.name: o.gain for o in found}, f"reward per visit more than {base.name}", 0),
         Table(headings, rows),
     )
 

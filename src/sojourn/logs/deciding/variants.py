@@ -1,0 +1,181 @@
+"""Crowds that are worse for a change of policy than the fitted one, and that the log allows.
+
+Each is the fitted crowd but for one thing:
+
+* **arms**: arms differ in leaving as counted, without shrinking, and the two that look best (of
+  greatest mean, and of greatest worth of a visit) drive away as many as their 95 % intervals allow;
+* **users**: people differ in taste and in leaving by the upper ends of the 95 % intervals;
+* **personal**: the recommender shows arms to those who like them. Within an arm, rewards are
+  compared between people who are shown it often and seldom, and means are those of people who are
+  shown it as often as all are. The recommender keeps what it earns;
+* **drift**: over the run means move by the spread of the arms' means, every second arm (by rank,
+  the best one first) downwards and the others upwards;
+* **fatigue**: from the second step on people leave as often as the upper ends of the 95 % intervals
+  of the classes of step numbers say.
+
+Published totals have no steps to look at: then effects of `ASSUMED` are taken instead, and nothing
+is known of the recommender.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...stats.intervals import Z95
+from ...stats.moments import Array
+from ..fitting.crowd import LAYER_ENDS, Crowd, always
+from ..fitting.model import Fit
+from ..fitting.sample import Sample
+from .crowds import log_odds, probability
+from .evidence import Effects, Evidence, Spread, evidence
+
+ASSUMED = 0.5
+"""Log odds: of leaving after the arms that look best, between users, and of fatigue."""
+
+MOST = 2.0
+"""The greatest log odds by which anything is changed beyond what was counted."""
+
+PARTS = 8
+"""Of a run, between which drifting means move."""
+
+FEW_PULLS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """Another crowd, or several in turn; `lost` is what the present recommender has besides."""
+
+    name: str
+    crowds: tuple[Crowd, ...]
+    lost: float = 0.0
+
+
+def variants(fit: Fit, crowd: Crowd, rule: Array) -> tuple[Variant, ...]:
+    """All variants of a fitted crowd; `rule` is that of the log's recommender.
+
+    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
+    ...                       means=[0.794, 0.178])
+    >>> from sojourn.logs.deciding.crowds import plain_crowd
+    >>> [v.name for v in variants(fit, plain_crowd(fit), np.full((3, 2), 0.5))]
+    ['arms', 'users', 'drift', 'fatigue']
+    """
+    return tuple(_variants(fit, crowd, rule))
+
+
+def _variants(fit: Fit, crowd: Crowd, rule: Array) -> Iterator[Variant]:
+    crowd = in_layers(crowd)
+    seen = None if fit.sample is None else evidence(fit.sample, crowd, rule)
+    yield Variant("arms", (_arms(crowd, seen),))
+    yield Variant("users", (_users(crowd, seen),))
+    if fit.sample is not None:
+        known = _personal(crowd, fit.sample)
+        lost = crowd.worth(rule).reward - known.worth(rule).reward
+        yield Variant("personal", (known,), max(lost, 0.0))
+    yield Variant("drift", _drift(crowd))
+    yield Variant("fatigue", (_fatigue(crowd, seen),))
+
+
+def in_layers(crowd: Crowd) -> Crowd:
+    """The same crowd with the usual classes of step numbers."""
+    if crowd.ends == LAYER_ENDS:
+        return crowd
+    which = [crowd.layer(step) for step in (*LAYER_ENDS, LAYER_ENDS[-1] + 1)]
+    return replace(crowd, leave=np.ascontiguousarray(crowd.leave[:, which]), ends=LAYER_ENDS)
+
+
+def _arms(crowd: Crowd, seen: Evidence | None) -> Crowd:
+    """As counted, and the arms that look best at the upper ends."""
+    zero = np.zeros(crowd.arms)
+    found = Effects(zero, zero + ASSUMED / Z95) if seen is None else seen.by_arm(crowd.arms)
+    counted = _leaving(crowd, found.value[:, None, None])
+    looks = {
+        int(np.argmax(crowd.shares @ crowd.means)),
+        int(np.argmax([counted.worth(always(a, crowd.arms)).reward for a in range(crowd.arms)])),
+    }
+    more = np.array([arm in looks for arm in range(crowd.arms)]) * Z95 * found.error
+    return _leaving(counted, np.clip(more, 0.0, MOST)[:, None, None])
+
+
+def _users(crowd: Crowd, seen: Evidence | None) -> Crowd:
+    """Every kind in four: a greater and a lesser taste, and likewise leaving."""
+    spread = Spread(ASSUMED**2, ASSUMED**2, 0.0) if seen is None else seen.spread()
+    taste, leaving = (
+        np.sqrt(np.clip(top - _between(crowd, by_kind), 0.0, MOST**2))
+        for top, by_kind in ((spread.taste, crowd.means), (spread.leaving, crowd.leave))
+    )
+    signs = np.array(list(product((1.0, -1.0), repeat=2)))
+    shares = (1.0 + signs.prod(axis=1) * spread.correlation) / 4.0
+    liked, left = log_odds(crowd.means), log_odds(crowd.leave)
+    return replace(
+        crowd,
+        shares=np.concatenate([crowd.shares * share for share in shares]),
+        means=probability(np.concatenate([liked + liking * taste for liking, _ in signs])),
+        leave=probability(np.concatenate([left + going * leaving for _, going in signs])),
+    )
+
+
+def _between(crowd: Crowd, chances: Array) -> float:
+    """The variance of log odds between the kinds that a crowd has."""
+    odds = log_odds(chances).reshape(crowd.shares.size, -1)
+    return float(np.mean(crowd.shares @ (odds - crowd.shares @ odds) ** 2))
+
+
+def _drift(crowd: Crowd) -> tuple[Crowd, ...]:
+    odds = log_odds(crowd.means)
+    by_arm = crowd.shares @ odds
+    sign = np.empty(crowd.arms)
+    sign[np.argsort(-by_arm)] = 1.0 - 2.0 * (np.arange(crowd.arms) % 2)
+    size = min(float(by_arm.std()), MOST) * sign
+    times = 0.5 - (np.arange(PARTS) + 0.5) / PARTS
+    return tuple(replace(crowd, means=probability(odds + t * size)) for t in times)
+
+
+def _fatigue(crowd: Crowd, seen: Evidence | None) -> Crowd:
+    """From the second step on; a class of steps that was hardly seen is like the one before."""
+    more = np.full(len(LAYER_ENDS) + 1, ASSUMED)
+    if seen is not None:
+        counts = np.bincount(seen.layer, minlength=more.size)
+        for layer, high in enumerate(seen.by_layer().high):
+            more[layer] = high if counts[layer] >= FEW_PULLS else more[layer - 1]
+    more[0] = 0.0
+    return _leaving(crowd, np.clip(more, 0.0, MOST)[:, None, None, None])
+
+
+def _leaving(crowd: Crowd, more: Array) -> Crowd:
+    """With these log odds added to those of leaving, [..., arm, previous, reward]."""
+    return replace(crowd, leave=probability(log_odds(crowd.leave) + more))
+
+
+def _personal(crowd: Crowd, sample: Sample) -> Crowd:
+    """With the means of arms for people who are shown them as often as all are.
+
+    Rewards of an arm are taken to be straight in the share of it among the other steps of the
+    user, with a slope at the upper end of its 95 % interval.
+    """
+    rows = np.flatnonzero((sample.reward < 2) & (sample.arm < crowd.arms))
+    user, arm, reward = sample.user[rows], sample.arm[rows], sample.reward[rows]
+    shown = np.bincount(arm, minlength=crowd.arms) / rows.size
+    own = np.bincount(user, minlength=sample.users)
+    pair, where, pulls = np.unique(user * crowd.arms + arm, return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(own[user] > 1)
+    x = (pulls[where[rows]] - 1.0) / (own[user[rows]] - 1.0)
+    arm, where, reward = arm[rows], where[rows], reward[rows]
+
+    def total(values: NDArray[Any]) -> Array:
+        return np.bincount(arm, values, crowd.arms).astype(float)
+
+    n = np.maximum(total(np.ones(rows.size)), 1.0)
+    usual, liked = total(x) / n, total(reward) / n
+    deviation = x - usual[arm]
+    squares = np.maximum(total(deviation**2), 1e-9)
+    slope = total(deviation * (reward - liked[arm])) / squares
+    residual = deviation * (reward - liked[arm] - slope[arm] * deviation)
+    by_pair = np.bincount(where, residual, pair.size) ** 2
+    error = np.sqrt(np.bincount(pair % crowd.arms, by_pair, crowd.arms)) / squares
+    high = np.clip(slope + Z95 * np.minimum(error, 1.0), -1.0, 1.0)
+    less = np.where(n >= FEW_PULLS, high * (usual - shown), 0.0)
+    return replace(crowd, means=np.clip(crowd.means - less, 0.01, 0.99))

@@ -1,0 +1,124 @@
+"""What a log allows people to be: effects with the right size, crowds that are worse in one way."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from worlds import WORLDS, world
+
+import sojourn as sj
+from sojourn.logs import Fit
+from sojourn.logs.deciding.baseline import baseline, cut_off
+from sojourn.logs.deciding.crowds import plain_crowd
+from sojourn.logs.deciding.evidence import Evidence, evidence
+from sojourn.logs.deciding.variants import Variant, in_layers, variants
+from sojourn.logs.fitting.crowd import always
+
+ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
+COLUMNS = (*ROLES, "censored")
+
+
+@cache
+def fitted(name: str, seed: int = 0, visits: int = 4_000) -> Fit:
+    log = WORLDS[name]().log(visits, seed=seed)
+    return sj.fit({c: log[c] for c in COLUMNS if c in log}, **ROLES, ema=False)
+
+
+def seen(fit: Fit) -> Evidence:
+    return evidence(fit.sample, plain_crowd(fit), fit.present.rule)
+
+
+def stressed(fit: Fit) -> dict[str, Variant]:
+    crowd = plain_crowd(fit)
+    return {v.name: v for v in variants(fit, crowd, baseline(fit, crowd).rule)}
+
+
+def test_effects_of_arms_are_those_of_the_world() -> None:
+    found = seen(fitted("clickbait")).by_arm(3)
+    assert abs(found.value[0] - found.value[1] - 2.0) < 4.5 * np.hypot(*found.error[:2]) + 0.05
+    assert (np.abs(found.value) > 4.5 * found.error).all()
+    same = [seen(fitted("taste", seed, 1_000)).by_arm(3) for seed in range(6)]
+    scores = np.array([x.value / x.error for x in same]).ravel()
+    assert abs(scores.mean()) < 4.5 / np.sqrt(scores.size)
+    assert np.mean(np.abs(scores) > 1.96) < 0.05 + 4.5 * np.sqrt(0.05 * 0.95 / scores.size)
+
+
+def test_effects_of_steps_rise_with_fatigue() -> None:
+    found = seen(fitted("fatigue")).by_layer()
+    late, early = found.value[5], found.value[1]
+    assert late - early > 4.5 * np.hypot(found.error[5], found.error[1])
+
+
+def test_spread_of_users_is_noticed() -> None:
+    alike = seen(fitted("normal")).spread()
+    assert alike.taste < 0.05 and alike.leaving < 0.05
+    differ = seen(fitted("better tastes leave earlier")).spread()
+    assert differ.taste > 0.5 and differ.leaving > 0.2 and differ.correlation > 0.5
+
+
+def test_a_crowd_in_more_layers_is_the_same() -> None:
+    fit = fitted("normal")
+    crowd, rule = plain_crowd(fit), always(0, 3)
+    assert in_layers(crowd).worth(rule) == pytest.approx(crowd.worth(rule))
+    assert in_layers(in_layers(crowd)).ends == in_layers(crowd).ends
+
+
+def test_variants_change_one_thing_each() -> None:
+    fit = fitted("normal")
+    crowd, made = in_layers(plain_crowd(fit)), stressed(fit)
+    rule = fit.present.rule
+    assert list(made) == ["arms", "users", "personal", "drift", "fatigue"]
+    (arms,), (fatigue,) = made["arms"].crowds, made["fatigue"].crowds
+    np.testing.assert_array_equal(arms.means, crowd.means)
+    assert arms.worth(always(0, 3)).reward < crowd.worth(always(0, 3)).reward, "it looks best"
+    np.testing.assert_allclose(fatigue.leave[:, 0], crowd.leave[:, 0])
+    assert (fatigue.leave[:, 1:] >= crowd.leave[:, 1:] - 1e-12).all()
+    assert fatigue.worth(rule).length < crowd.worth(rule).length
+    (users,) = made["users"].crowds
+    assert users.shares.sum() == pytest.approx(1.0) and users.shares.size == 4
+    drift = made["drift"].crowds
+    best = int(np.argmax(crowd.means[0]))
+    path = [c.means[0, best] for c in drift]
+    assert path == sorted(path, reverse=True) and path[0] > crowd.means[0, best] > path[-1]
+    (personal,) = made["personal"].crowds
+    assert made["personal"].lost < 0.02 and np.abs(personal.means - crowd.means).max() < 0.02
+
+
+def test_a_recommender_that_knows_its_users_is_noticed() -> None:
+    """Everyone has a favourite, which is shown nine times in ten: 0.75, to all others 0.35."""
+    fit, truth = fitted("favourites"), WORLDS["favourites"]()
+    variant = stressed(fit)["personal"]
+    (personal,) = variant.crowds
+    assert np.abs(personal.means - truth.shares @ truth.means[:, 0]).max() < 0.05
+    (alone, *_) = truth.by_arm
+    gain = personal.worth(always(0, 3)).reward - personal.worth(fit.present.rule).reward
+    assert gain - variant.lost == pytest.approx(alone.reward - truth.worth().reward, abs=0.5)
+
+
+def test_the_model_has_what_was_cut_off() -> None:
+    """A log whose visits stop after four steps, and one that is not cut off."""
+    made = world()
+    log = made.log(6_000)
+    kept = log["step"] <= 4
+    log = {name: column[kept] for name, column in log.items()}
+    log["censored"] = (log["step"] == 4).astype(int)
+    log["left"] = log["left"] * (1 - log["censored"])
+    fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
+    now = baseline(fit, plain_crowd(fit))
+    assert now.reward.low < now.cut.reward < now.reward.high
+    assert now.length.low < now.cut.length < now.length.high
+    assert now.model.reward == pytest.approx(made.worth().reward, rel=0.05)
+    assert now.model.reward > now.reward.high
+    assert abs(now.missed.value) < 0.03
+    whole = fitted("normal")
+    crowd = plain_crowd(whole)
+    rule = whole.present.rule
+    assert cut_off(crowd, rule, whole.totals) == pytest.approx(crowd.worth(rule), rel=1e-6)
+
+
+def test_totals_have_assumed_variants() -> None:
+    totals = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.79, 0.18]}
+    fit = Fit.from_counts(**totals)
+    now = baseline(fit, plain_crowd(fit))
+    assert now.reward is None and now.missed == (0.0, 0.0, 0.0)
+    assert list(stressed(fit)) == ["arms", "users", "drift", "fatigue"]
