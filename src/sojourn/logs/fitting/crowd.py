@@ -83,9 +83,28 @@ class Crowd:
         both = (self.values(rule, of_reward)[:, 0, 0] for of_reward in (True, False))
         return Worth(*(float(self.shares @ by_kind) for by_kind in both))
 
-    def worth_of_arms(self) -> list[Worth]:
-        """The same of visits that show one arm alone, by arm."""
-        return [self.worth(always(arm, self.arms)) for arm in range(self.arms)]
+    def worth_of_arms(self) -> tuple[Array, Array]:
+        """Rewards and steps of a visit that shows one arm alone, by arm."""
+        chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, :, None, :]
+        found = []
+        for gain in (self.means[..., None], np.ones((*self.means.shape, 1))):
+            onward = chances * (1.0 - self.leave[:, -1])  # kind, arm, previous, next
+            value = np.linalg.solve(np.eye(2) - onward, np.repeat(gain, 2, axis=2)[..., None])
+            for step in range(self.horizon - 1, 0, -1):
+                onward = chances * (1.0 - self.leave[:, self.layer(step)])
+                value = gain[..., None] + onward @ value
+            found.append(self.shares @ value[:, :, 0, 0])
+        return found[0], found[1]
+
+    def mistake_costs(self, arm: int) -> Array:
+        """D[kind, step - 1, previous] if `arm` is shown otherwise, in rewards per unit of mean."""
+        value = self.values(always(arm, self.arms))
+        later = np.concatenate([value[:, 1:], value[:, -1:]], axis=1)
+        steps = [self.layer(step) for step in range(1, self.horizon + 1)]
+        stay = 1.0 - self.leave[:, steps, arm]  # kind, step, previous, reward
+        return np.asarray(
+            1.0 + stay[..., 1] * later[:, :, None, 1] - stay[..., 0] * later[:, :, None, 0]
+        )
 
     def _step(self, rule: Array, step: int, of_reward: bool) -> tuple[Array, Array]:
         """What a step brings, [kind, previous], and the chance to go on [kind, previous, next]."""

@@ -99,7 +99,11 @@ def costs(parameters: Array, covariance: Array) -> Costs:
         raise ValueError(
             "by these counts a visit might never end: there are too few departures"
         ) from None
-    spread = slope @ covariance @ slope.T
+    return costs_of(d, slope @ covariance @ slope.T)
+
+
+def costs_of(d: Array, spread: Array) -> Costs:
+    """What D(0) and D(1) with this covariance say."""
     errors = [sqrt(max(spread[s, s], 0.0)) for s in (0, 1)]
     d0, d1 = (Interval.around(d[s], z() * errors[s]) for s in (0, 1))
     if d.min() <= 0.0:

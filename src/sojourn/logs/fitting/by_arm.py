@@ -1,0 +1,67 @@
+"""Does leaving depend on what was shown, given the rewards? A test for each arm."""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from ...stats.intervals import Interval
+from ...stats.moments import Array
+from .controlled import Controlled
+from .shrinking import contrasts
+
+FALSE_ALARMS = 0.05
+"""The chance that any arm is found to differ if none does."""
+
+
+@dataclass(frozen=True)
+class ArmEffect:
+    """What an arm does beyond its rewards.
+
+    `times` is how many times as often people leave after it as after the average arm, with the
+    same rewards, at the same steps, the same people; `differs` if that is not 1, with all arms
+    tested at once. `worth` and `length` are rewards and steps of a visit that shows this arm
+    alone, `mean` its rewards for the average user.
+    """
+
+    name: str
+    times: Interval
+    differs: bool
+    worth: Interval
+    length: Interval
+    mean: float
+
+
+def arm_effects(found: Controlled) -> tuple[ArmEffect, ...]:
+    """By arm, in the order of the log's."""
+    arms, layout = len(found.names), found.layout
+    rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
+    effects = rows @ found.joint.estimate
+    moves = found.joint.moves @ rows.T
+    users = len(moves)
+    errors = np.sqrt((moves**2).sum(axis=0) * users / max(users - 1.0, 1.0))
+    differs = holm(effects / errors)
+    half = NormalDist().inv_cdf(0.975) * errors
+    times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]
+    means = found.tables().means.T @ found.shares
+    return tuple(
+        ArmEffect(name, Interval(*map(float, ends)), bool(flag), *worth, float(mean))
+        for name, ends, flag, worth, mean in zip(
+            found.names, np.transpose(times), differs, found.worth, means, strict=True
+        )
+    )
+
+
+def holm(scores: Array, level: float = FALSE_ALARMS) -> Array:
+    """Which of these normal scores are not 0, with all of them tested at once (Holm 1979).
+
+    >>> holm(np.array([0.1, -4.0, 2.2])).tolist()
+    [False, True, False]
+    """
+    found = np.zeros(scores.size, bool)
+    for rank, i in enumerate(np.argsort(-np.abs(scores))):
+        needed = NormalDist().inv_cdf(1.0 - level / (2.0 * (scores.size - rank)))
+        if not abs(scores[i]) > needed:
+            break
+        found[i] = True
+    return found

@@ -1,0 +1,224 @@
+"""What rewards, arms and steps do to the same person: a log with controls.
+
+Counts by cell mix people who differ, steps early and late, and arms. Here the joint model of
+rewards and departures (`joint`) holds these apart, and every number has an error from how the users
+of the log differ, those of the mix of kinds included.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...stats.intervals import Interval
+from ...stats.moments import Array
+from .crowd import LAYER_ENDS, Crowd, layers
+from .design import LAYERS, Layout, groups_of, layout_of
+from .diagnosis import Costs, costs_of
+from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
+from .sample import Sample
+from .shrinking import Shrunk, shrink
+from .totals import FIRST, UNKNOWN
+
+MOST = 200_000
+"""Larger samples are cut to about this many steps, of users picked at random."""
+
+DELTA = 1e-4
+"""The step of differences that stand for derivatives, in log odds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controlled:
+    """The joint model fitted to a sample, with arm effects shrunk as far as the data say.
+
+    `visits[user]` and `steps[user, step - 1]` (those after the first, which have a previous
+    reward) say how the users of the log weigh; `moods` are the shares of steps at the first step,
+    after a 0 and after a 1, and `occupancy[layer, previous, reward]` is where steps were made.
+    """
+
+    names: tuple[str, ...]
+    layout: Layout
+    joint: JointFit
+    shrunk: Shrunk
+    pulls: Array
+    visits: Array
+    steps: Array
+    moods: Array
+    occupancy: Array
+
+    @property
+    def estimate(self) -> Array:
+        return self.shrunk.estimate
+
+    @cached_property
+    def shares(self) -> Array:
+        """Of the visits, by kind."""
+        found = self.visits @ self.joint.weights
+        return np.asarray(found / found.sum())
+
+    def tables(self, parameters: Array | None = None) -> Crowd:
+        """The people of the log as tables, by these parameters (the estimate unless given)."""
+        theta = np.append(self.estimate if parameters is None else parameters, 0.0)
+        layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
+        liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
+        means = _chance((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
+        by_arm = theta[layout.leaving[:arms]][:, None, None]
+        leave = _chance(self._log_odds(theta)[:, :, None] + by_arm)
+        return Crowd(self.shares, means, leave)
+
+    def draws(self, rng: np.random.Generator, number: int, shrunk: bool = True) -> Array:
+        """Parameters that the log does not rule out, a row each, for `tables`."""
+        which = self.shrunk if shrunk else Shrunk.not_at_all(self.joint)
+        return rng.multivariate_normal(which.estimate, which.covariance, number, method="eigh")
+
+    @cached_property
+    def best(self) -> int:
+        """The arm whose visits are worth most, shown alone."""
+        return int(np.argmax(self.tables().worth_of_arms()[0]))
+
+    @cached_property
+    def costs(self) -> Costs:
+        """Mistake costs after a 0 and after a 1, for the same people at the same steps."""
+        weigh = self.joint.weights.T @ self.steps  # kind, step
+        total = weigh.sum()
+
+        def mean(parameters: Array) -> Array:
+            costs = self.tables(parameters).mistake_costs(self.best)
+            return np.asarray(np.einsum("kt,kts->s", weigh, costs) / total)
+
+        d = mean(self.estimate)
+        each = self.tables().mistake_costs(self.best) - d
+        mix = np.einsum("uk,ut,kts->us", self.joint.weights, self.steps, each, optimize=True)
+        own = [p for p in (self.layout.likes[self.best], self.layout.leaving[self.best]) if p >= 0]
+        slopes = _slopes(mean, self.estimate, np.append(self._common, own))
+        return costs_of(d, self._covariance(slopes, mix / total))
+
+    def times_as_often(self, effects: Array) -> Array:
+        """How many times as often people leave if these are added to the log odds of the average.
+
+        Over all steps of the log.
+        """
+        theta = np.append(self.joint.estimate, 0.0)
+        average = float(self.pulls @ theta[self.layout.leaving] / self.pulls.sum())
+        base = self._log_odds(theta) + average  # kind, layer, previous, reward
+
+        def often(more: float) -> float:
+            return float(self.shares @ (_chance(base + more) * self.occupancy).sum(axis=(1, 2, 3)))
+
+        return np.array([often(more) for more in effects]) / often(0.0)
+
+    def _log_odds(self, theta: Array) -> Array:
+        """To leave, [kind, layer, previous, reward], but for the arm; the last of theta is 0."""
+        layout, kinds = self.layout, self.joint.nodes
+        cells = np.empty((LAYERS, 2, 2))
+        cells[0], cells[1:] = theta[layout.cells[:2]], theta[layout.cells[2:]].reshape(2, 2)
+        cells += theta[layout.layers][:, None, None]
+        slope, tau = theta[-3:-1]
+        return np.asarray((slope * kinds.taste + tau * kinds.temper)[:, None, None, None] + cells)
+
+    @cached_property
+    def worth(self) -> tuple[tuple[Interval, Interval], ...]:
+        """Rewards and steps of a visit that shows one arm alone, by arm."""
+
+        def both(parameters: Array) -> Array:
+            return np.concatenate(self.tables(parameters).worth_of_arms())
+
+        value, arms = both(self.estimate), len(self.names)
+        own = [self.layout.likes[:arms], self.layout.leaving[:arms]]
+        slopes = _slopes(both, self.estimate, self._common, own)
+        kinds = replace(self.tables(), shares=np.eye(self.shares.size))
+        each = np.concatenate(kinds.worth_of_arms(), axis=1) - value
+        mix = self.visits[:, None] * (self.joint.weights @ each) / self.visits.sum()
+        errors = np.sqrt(self._covariance(slopes, mix).diagonal())
+        found = [_positive(*pair) for pair in zip(value, errors, strict=True)]
+        return tuple(zip(found[:arms], found[arms:], strict=True))
+
+    @property
+    def _common(self) -> Codes:
+        """Parameters that matter for every arm."""
+        layout, size = self.layout, self.layout.size
+        spread = [size + last for last in (SIGMA, LAMBDA, TAU)]
+        return np.concatenate([layout.mood, layout.cells, layout.layers[2:], spread])
+
+    def _covariance(self, slopes: Array, mix: Array) -> Array:
+        """Of what has these slopes in the parameters, and moves so with the mix of users."""
+        moves = self.shrunk.moves @ slopes.T + mix
+        users = len(moves)
+        prior = slopes @ self.shrunk.prior @ slopes.T
+        return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)) + prior)
+
+
+def controlled(sample: Sample, differ: bool = True) -> Controlled:
+    """The model with controls; with `differ` False users are taken to be alike."""
+    sample = _cut(sample)
+    layout = layout_of(sample)
+    pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
+    joint = fit_jointly(groups_of(sample, layout), nodes(differ))
+    horizon = LAYER_ENDS[-1] + 1
+    later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
+    steps = np.zeros((sample.users, horizon))
+    where = (sample.user[later], np.minimum(sample.step[later], horizon) - 1)
+    np.add.at(steps, where, 1.0)
+    moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
+    return Controlled(
+        names=sample.names,
+        layout=layout,
+        joint=joint,
+        shrunk=shrink(joint, layout, pulls),
+        pulls=pulls,
+        visits=np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float),
+        steps=steps,
+        moods=moods[[FIRST, 0, 1]] / moods.sum(),
+        occupancy=_occupancy(sample),
+    )
+
+
+def _occupancy(sample: Sample) -> Array:
+    rows = sample.telling
+    previous = np.where(sample.previous == FIRST, 0, sample.previous)
+    found = np.zeros((LAYERS, 2, 2))
+    np.add.at(found, (layers(sample.step)[rows], previous[rows], sample.reward[rows]), 1.0)
+    return found
+
+
+def _cut(sample: Sample) -> Sample:
+    share = MOST / sample.user.size
+    if share >= 1.0:
+        return sample
+    return sample.of(np.random.default_rng(15).random(sample.users) < share)
+
+
+def _slopes(
+    function: Callable[[Array], Array], at: Array, single: Codes, by_arm: Sequence[Codes] = ()
+) -> Array:
+    """Derivatives [value, parameter] by central differences.
+
+    `by_arm` are parameters by arm that matter for their own arm only (`NONE` where it has none):
+    they are moved at once, and values come in blocks with one for each arm.
+    """
+
+    def moved(parameters: Codes) -> Array:
+        step = np.zeros(at.size)
+        step[parameters] = DELTA
+        return np.asarray((function(at + step) - function(at - step)) / (2.0 * DELTA))
+
+    found = np.zeros((function(at).size, at.size))
+    for parameter in single:
+        found[:, parameter] = moved(np.array([parameter]))
+    for parameters in by_arm:
+        own = np.flatnonzero(parameters >= 0)
+        change = moved(parameters[own]).reshape(-1, parameters.size)
+        for block, row in enumerate(change):
+            found[block * parameters.size + own, parameters[own]] = row[own]
+    return found
+
+
+def _chance(log_odds: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-log_odds)))
+
+
+def _positive(value: float, error: float) -> Interval:
+    """Symmetric on the scale of logarithms: a visit's worth is positive and skewed."""
+    factor = np.exp(1.96 * error / value)
+    return Interval(float(value), float(value / factor), float(value * factor))
