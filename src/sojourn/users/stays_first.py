@@ -1,6 +1,6 @@
 """Users whose first step is different."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .base import User
@@ -27,8 +27,8 @@ class StaysFirst(Wrapper):
         object.__setattr__(self, "start", self.user.start)
 
     def __repr__(self) -> str:
-        own = {name: value for name, value in self.__getstate__().items() if name != "start"}
-        given = ", ".join(f"{name}={value!r}" for name, value in own.items())
+        own = [f.name for f in fields(self) if f.repr and f.name != "start"]
+        given = ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
         return f"{type(self).__name__}({given})"
 
     @property

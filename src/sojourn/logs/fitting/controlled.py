@@ -18,7 +18,7 @@ from .design import LAYERS, Layout, groups_of, layout_of
 from .diagnosis import Costs, costs_of
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
 from .sample import Sample
-from .shrinking import Shrunk, shrink
+from .shrinking import Shrunk, contrasts, shrink
 from .totals import FIRST, UNKNOWN
 
 MOST = 200_000
@@ -32,9 +32,9 @@ DELTA = 1e-4
 class Controlled:
     """The joint model fitted to a sample, with arm effects shrunk as far as the data say.
 
-    `visits[user]` and `steps[user, step - 1]` (those after the first, which have a previous
-    reward) say how the users of the log weigh; `moods` are the shares of steps at the first step,
-    after a 0 and after a 1, and `occupancy[layer, previous, reward]` is where steps were made.
+    `visits[user]` and `steps[user, step - 1, previous]` (after the first) say how the users of the
+    log weigh; `moods` are the shares of steps at the first step, after a 0 and after a 1, and
+    `occupancy[layer, previous, reward]` is where steps were made.
     """
 
     names: tuple[str, ...]
@@ -72,6 +72,12 @@ class Controlled:
         which = self.shrunk if shrunk else Shrunk.not_at_all(self.joint)
         return rng.multivariate_normal(which.estimate, which.covariance, number, method="eigh")
 
+    @property
+    def arm_odds(self) -> tuple[float, ...]:
+        """By arm, what it adds to the log odds of leaving, beside the average over the pulls."""
+        rows = contrasts(self.layout.leaving, self.pulls, self.layout.size)
+        return tuple((rows @ self.estimate)[: len(self.names)].tolist())
+
     @cached_property
     def best(self) -> int:
         """The arm whose visits are worth most, shown alone."""
@@ -80,19 +86,31 @@ class Controlled:
     @cached_property
     def costs(self) -> Costs:
         """Mistake costs after a 0 and after a 1, for the same people at the same steps."""
-        weigh = self.joint.weights.T @ self.steps  # kind, step
-        total = weigh.sum()
+        return self._costs(np.repeat(self.steps.sum(axis=2, keepdims=True), 2, axis=2))
+
+    @cached_property
+    def costs_by_state(self) -> Costs:
+        """Mistake costs after a 0 and after a 1, for those people who are there at those steps.
+
+        A policy that sees the state, but not who it is, trades on these.
+        """
+        return self._costs(self.steps)
+
+    def _costs(self, steps: Array) -> Costs:
+        """Averages over steps[user, step - 1, previous]."""
+        weigh = np.einsum("uk,uts->kts", self.joint.weights, steps, optimize=True)
+        weigh /= weigh.sum(axis=(0, 1))
 
         def mean(parameters: Array) -> Array:
             costs = self.tables(parameters).mistake_costs(self.best)
-            return np.asarray(np.einsum("kt,kts->s", weigh, costs) / total)
+            return np.asarray((weigh * costs).sum(axis=(0, 1)))
 
         d = mean(self.estimate)
         each = self.tables().mistake_costs(self.best) - d
-        mix = np.einsum("uk,ut,kts->us", self.joint.weights, self.steps, each, optimize=True)
+        mix = np.einsum("uk,uts,kts->us", self.joint.weights, steps, each, optimize=True)
         own = [p for p in (self.layout.likes[self.best], self.layout.leaving[self.best]) if p >= 0]
         slopes = _slopes(mean, self.estimate, np.append(self._common, own))
-        return costs_of(d, self._covariance(slopes, mix / total))
+        return costs_of(d, self._covariance(slopes, mix / steps.sum(axis=(0, 1))))
 
     def times_as_often(self, effects: Array) -> Array:
         """How many times as often people leave if these are added to the log odds of the average.
@@ -149,6 +167,29 @@ class Controlled:
         return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)) + prior)
 
 
+@dataclass(frozen=True)
+class Control:
+    """Mistake costs with something held equal; `name` says what."""
+
+    name: str
+    costs: Costs
+
+
+def controls(sample: Sample, found: Controlled) -> tuple[Control, ...]:
+    """Mistake costs with more and more held equal."""
+    return (
+        Control("the same steps and arms", controlled(sample, differ=False).costs),
+        Control("the same people too", found.costs),
+        Control("those people who are in a state", found.costs_by_state),
+    )
+
+
+def surviving(counted: Costs, held: Sequence[Control]) -> str:
+    """The case as counted, if every control agrees with it; else it is undecided."""
+    agree = all(control.costs.case == counted.case for control in held)
+    return counted.case if agree else "undecided"
+
+
 def controlled(sample: Sample, differ: bool = True) -> Controlled:
     """The model with controls; with `differ` False users are taken to be alike."""
     sample = _cut(sample)
@@ -157,8 +198,9 @@ def controlled(sample: Sample, differ: bool = True) -> Controlled:
     joint = fit_jointly(groups_of(sample, layout), nodes(differ))
     horizon = LAYER_ENDS[-1] + 1
     later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
-    steps = np.zeros((sample.users, horizon))
-    where = (sample.user[later], np.minimum(sample.step[later], horizon) - 1)
+    steps = np.zeros((sample.users, horizon, 2))
+    number = np.minimum(sample.step[later], horizon) - 1
+    where = (sample.user[later], number, sample.previous[later])
     np.add.at(steps, where, 1.0)
     moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
     return Controlled(

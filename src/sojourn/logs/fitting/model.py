@@ -14,14 +14,17 @@ from ...rewards import Discrete
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ...users import Ema, Levels, TwoState, User
+from ...users import ByArm, Ema, Levels, TwoState, User
 from ..reading.options import Reading
 from . import diagnosis
+from .by_arm import ArmEffect, arm_effects
+from .controlled import Control, Controlled, controlled, controls, surviving
 from .diagnosis import Costs, Inequality
 from .doubts import Doubt, doubts
 from .ema import EmaFit
 from .present import Present, present
 from .sample import Sample
+from .shrinking import centred
 from .totals import CELLS, USER_SUMS, Totals
 from .users import OwnFirstStep
 
@@ -174,10 +177,35 @@ class Fit:
         parameters = np.array([*self.q[2:], self.arms[int(np.argmax(self.means))].good])
         return diagnosis.costs(parameters, self.covariance[2:, 2:])
 
+    @cached_property
+    def controlled(self) -> Controlled | None:
+        """The log with people, steps and arms held equal; None for published totals."""
+        return None if self.sample is None else controlled(self.sample)
+
+    @cached_property
+    def controls(self) -> tuple[Control, ...]:
+        """Mistake costs with more and more held equal; none for published totals."""
+        if self.sample is None or self.controlled is None:
+            return ()
+        return controls(self.sample, self.controlled)
+
     @property
     def case(self) -> str:
-        """One of "normal", "opposite", "improper", or "undecided" by these data."""
-        return self.costs.case
+        """One of "normal", "opposite", "improper", or "undecided" by these data.
+
+        As counted (`costs`), and only if that stands with all `controls`.
+        """
+        return surviving(self.costs, self.controls)
+
+    @cached_property
+    def effects(self) -> tuple[ArmEffect, ...]:
+        """What each arm does beyond its rewards; none for published totals."""
+        return () if self.controlled is None else arm_effects(self.controlled)
+
+    @property
+    def by_arm(self) -> bool:
+        """Whether leaving is found to depend on the arm."""
+        return any(effect.differs for effect in self.effects)
 
     @cached_property
     def warnings(self) -> tuple[Doubt, ...]:
@@ -185,7 +213,12 @@ class Fit:
         return doubts(self.n, self.k, self.costs, self.totals)
 
     def problem(
-        self, model: str = "two-state", *, first_step: bool = True, graded: bool = True
+        self,
+        model: str = "two-state",
+        *,
+        first_step: bool = True,
+        graded: bool = True,
+        by_arm: bool | None = None,
     ) -> Problem:
         """The fitted problem, ready to be solved and simulated.
 
@@ -195,10 +228,23 @@ class Fit:
 
         Graded rewards take two values in it, the means of an arm's rewards on either side of the
         threshold; with `graded` False they are 1 if they are good, else 0.
+
+        If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
+        effects shrunk towards each other as far as the data say, and such that people leave
+        after all arms together as counted; `by_arm` says whether they shall instead.
         """
         graded = graded and self.threshold is not None
+        odds: tuple[float, ...] = ()
+        q = self.q
         if checks.one_of("model", model, MODELS) == "two-state":
-            user: User = TwoState(*self.q[2:].tolist())
+            if by_arm if by_arm is not None else self.by_arm:
+                if self.controlled is None or self.sample is None:
+                    raise ValueError("by_arm = True is not allowed: totals say nothing of arms")
+                odds = self.controlled.arm_odds
+                q = centred(q, np.array(odds), self.sample.by_cell)
+            user: User = TwoState(*q[2:].tolist())
+            if odds:
+                user = ByArm.odds(user, odds)
             if graded:
                 assert self.threshold is not None
                 user = Levels(user, (self.threshold,))
@@ -207,9 +253,9 @@ class Fit:
         else:
             raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
         if first_step and self.n[:2].min() > 0:
-            first = {"first0": float(self.q[0]), "first1": float(self.q[1])}
             good = self.threshold if graded and self.threshold is not None else 0.0
-            user = OwnFirstStep(user, **first, good=good)
+            first0, first1 = q[:2].tolist()
+            user = OwnFirstStep(user, first0, first1, good=good, odds=odds)
         with warnings.catch_warnings():
             # A curve with corners is solved to some digits less, still far better than it is known.
             warnings.filterwarnings("ignore", "the values of", UserWarning)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...stats.moments import Array
 from ..reading.codes import BUCKETS, CENSORED, LEFT, held_out
 from ..reading.source import fetched
-from .totals import FIRST, UNKNOWN, Totals
+from .totals import CELLS, FIRST, UNKNOWN, Totals
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -81,6 +81,14 @@ class Sample:
         """An index into `CELLS`; without meaning where a reward is not known."""
         later = 2 + 2 * self.previous + self.reward
         return np.where(self.previous == FIRST, self.reward, later)
+
+    @property
+    def by_cell(self) -> Array:
+        """Steps that tell who leaves, by [cell, arm], without the rare arms."""
+        rows = self.telling & (self.arm < self.arms)
+        code = self.cell[rows] * self.arms + self.arm[rows]
+        found = np.bincount(code, minlength=len(CELLS) * self.arms)
+        return found.reshape(len(CELLS), self.arms).astype(float)
 
     def of(self, users: Flags) -> "Sample":
         """The steps of some of the users."""

@@ -70,3 +70,25 @@ def shrink(joint: JointFit, layout: Layout, pulls: Array) -> Shrunk:
     gain = np.linalg.solve(inner, taken @ joint.covariance).T
     keep = np.eye(layout.size) - gain @ taken
     return Shrunk(keep @ joint.estimate, joint.moves @ keep.T, gain @ prior @ gain.T)
+
+
+def centred(chances: Array, odds: Array, weights: Array) -> Array:
+    """Chances that, with `odds` added by arm, are those given on average over the arms.
+
+    `weights` are the steps by [chance, arm].
+
+    >>> base = centred(np.array([0.3]), np.array([1.0, -1.0]), np.array([[1.0, 1.0]]))
+    >>> shifted = 1 / (1 + (1 / base - 1) * np.exp(-np.array([1.0, -1.0])))
+    >>> round(float(shifted.mean()), 12)
+    0.3
+    """
+    inside = (chances > 0.0) & (chances < 1.0) & (weights.sum(axis=1) > 0.0)
+    wanted = np.where(inside, chances, 0.5)
+    shares = np.where(inside[:, None], weights, 1.0)
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    level = np.log(wanted / (1.0 - wanted))
+    for _ in range(50):  # Newton, in a function that rises and is smooth
+        each = 1.0 / (1.0 + np.exp(-(level[:, None] + odds)))
+        slope = (shares * each * (1.0 - each)).sum(axis=1)
+        level = level - ((shares * each).sum(axis=1) - wanted) / slope
+    return np.where(inside, 1.0 / (1.0 + np.exp(-level)), chances)

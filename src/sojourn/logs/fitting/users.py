@@ -1,9 +1,15 @@
 """User models that come out of logs: a first step of its own, and a leave curve from a table."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from ... import checks
+from ...engine.structs import PYTHON_ONLY
+from ...stats.moments import Array
 from ...users import LeaveCurve, StaysFirst
+from ...users.by_arm import shifted
 
 
 @dataclass(frozen=True, repr=False)
@@ -12,7 +18,7 @@ class OwnFirstStep(StaysFirst):
 
     `first0` and `first1` are the chances to leave after reward 0 and 1 there; of graded rewards,
     those from `good` on count as 1. In logs the first step is often different: people look in and
-    go.
+    go. Around a user who leaves by arm, `odds` are the log odds that arms add there.
 
     >>> from sojourn import TwoState
     >>> user = OwnFirstStep(TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1), first0=0.6, first1=0.4)
@@ -23,16 +29,34 @@ class OwnFirstStep(StaysFirst):
     first0: float
     first1: float
     good: float = 0.0
+    odds: Sequence[float] = field(default=(), metadata=PYTHON_ONLY)
+    table: Array = field(init=False, repr=False, compare=False)
+    """By [arm, reward], or one row for all arms."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("first0", "first1", "good"):
             object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
+        odds = tuple(float(x) for x in self.odds)
+        if odds and len(odds) != self.arms:
+            raise ValueError(
+                f"odds = {checks.shown(odds)} is not allowed: give one for each of the arms of "
+                f"user = {checks.shown(self.user)}, or none"
+            )
+        rows = [[shifted(q, x) for q in (self.first0, self.first1)] for x in odds or (0.0,)]
+        object.__setattr__(self, "odds", odds)
+        object.__setattr__(self, "table", np.array(rows))
 
     def leave_probability(self, state: float, reward: float) -> float:
         if state < 0.0:
             return self.first1 if reward > 0.0 and reward >= self.good else self.first0
         return self.user.leave_probability(state, reward)
+
+    def leave_after(self, arm: int, state: float, reward: float) -> float:
+        if state < 0.0:
+            good = 1 if reward > 0.0 and reward >= self.good else 0
+            return float(self.table[min(arm, self.table.shape[0] - 1), good])
+        return self.user.leave_after(arm, state, reward)
 
 
 @dataclass(frozen=True)
