@@ -2,18 +2,16 @@
 
 import json
 import os
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from logs_twin import Log, Steps, averages_twin, curve_twin, twin
+from logs_twin import Log, Steps, twin
 
 import sojourn as sj
 from sojourn import problem_files
 from sojourn.logs import Fit, OwnFirstStep, TableLeave
 from sojourn.logs.fitting.doubts import odds_ratio
-from sojourn.logs.fitting.ema import EmaChoice, choose, fitted, isotonic
 from sojourn.logs.fitting.totals import CELLS
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.clusters import ratio_covariance
@@ -24,7 +22,6 @@ LOGS = 500
 RULE = sj.Uniform()
 
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.35, q01=0.2, q10=0.25, q11=0.1))
-AVERAGE = sj.Problem([0.7, 0.3], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20), start=1))
 
 
 def covers(interval: Interval, truth: float) -> bool:
@@ -55,39 +52,6 @@ def test_intervals_of_the_two_state_model_cover() -> None:
         for name, hit in now.items():
             hits.setdefault(name, []).append(hit)
     check_coverage(hits)
-
-
-def test_intervals_of_the_leave_curve_cover_and_its_average_is_found() -> None:
-    leave = AVERAGE.user.leave  # type: ignore[attr-defined]
-    hits: dict[str, list[bool]] = {}
-    found_theta = []
-    for run in range(LOGS):
-        log = synthetic_log(AVERAGE, RULE, visits=600, users=150, seed=8, run=run, horizon=12)
-        averages, squares = curve_twin(log, 0.5, 1.0)
-        found = fitted(EmaChoice(0.5, 1.0, {(0.5, 1.0): 0.0}), averages, squares, 150)
-        for s, n, lo, hi in zip(found.state, found.n, found.low, found.high, strict=True):
-            if n >= 150:  # below, too few departures for intervals that rest on a normal error
-                name = f"bin {int(s * 20)}"
-                hits.setdefault(name, []).append(lo <= leave.probability(float(s)) <= hi)
-        if run < 20:
-            found_theta.append(choose(averages_twin(log)).theta)
-    check_coverage({name: covered for name, covered in hits.items() if len(covered) > 400})
-    assert sum(len(c) > 400 for c in hits.values()) >= 5
-    assert np.mean([0.3 <= t <= 0.7 for t in found_theta]) >= 0.9
-
-
-def test_the_moving_average_becomes_a_problem() -> None:
-    log = synthetic_log(AVERAGE, RULE, visits=20_000, seed=3, horizon=30)
-    totals = twin(log)
-    choice = choose(averages_twin(log))
-    assert (choice.theta, choice.start) == (0.5, 1.0)
-    ema = fitted(choice, *curve_twin(log, 0.5, 1.0), totals.users)
-    found = Fit.from_totals(totals, ema=ema)
-    assert (np.diff(ema.curve.q) <= 0.0).all()
-    problem = found.problem("ema")
-    assert isinstance(problem.user, OwnFirstStep)
-    assert problem.value() == pytest.approx(AVERAGE.value(), rel=0.05)
-    assert isinstance(found.problem(first_step=False).user, sj.TwoState)
 
 
 def two_kinds_of_users() -> Log:
@@ -136,24 +100,6 @@ def test_ratio_covariance_is_that_of_the_residuals() -> None:
     np.testing.assert_allclose(q, k.sum(0) / n.sum(0))
     residuals = (k - q * n) / n.sum(0)
     np.testing.assert_allclose(covariance, residuals.T @ residuals * 40 / 39)
-
-
-def test_isotonic_is_the_best_of_all_partitions() -> None:
-    """The best nonincreasing step function, by trying every way to pool neighbours."""
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        value, weight = rng.random(7), rng.random(7) + 0.1
-        best, cost = value, np.inf
-        for cuts in range(2**6):
-            edges = [0, *(i + 1 for i in range(6) if cuts >> i & 1), 7]
-            blocks = [slice(a, b) for a, b in pairwise(edges)]
-            means = [np.average(value[b], weights=weight[b]) for b in blocks]
-            flat = np.concatenate(
-                [[m] * (b.stop - b.start) for m, b in zip(means, blocks, strict=True)]
-            )
-            if (np.diff(flat) <= 0).all() and (weight * (value - flat) ** 2).sum() < cost:
-                best, cost = flat, (weight * (value - flat) ** 2).sum()
-        np.testing.assert_allclose(isotonic(value, weight), best)
 
 
 def test_mistake_costs_are_those_of_the_theory() -> None:
@@ -269,14 +215,6 @@ def test_bad_counts_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         Fit.from_counts(n, k, means)
-
-
-def test_the_moving_average_is_not_there_unless_fitted() -> None:
-    found = Fit.from_totals(twin(synthetic_log(TWO_STATE, RULE, visits=400)))
-    with pytest.raises(ValueError, match="no moving average was fitted"):
-        found.problem("ema")
-    with pytest.raises(ValueError, match="it must be one of two-state, ema"):
-        found.problem("three-state")
 
 
 DATA = Path(os.environ.get("SOJOURN_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -12,13 +12,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from logs_twin import NOT_KNOWN, averages_twin, curve_twin, twin
+from logs_twin import NOT_KNOWN, sample_twin, twin
 
 import sojourn as sj
 from sojourn.logs import Fit, columns, sensitivity
-from sojourn.logs.fitting import averages, count
-from sojourn.logs.fitting.ema import choose, fitted
-from sojourn.logs.fitting.totals import Totals
+from sojourn.logs.fitting import count
+from sojourn.logs.fitting.sample import take
+from sojourn.logs.fitting.totals import UNKNOWN, Totals
 from sojourn.logs.reading import events, steps
 from sojourn.logs.reading.options import LogOptions, resolve, seconds
 from sojourn.logs.reading.source import ROW, kept, opened
@@ -71,24 +71,14 @@ def test_totals_are_those_of_the_twin() -> None:
     same_totals(totals_of(read, bad="skip"), twin(with_gaps))
 
     with steps_of(read, LogOptions(bad="skip")) as table:
-        found = averages.moving_average(table, twin(with_gaps))
-    twins = averages_twin(with_gaps)
-    choice = choose(twins)
-    expected = fitted(choice, *curve_twin(with_gaps, choice.theta, choice.start), 60)
-    assert found is not None
-    assert (found.theta, found.start) == (choice.theta, choice.start)
-    assert found.tried == pytest.approx(choice.tried, rel=1e-9)
-    for name in ("state", "n", "left", "low", "high"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
-
-
-def test_a_moving_average_is_fitted_to_a_sample_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = a_log()
-    usable = averages_twin(log)[0].n.sum()
-    monkeypatch.setattr(averages, "SAMPLE", 0.5 * log["visit"].size)
-    found = sj.fit(log).ema
-    assert found is not None
-    assert 0.3 * usable < found.n.sum() < 0.7 * usable
+        found = take(table, twin(with_gaps))
+    expected = sample_twin(with_gaps)
+    assert found.names == expected.names
+    for name in ("user", "visit", "step", "arm", "reward", "value", "end"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    known = expected.previous != UNKNOWN
+    np.testing.assert_array_equal(found.previous[known], expected.previous[known])
+    np.testing.assert_array_equal(found.held, expected.held)
 
 
 def test_large_logs_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

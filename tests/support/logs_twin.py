@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.logs.fitting.count import enough
-from sojourn.logs.fitting.ema import BINS, CODES, REACH, SHIFT, THETAS, Averages, cap
+from sojourn.logs.fitting.sample import Sample
 from sojourn.logs.fitting.totals import FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals
 
 Log = dict[str, NDArray[Any]]
@@ -50,9 +50,24 @@ def twin(log: Log, min_pulls: int | None = None) -> Totals:
     return Totals(steps, s.users, arms, _products(s, arms))
 
 
-def averages_twin(log: Log) -> tuple[Averages, ...]:
+def sample_twin(log: Log, **more: Any) -> Sample:
+    """The steps of all users, as they leave an engine."""
     s = Steps(log)
-    return tuple(_average(s, theta)[0] for theta in THETAS)
+    names = tuple(sorted({str(a) for a in s.arm.tolist()}))
+    order = np.lexsort((s.step, s.visit, s.person))
+    columns = {
+        "user": s.person,
+        "step": s.step,
+        "arm": np.searchsorted(names, s.arm.astype(str)),
+        "previous": s.previous,
+        "reward": s.reward,
+        "value": np.where(s.reward == NOT_KNOWN, np.nan, s.reward),
+        "end": s.end,
+        "held": s.held,
+    }
+    columns = {name: column[order] for name, column in columns.items()}
+    visit = np.cumsum(columns["step"] == 1) - 1
+    return Sample(names=names, visit=visit, **columns, **more)
 
 
 def _arms(s: Steps, min_pulls: int | None) -> Arms:
@@ -105,37 +120,3 @@ def _products(s: Steps, arms: Arms) -> NDArray[np.float64]:
     np.add.at(x[:, 17], s.person[own], m[own] * (1.0 - m[own]))
     x[:, 18] = 1.0
     return x.T @ x
-
-
-def _average(s: Steps, theta: float) -> tuple[Averages, NDArray[Any], NDArray[Any]]:
-    """By the recursion itself, all visits a step at a time."""
-    average, broken = np.zeros(s.visit[-1] + 1), np.zeros(s.visit[-1] + 1, bool)
-    code = np.full(s.step.size, -1)
-    for h in range(1, min(int(s.step.max()), REACH) + 1):
-        rows = np.flatnonzero(s.step == h)
-        visit, reward = s.visit[rows], s.reward[rows]
-        broken[visit] |= reward == NOT_KNOWN
-        average[visit] = (1.0 - theta) * average[visit] + theta * reward
-        code[rows] = np.where(broken[visit], -1, np.floor(average[visit] * CODES + SHIFT))
-    usable = (code >= 0) & (s.step > 1) & (s.end < 2)
-    step = np.minimum(s.step, cap(theta))
-    keys = np.stack([s.held, step, code], axis=1)[usable]
-    found, index = np.unique(keys, axis=0, return_inverse=True)
-    n = np.bincount(index.ravel()).astype(float)
-    left = np.bincount(index.ravel(), (s.end == 1)[usable].astype(float))
-    columns = found.astype(float).T
-    averages = Averages(theta, columns[0].astype(bool), columns[1], columns[2], n, left)
-    return averages, np.flatnonzero(usable), code
-
-
-def curve_twin(log: Log, theta: float, start: float) -> tuple[Averages, NDArray[np.float64]]:
-    """The steps by one average, and the sums over users for the intervals of its curve."""
-    s = Steps(log)
-    averages, usable, code = _average(s, theta)
-    step = np.minimum(s.step[usable], cap(theta))
-    state = (code[usable] + 0.5 - SHIFT) / CODES + (1.0 - theta) ** step * start
-    where = np.clip(np.floor(state * BINS), 0, BINS - 1).astype(int)
-    n, k = np.zeros((s.users, BINS)), np.zeros((s.users, BINS))
-    np.add.at(n, (s.person[usable], where), 1.0)
-    np.add.at(k, (s.person[usable], where), (s.end == 1)[usable].astype(float))
-    return averages, np.stack([(n * n).sum(0), (n * k).sum(0), (k * k).sum(0)], axis=1)

@@ -7,7 +7,6 @@ import numpy as np
 
 from ...stats.moments import Array
 from .diagnosis import Costs, bracketed
-from .ema import log_likelihood
 from .totals import CELLS, USER_SUMS, Totals
 
 FEW_STEPS, FEW_LEFT, FEW_USERS = 100, 10, 30
@@ -143,6 +142,12 @@ def gains(totals: Totals, first: bool = True) -> dict[str, float]:
         better = log_likelihood(q, steps, left) - log_likelihood(level, steps, left)
         found[name] = 1000.0 * better / float(test.sum())
     return found
+
+
+def log_likelihood(q: Array, n: Array, left: Array) -> float:
+    """Of `left` departures in `n` steps with chance q, up to what does not depend on q."""
+    q = np.clip(q, 1e-12, 1.0 - 1e-12)
+    return float((left * np.log(q) + (n - left) * np.log1p(-q)).sum())
 
 
 def _step_number(totals: Totals) -> Iterator[Doubt]:

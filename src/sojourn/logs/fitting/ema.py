@@ -1,90 +1,60 @@
-"""The moving-average user: which theta and first state, and a falling leave curve."""
+"""The moving-average user: theta, first state and leave curve, and whether to believe them."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...stats.clusters import one_ratio_variance, share_interval
+from ...stats.intervals import z
 from ...stats.moments import Array
+from . import additive
+from .crowd import layers
+from .paths import STARTS, THETAS, Lens, Paths
+from .sample import Codes, Sample
 from .users import TableLeave
 
-THETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
-"""The weights of a new reward that are tried."""
+MOST = 300_000
+"""Of larger samples the moving average takes about this many steps, of some of the users."""
 
-STARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""The first states that are tried."""
+SHUFFLES = 19
+"""Of each kind: a gain by chance alone is above all of them once in 20 times."""
 
-REACH = 256
-"""Averages are followed for this many steps of a visit: 0.1^-256 is still a number."""
+REPLICATES = 60
+"""How often users are drawn anew for the band of the curve."""
 
-CODES = 500
-SHIFT = 0.3718281828
-"""An average A is coded as floor(500 A + shift); the odd shift keeps round numbers off the edges
-of the codes, where engines that round differently would disagree."""
+NEAR = 3
+"""Users drawn anew choose among this many thetas, the best of the log."""
 
-BINS = 20
-"""The leave curve has this many bins of equal width."""
-
-FADED = 0.005
-"""Below this weight the first state is forgotten, and steps are no longer told apart."""
+SEED = 15
 
 
-def cap(theta: float) -> int:
-    """The number of steps after which the first state has faded."""
-    return int(np.ceil(np.log(FADED) / np.log1p(-theta)))
-
-
-def isotonic(value: Array, weight: Array) -> Array:
-    """The nonincreasing sequence nearest to `value` in weighted squares: pool neighbours that rise.
-
-    >>> isotonic(np.array([0.5, 0.25, 0.75, 0.125]), np.array([2.0, 1.0, 1.0, 1.0])).tolist()
-    [0.5, 0.5, 0.5, 0.125]
-    """
-    blocks: list[tuple[float, float, int]] = []
-    for v, w in zip(value, weight, strict=True):
-        block = (float(v), float(w), 1)
-        while blocks and blocks[-1][0] <= block[0]:
-            mean, mass, size = blocks.pop()
-            total = mass + block[1]
-            block = ((mean * mass + block[0] * block[1]) / total, total, size + block[2])
-        blocks.append(block)
-    return np.repeat([b[0] for b in blocks], [b[2] for b in blocks])
-
-
-@dataclass(frozen=True)
-class Averages:
-    """Steps by their moving average, for one theta: a row for each (held out, step, code).
-
-    `step` is capped; `n` counts the steps not censored, `left` those after which the user left.
-    """
+class Refit(NamedTuple):
+    """The moving average of users drawn anew."""
 
     theta: float
-    held: NDArray[np.bool_]
-    step: Array
-    code: Array
-    n: Array
-    left: Array
-
-    def states(self, start: float) -> Array:
-        """The state reached at each row, if visits start in `start`."""
-        middle = np.clip((self.code + 0.5 - SHIFT) / CODES, 0.0, 1.0)  # of what has that code
-        return np.clip(middle + (1.0 - self.theta) ** self.step * start, 0.0, 1.0)
+    start: float
+    curve: TableLeave
 
 
 @dataclass(frozen=True)
 class EmaFit:
-    """The moving-average user that predicts held-out users best.
+    """The moving-average user that predicts held-out users best, at equal step numbers.
 
-    `gain` is its held-out log-likelihood over a constant chance to leave, in nats per 1,000
-    steps; `tried` has that of every (theta, start). `state`, `n`, `left`, `low` and `high` describe
-    the bins from which the curve was made, with 95 % intervals clustered by user.
+    `gain` is its held-out log-likelihood over that of the step number alone, in nats per 1,000
+    steps, with its standard `error` over users; `tried` has that of every (theta, start).
+    `shuffled` are the gains after shuffling the rewards, chosen and computed the same way.
+
+    `state`, `n` and `left` describe the bins of the curve, `low` and `high` its 95 % band, from
+    `replicates`: fits to users drawn anew.
     """
 
     theta: float
     start: float
     gain: float
+    error: float
+    shuffled: tuple[float, ...]
     tried: dict[tuple[float, float], float]
     curve: TableLeave
     state: Array
@@ -92,75 +62,161 @@ class EmaFit:
     left: Array
     low: Array
     high: Array
+    replicates: tuple[Refit, ...] = ()
+
+    @property
+    def believed(self) -> bool:
+        """Whether it is better than a count of steps: above 0, and above all that was shuffled."""
+        return self.gain > max(z() * self.error, *self.shuffled)
 
 
-def _bin_of(states: Array) -> NDArray[np.int64]:
-    return np.minimum((states * BINS).astype(np.int64), BINS - 1)
+def believed(ema: EmaFit | None) -> EmaFit:
+    """The same; ValueError if there is none, or none to be believed."""
+    if ema is None:
+        raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
+    if not ema.believed:
+        raise ValueError(
+            "model = 'ema' is not allowed: the moving average of rewards tells no better who "
+            "leaves than a count of steps does"
+        )
+    return ema
 
 
-def binned(states: Array, n: Array, left: Array) -> tuple[Array, Array, Array]:
-    """Mean state, steps and departures of every bin that has steps."""
-    where = _bin_of(states)
-    sums = [np.bincount(where, weights=w, minlength=BINS) for w in (n, left, n * states)]
-    total, gone, mass = np.asarray(sums, np.float64)
-    some = total > 0
-    return mass[some] / total[some], total[some], gone[some]
-
-
-def falling(state: Array, q: Array, n: Array) -> TableLeave:
-    """The falling leave curve nearest to bins of n steps each."""
-    return TableLeave(tuple(state.tolist()), tuple(isotonic(q, n).tolist()))
-
-
-class EmaChoice(NamedTuple):
-    """Theta and first state of greatest held-out likelihood, and the gain of all those tried."""
-
-    theta: float
-    start: float
-    tried: dict[tuple[float, float], float]
-
-
-def choose(found: tuple[Averages, ...]) -> EmaChoice:
-    """The moving average that predicts held-out users best."""
-    tried = {(a.theta, start): _gain(a, start) for a in found for start in STARTS}
-    return EmaChoice(*max(tried, key=lambda pair: tried[pair]), tried)
-
-
-def fitted(choice: EmaChoice, averages: Averages, squares: Array, users: int) -> EmaFit:
-    """The leave curve of the chosen average from all steps.
-
-    `squares` are, for each of all bins, the sums over users of n^2, n x left and left^2.
-    """
-    states = averages.states(choice.start)
-    state, n, left = binned(states, averages.n, averages.left)
-    variance = one_ratio_variance(left, n, squares[np.unique(_bin_of(states))], users)
-    ends = [share_interval(k, m, v) for k, m, v in zip(left, n, variance, strict=True)]
-    low, high = np.array(ends).T
+def moving_average(sample: Sample, most: int = MOST) -> EmaFit | None:
+    """The moving-average user of a sample; None if no visit has a second step that tells."""
+    if sample.user.size > most:
+        sample = sample.of(np.arange(sample.users) < sample.users * most / sample.user.size)
+    paths = Paths.of(sample)
+    if not paths.telling.size:
+        return None
+    rng = np.random.default_rng(SEED)
+    lenses = [Lens(paths, theta) for theta in THETAS]
+    real = _tables(lenses, paths.value)
+    gains = _gains(real)[0]
+    shuffled = np.concatenate([_tables(lenses, value) for value in _shuffles(paths, rng)])
+    near = np.sort(np.argsort(-gains.max(axis=1))[:NEAR])
+    lenses = [lenses[i] for i in near]
+    weights = rng.poisson(1.0, (REPLICATES, sample.users)).astype(float)
+    middles = np.stack([lens.middles(paths.value) for lens in lenses])
+    ((i, j),), (curve,) = _curves(real[:, near])
+    pairs, curves = _curves(_tables(lenses, paths.value, weights))
+    n, left = real[0, near[i], j].sum(axis=(1, 2))
+    there = n > 0
+    states, q = middles[i, j, there], curve[there]
+    others = [np.interp(states, middles[pair], c) for pair, c in zip(pairs, curves, strict=True)]
+    low, high = _band(q, np.array(others))
+    thetas = [lens.theta for lens in lenses]
     return EmaFit(
-        theta=choice.theta,
-        start=choice.start,
-        gain=choice.tried[choice.theta, choice.start],
-        tried=choice.tried,
-        curve=falling(state, left / n, n),
-        state=state, n=n, left=left, low=low, high=high,
+        theta=thetas[i],
+        start=STARTS[j],
+        gain=float(gains.max()),
+        error=_error(paths, lenses[i].bins(paths.value, j), real[0, near[i], j]),
+        shuffled=tuple(_gains(shuffled).max(axis=(1, 2)).tolist()),
+        tried=dict(zip(product(THETAS, STARTS), gains.ravel().tolist(), strict=True)),
+        curve=_table(states, q),
+        state=states, n=n[there], left=left[there], low=low, high=high,
+        replicates=tuple(
+            Refit(thetas[pair[0]], STARTS[pair[1]], _table(middles[pair], c))
+            for pair, c in zip(pairs, curves, strict=True)
+        ),
     )  # fmt: skip
 
 
-def _gain(a: Averages, start: float) -> float:
-    states, train, test = a.states(start), ~a.held, a.held
-    if not train.any() or not test.any():
-        train = test = np.ones(a.held.size, dtype=bool)
-    state, n, left = binned(states[train], a.n[train], a.left[train])
-    # Half a departure more keeps a bin that saw none from ruling one out.
-    curve = falling(state, (left + 0.5) / (n + 1.0), n + 1.0)
-    level = np.array(left.sum() / n.sum())
-    q = np.interp(states[test], curve.states, curve.q)
-    gain = log_likelihood(q, a.n[test], a.left[test])
-    base = log_likelihood(level, a.n[test], a.left[test])
-    return 1000.0 * (gain - base) / float(a.n[test].sum())
+def _table(states: Array, q: Array) -> TableLeave:
+    return TableLeave(tuple(states.tolist()), tuple(q.tolist()))
 
 
-def log_likelihood(q: Array, n: Array, left: Array) -> float:
-    """Of `left` departures in `n` steps with chance q, up to what does not depend on q."""
-    q = np.clip(q, 1e-12, 1.0 - 1e-12)
-    return float((left * np.log(q) + (n - left) * np.log1p(-q)).sum())
+def _tables(lenses: Sequence[Lens], value: Array, weights: Array | None = None) -> Array:
+    """[weights, theta, start, steps or departures, held, class, bin]."""
+    return np.stack([lens.tables(value, weights) for lens in lenses], axis=1)
+
+
+def _gains(tables: Array) -> Array:
+    """[table, theta, start]: what a curve learnt from other users adds for held-out ones."""
+    train, test = _split(tables)
+    n, left = test[..., 0, :, :], test[..., 1, :, :]
+    found, alone = _models(train)
+    better = additive.log_likelihood(found, n, left) - additive.log_likelihood(alone, n, left)
+    return np.asarray(1000.0 * better / np.maximum(n.sum(axis=(-2, -1)), 1.0))
+
+
+def _models(train: Array) -> tuple[Array, Array]:
+    """The chances to leave by class and state, and by class alone."""
+    n, left = train[..., 0, :, :], train[..., 1, :, :]
+    return additive.fitted(n, left).chances, additive.by_class_alone(n, left)
+
+
+def _split(tables: Array) -> tuple[Array, Array]:
+    """[..., steps or departures, class, bin] to learn from, and to be tested on."""
+    train, test = tables[..., 0, :, :], tables[..., 1, :, :]
+    if not train[..., 0, :, :].sum() or not test[..., 0, :, :].sum():
+        train = test = train + test
+    return train, test
+
+
+def _error(paths: Paths, where: Codes, table: Array) -> float:
+    """The standard error of the gain, from what single users add to it."""
+    train, test = _split(table)
+    found, alone = _models(train)
+    rows, sample = paths.telling, paths.sample
+    tested = sample.held[rows] if test is not train else np.ones(rows.size, bool)
+    rows, where = rows[tested], where[tested]
+    number = layers(sample.step[rows]) - 1
+    q, base = found[number, where], alone[number, 0]
+    better = np.where(sample.left[rows], np.log(q / base), np.log((1.0 - q) / (1.0 - base)))
+    each, size = (np.bincount(sample.user[rows], w) for w in (better, np.ones(rows.size)))
+    residuals = each - each.sum() / size.sum() * size
+    return float(1000.0 * np.sqrt(residuals @ residuals) / size.sum())
+
+
+def _shuffles(paths: Paths, rng: np.random.Generator) -> Iterator[Array]:
+    """Rewards in an order that cannot matter for leaving; unknown ones stay where they are.
+
+    First those of different visits change places, of the same arm and class of steps: what remains
+    to be found is the step number and the arm. Then those of one visit do: what remains is who the
+    user is.
+    """
+    sample, rows = paths.sample, paths.rows
+    alike = layers(sample.step[rows]) * (sample.arms + 1) + sample.arm[rows]
+    known = np.flatnonzero(~np.isnan(paths.value))
+    for groups in (alike, sample.visit[rows]):
+        for order in rotations(groups[known], SHUFFLES, rng):
+            value = paths.value.copy()
+            value[known] = value[known][order]
+            yield value
+
+
+def rotations(groups: Codes, number: int, rng: np.random.Generator) -> Iterator[Codes]:
+    """Orders in which the members of each group, put in a random row, move on by a random number.
+
+    They serve a test as well as orders that are random throughout, and are less work.
+
+    >>> [order.tolist() for order in rotations(np.array([0, 1, 1]), 2, np.random.default_rng(2))]
+    [[0, 2, 1], [0, 1, 2]]
+    """
+    row = np.lexsort((rng.random(groups.size), groups))
+    size = np.bincount(groups)
+    mine = groups[row]
+    begin = (np.cumsum(size) - size)[mine]
+    place = np.arange(groups.size) - begin
+    for _ in range(number):
+        turn = (rng.random(size.size) * size).astype(np.int64)[mine]
+        order = np.empty(groups.size, np.int64)
+        order[row] = row[begin + (place + turn) % size[mine]]
+        yield order
+
+
+def _curves(tables: Array) -> tuple[list[tuple[int, int]], Array]:
+    """The best (theta, start) of each table, by index, and its curve [bin] from all users."""
+    gains = _gains(tables)
+    best = [np.unravel_index(int(np.argmax(g)), g.shape) for g in gains]
+    pairs = [(int(i), int(j)) for i, j in best]
+    n, left = np.stack([t[pair].sum(axis=1) for t, pair in zip(tables, pairs, strict=True)], axis=1)
+    return pairs, additive.fitted(n, left, turns=60).curve(n.sum(axis=-1))
+
+
+def _band(curve: Array, replicates: Array) -> tuple[Array, Array]:
+    """A 95 % band in log odds, from the spread of the replicates."""
+    middle, others = additive.log_odds(curve), additive.log_odds(replicates)
+    half = z() * np.sqrt(((others - middle) ** 2).mean(axis=0))
+    return additive.chance(middle - half), additive.chance(middle + half)

@@ -122,7 +122,8 @@ def sensitivity(
 def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
     from ..reading import events, log
-    from . import averages, count
+    from . import count
+    from .ema import moving_average
     from .sample import take
 
     columns = [c for c in found.table.columns if c != ROW]
@@ -133,9 +134,9 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
             chosen, guessed["threshold"] = replace(chosen, threshold=stated), "threshold"
     with log.steps_of(found, chosen) as (clean, table):
         totals = count.count(table, chosen, found.name)
-        curve = averages.moving_average(table, totals) if ema else None
         sample = take(table, totals)
         early = count.marked_early(table) if chosen.left is not None else 0
+    curve = moving_average(sample) if ema else None
     notes = list(clean.notes)
     if chosen.user is None:
         notes.append("no user column: every visit counts as a user of its own")

@@ -21,7 +21,7 @@ from .by_arm import ArmEffect, arm_effects
 from .controlled import Control, Controlled, controlled, controls, surviving
 from .diagnosis import Costs, Inequality
 from .doubts import Doubt, doubts
-from .ema import EmaFit
+from .ema import EmaFit, believed
 from .present import Present, present
 from .sample import Sample
 from .shrinking import centred
@@ -248,10 +248,9 @@ class Fit:
             if graded:
                 assert self.threshold is not None
                 user = Levels(user, (self.threshold,))
-        elif self.ema is not None:
-            user = Ema(theta=self.ema.theta, leave=self.ema.curve, start=self.ema.start)
         else:
-            raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
+            ema = believed(self.ema)
+            user = Ema(theta=ema.theta, leave=ema.curve, start=ema.start)
         if first_step and self.n[:2].min() > 0:
             good = self.threshold if graded and self.threshold is not None else 0.0
             first0, first1 = q[:2].tolist()

@@ -47,14 +47,15 @@ def _named(name: str, interval: Interval) -> dict[str, float]:
 
 
 def _ema(ema: "EmaFit") -> dict[str, Any]:
-    bins = zip(ema.state, ema.n, ema.left, ema.low, ema.high, strict=True)
+    bins = zip(ema.state, ema.n, ema.left, ema.curve.q, ema.low, ema.high, strict=True)
     return {
         "theta": ema.theta,
         "start": ema.start,
-        "gain_per_1000": ema.gain,
+        "believed": ema.believed,
+        "gain_per_1000": {"value": ema.gain, "error": ema.error, "shuffled": ema.shuffled},
         "bins": [
-            {"state": s, "n": int(n), "left": int(k), "q": k / n, "low": low, "high": high}
-            for s, n, k, low, high in bins
+            {"state": s, "n": int(n), "left": int(k), "q": q, "low": low, "high": high}
+            for s, n, k, q, low, high in bins
         ],
         "curve": ema.curve,
     }

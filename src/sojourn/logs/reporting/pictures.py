@@ -83,7 +83,7 @@ def pictures(fit: Fit, advice: "Advice") -> tuple[Picture, ...]:
 
 def _pictures(fit: Fit, advice: "Advice") -> Iterator[Picture]:
     yield _leave(fit)
-    if fit.ema is not None:
+    if fit.ema is not None and fit.ema.believed:
         yield _average(fit.ema)
     if fit.totals is not None:
         yield _hazard(fit.totals)
@@ -117,7 +117,7 @@ def _average(ema: EmaFit) -> Picture:
     axes.plot(ema.state, ema.left / ema.n, "o", color=ORANGE, markersize=2.5)
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    each = zip(ema.state, ema.n, ema.left / ema.n, ema.low, ema.high, strict=True)
+    each = zip(ema.state, ema.n, ema.curve.q, ema.low, ema.high, strict=True)
     rows = [
         (f"{s:.3f}", f"{n:,.0f}", *cells(Interval(q, low, high), ".4f"))
         for s, n, q, low, high in each
@@ -126,8 +126,8 @@ def _average(ema: EmaFit) -> Picture:
         "average",
         f"Who leaves, by the moving average of rewards (theta {ema.theta:g})",
         f"Chance to leave against the moving average, from {ema.curve.q[0]:.3f} in the worst state "
-        f"to {ema.curve.q[-1]:.3f} in the best; dots are counts, the line the falling curve, the "
-        "band 95 % intervals of the counts",
+        f"to {ema.curve.q[-1]:.3f} in the best, at equal step numbers; dots are plain counts, the "
+        "line is the falling curve, the band its 95 % intervals",
         drawing,
         Table(("state", "steps", "q", "95 %"), rows),
     )

@@ -1,6 +1,6 @@
 """A fit on one screen."""
 
-from math import inf
+from math import expm1, inf
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,6 @@ from ...policies import KLULCB
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from ..fitting.diagnosis import bracketed, overall
-from ..fitting.doubts import gains
 from ..fitting.ema import EmaFit
 from ..fitting.totals import CELLS, Totals
 
@@ -40,7 +39,7 @@ def text(fit: "Fit") -> str:
     parts = [*_heading(fit), "", _leave(fit).text(), ""]
     if fit.totals is not None:
         parts += [_arms(fit, fit.totals).text(), ""]
-        parts += [*_moving_average(fit.ema, fit.totals), ""] if fit.ema is not None else []
+        parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
     parts += _verdict(fit)
     parts += [line for doubt in fit.warnings for line in ("", paragraph(f"warning: {doubt}"))]
     return "\n".join(parts)
@@ -115,15 +114,29 @@ def _arms(fit: "Fit", totals: Totals) -> Table:
     return Table(("arm", "pulls", "mean", "95 %", *["good"] * graded), rows)
 
 
-def _moving_average(ema: EmaFit, totals: Totals) -> list[str]:
-    rewards = gains(totals, first=False)["rewards"]
-    lines = [
-        f"best moving average: theta {ema.theta:g}, start {ema.start:g}; the chance to leave falls "
-        f"from {ema.curve.q[0]:.3g} in the worst state to {ema.curve.q[-1]:.3g} in the best",
-        "log-likelihood of held-out users over a constant chance to leave, nats per 1,000 steps "
-        f"after the first: {ema.gain:+.3g} by the moving average, {rewards:+.3g} by the table",
+def _moving_average(ema: EmaFit) -> list[str]:
+    """What it says, or that it says nothing; likelihoods as per cent per step."""
+    found, other = (100.0 * expm1(gain / 1000.0) for gain in (ema.gain, max(ema.shuffled)))
+    how_much = (
+        "it makes what held-out users did "
+        f"{found:.2g} % likelier per step than the step number alone does, and rewards put in "
+        f"random order do so by up to {other:.2g} %"
+    )
+    if not ema.believed:
+        return [
+            paragraph(
+                "the moving average of the rewards of a visit is no better than a count of steps "
+                f"at telling who leaves: {how_much}"
+            )
+        ]
+    return [
+        paragraph(
+            f"moving average of the rewards of a visit, with weight {ema.theta:g} for the newest "
+            f"and {ema.start:g} at first: at equal step numbers the chance to leave falls from "
+            f"{ema.curve.q[0]:.3g} in the worst state to {ema.curve.q[-1]:.3g} in the best; "
+            f"{how_much}"
+        )
     ]
-    return [paragraph(line) for line in lines]
 
 
 def _verdict(fit: "Fit") -> list[str]:
