@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.logs.replaying import overlap
+from sojourn.logs.replaying import overlap, reach
 from sojourn.logs.replaying.replay import METHODS, learn, replay
 from sojourn.logs.synthetic import Log, synthetic_log
 from sojourn.policies import Policy
@@ -33,7 +33,8 @@ HAND_TARGET = sj.Rule([[0.4, 0.6], [0.75, 0.25]])
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take logs of any size."""
-    monkeypatch.setattr(overlap, "MIN_EFFECTIVE", 0.0)
+    monkeypatch.setattr(reach, "LEAST", 0.0)
+    monkeypatch.setattr(reach, "DOUBTFUL", float("inf"))
     monkeypatch.setattr(overlap, "MIN_SHARE", 1.1)
     monkeypatch.setattr(overlap, "MIN_STEPS", 0)
 
@@ -122,30 +123,61 @@ def test_weights_are_those_of_a_step_by_step_twin(learns: bool) -> None:
     assert (found.reward["weighted"].mean, found.length["weighted"].mean) == pytest.approx(twin)
 
 
+Ends = dict[tuple[int, int], list[list[int]]]
+"""Who left, by state and reward and then by arm."""
+
+
+def plain_leaving(ends: Ends) -> dict[tuple[int, int], list[float]]:
+    """Frequencies by arm, drawn to those of all arms the more, the less arms differ."""
+    pooled = {cell: np.mean([x for left in by_arm for x in left]) for cell, by_arm in ends.items()}
+    squares, rows, free = 0.0, [], 0
+    for cell, by_arm in ends.items():
+        q = pooled[cell]
+        seen = [left for left in by_arm if left and 0 < q < 1]
+        squares += sum(
+            (sum(left) - len(left) * q) ** 2 / (len(left) * q * (1 - q)) for left in seen
+        )
+        rows += [len(left) for left in seen]
+        free += max(len(seen) - 1, 0)
+    excess = squares / free - 1 if free else 0.0
+    if excess <= 0:
+        return {cell: [float(q)] * len(ends[cell]) for cell, q in pooled.items()}
+    pull = np.mean(rows) / excess
+    return {
+        cell: [float((sum(left) + pull * pooled[cell]) / (len(left) + pull)) for left in by_arm]
+        for cell, by_arm in ends.items()
+    }
+
+
 def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tuple[float, float]:
     """Frequencies of a two-state log, and the values of a rule by many rounds of its equations."""
     arms: dict[int, list[int]] = {0: [], 1: []}
-    ends: dict[tuple[bool, int, int], list[int]] = {}
+    ends: dict[bool, Ends] = {True: {}, False: {}}
     for step, arm, r, left, cut, s in zip(
         *(log[c] for c in ("step", "arm", "reward", "left", "censored", "state")), strict=True
     ):
         if horizon is None or step <= horizon:
             arms[arm].append(r)
             if not cut:
-                ends.setdefault((step == 1, int(s), r), []).append(left)
-    mean = [sum(p * np.mean(arms[a]) for a, p in enumerate(row)) for row in chances]
+                ends[step == 1].setdefault((int(s), r), [[], []])[arm].append(left)
+    mean = [float(np.mean(arms[a])) for a in (0, 1)]
+    leave = {first: plain_leaving(found) for first, found in ends.items()}
 
-    def worth(first: bool, s: int, now: float, ahead: list[float]) -> float:
-        stay = [1 - np.mean(ends.get((first, s, r), [1])) for r in (0, 1)]
-        return now + (1 - mean[s]) * stay[0] * ahead[0] + mean[s] * stay[1] * ahead[1]
+    def worth(first: bool, s: int, of_reward: bool, ahead: list[float]) -> float:
+        total = 0.0
+        for a, p in enumerate(chances[s]):
+            for r, chance in ((0, 1 - mean[a]), (1, mean[a])):
+                stay = 1 - leave[first].get((s, r), [1.0, 1.0])[a]
+                total += p * chance * ((r if of_reward else 1) + stay * ahead[r])
+        return total
 
     V, N = [0.0, 0.0], [0.0, 0.0]
     for _ in range(2000 if horizon is None else horizon - 1):
         V, N = (
-            [worth(False, s, mean[s], V) for s in (0, 1)],
-            [worth(False, s, 1.0, N) for s in (0, 1)],
+            [worth(False, s, True, V) for s in (0, 1)],
+            [worth(False, s, False, N) for s in (0, 1)],
         )
-    return worth(True, 1, mean[1], V), worth(True, 1, 1.0, N)
+    return worth(True, 1, True, V), worth(True, 1, False, N)
 
 
 @pytest.mark.parametrize("horizon", [None, 1, 3])
@@ -204,7 +236,7 @@ def by_simulation(problem: sj.Problem, horizon: int) -> tuple[float, float]:
     return log["reward"].sum() / 600_000, log["arm"].size / 600_000
 
 
-LOGS = 320
+LOGS = 160
 CASES: dict[str, tuple[Any, ...]] = {
     "two-state": (TWO_STATE, sj.Uniform(), None),
     "two-state, learning log": (TWO_STATE, sj.EpsilonMixture(epsilon=0.5), 4),
@@ -318,7 +350,7 @@ def without(log: Log, name: str) -> Log:
 def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
     """Log, policy, options, and how the sentence begins."""
     LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
-    SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=40, seed=6)
+    SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=20, seed=6)
     ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
     NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
     TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
@@ -336,9 +368,9 @@ def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
         (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1]}, "there is no overlap: the policy plays arm 1 "),
         (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["model"]}, "there is too little "),
-        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is too little "),
-        (SHORT, sj.FixedArm(1), {}, "there is too little overlap: the log of 40 visits is worth "),
-        (TINY, TARGET, {}, "there is too little overlap: "),
+        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is no overlap: "),
+        (SHORT, sj.FixedArm(1), {}, "there is too little overlap: the first steps of "),
+        (TINY, TARGET, {}, "the propensities look wrong: "),
         (NOBODY_LEAVES, TARGET, {"methods": ["model"]}, "the log is not allowed without a horizon"),
         (LOG, sj.UCB(), {"methods": ["model"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
         (LOG, Mute(), {}, "policy = Mute() is not allowed: replay needs its probabilities"),

@@ -8,16 +8,14 @@ from .model import FittedModel
 from .solution import Stage
 from .trajectories import Floats, Trajectories
 
-MIN_EFFECTIVE = 30.0
-"""Visits of the policy that the weighted log must be worth."""
 MIN_STEPS = 30
 """Steps that the log must have of every arm and, in two states, of every state and reward."""
 MIN_SHARE = 0.01
 """What makes less than this share of the policy's steps may be missing."""
 
 
-def check_weights(log: Trajectories, planned: Floats, effective: float) -> None:
-    """Refuse weights that rest on too few visits, or that miss arms the policy plays.
+def check_arms(log: Trajectories, planned: Floats) -> None:
+    """Refuse weights that miss arms the policy plays.
 
     `planned` are the weighted probabilities of the arms, a row for each part of [0, 1] by state.
     """
@@ -32,11 +30,15 @@ def check_weights(log: Trajectories, planned: Floats, effective: float) -> None:
             f"there is no overlap: the policy plays arm {log.arms[arm]!r} in state {where} with "
             f"chance {share[state, arm]:.2g}, and the log never does"
         )
-    if effective < MIN_EFFECTIVE:
+
+
+def check_reach(log: Trajectories, steps: int, least: float) -> None:
+    """Refuse a log whose visits part from the policy at once."""
+    if not steps:
         raise ValueError(
-            f"there is too little overlap: the log of {log.visits:,} visits is worth "
-            f"{effective:.1f} visits of this policy, and at least {MIN_EFFECTIVE:g} are "
-            "needed; a shorter horizon, a longer log or a policy closer to the log's may help"
+            f"there is too little overlap: the first steps of the log's {log.visits:,} visits are "
+            f"worth fewer than {least:g} visits of this policy; a longer log or a policy closer "
+            "to the log's may help"
         )
 
 

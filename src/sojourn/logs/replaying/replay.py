@@ -11,10 +11,8 @@ robust      doubly robust: the model's value plus the weighted residuals of the 
 docs/replay.md says what each of them assumes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,21 +21,11 @@ from ... import checks
 from ...policies import Policy
 from ...show.plain import plain
 from ...stats.intervals import z
-from .model import fit_model
-from .overlap import check_model
-from .solution import PolicyInModel, Solution
-from .trajectories import Floats, Trajectories, trajectories
-from .weights import Weights, weigh
-
-
-@dataclass(frozen=True)
-class ReplayEstimate:
-    """A mean over visits, its standard error and its interval, which need not be symmetric."""
-
-    mean: float
-    std_error: float
-    low: float
-    high: float
+from .doubts import check_propensities, doubts
+from .estimate import ReplayEstimate, estimate
+from .reach import Reach
+from .task import METHODS, OF_WEIGHTS, Task
+from .trajectories import trajectories
 
 
 @dataclass(frozen=True)
@@ -53,9 +41,13 @@ class Replay:
     horizon: int | None
     effective: float | None
     """Effective sample size: how many visits of the policy the weighted log is worth."""
+    reach: Reach | None
+    """How many steps the log can follow the policy; None without weights."""
     confidence: float
     reward: dict[str, ReplayEstimate]
     length: dict[str, ReplayEstimate]
+    doubts: tuple[str, ...] = ()
+    """What speaks against these estimates, a sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
         return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
@@ -64,60 +56,6 @@ class Replay:
         from ..reporting.replay import text
 
         return text(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A policy on a log; weights and solutions are computed when a method asks for them.
-
-    A method returns the mean over visits, and each visit's influence on it.
-    """
-
-    log: Trajectories
-    policy: Policy
-    memory: Any
-    learns: bool
-    horizon: int | None
-
-    @cached_property
-    def weights(self) -> Weights:
-        return weigh(self.log, self.policy, self.memory, self.learns)
-
-    @cached_property
-    def solutions(self) -> dict[bool, Solution]:
-        """The fitted problem, solved for the length (False) and for the reward (True)."""
-        if self.learns:
-            raise ValueError(
-                f"policy = {self.policy!r} learns as it goes, and a fitted problem has a "
-                "value for fixed rules only: give it a memory (see `learn`)"
-            )
-        model = fit_model(self.log)
-        played = PolicyInModel(model, self.policy, self.memory, self.horizon)
-        length = played.solve(of_reward=False)
-        check_model(model, length.stages)
-        return {False: length, True: played.solve(of_reward=True)}
-
-    def model(self, of_reward: bool) -> tuple[float, Floats]:
-        solution = self.solutions[of_reward]
-        return solution.value, solution.influence()
-
-    def robust(self, of_reward: bool) -> tuple[float, Floats]:
-        """The fitted value of each visit plus its weighted residuals."""
-        solution = self.solutions[of_reward]
-        rows = self.weights.after * solution.residuals()
-        total = solution.opening + self.log.by_visit(rows)
-        mean = float(total.mean())
-        return mean, (total - mean) / total.size
-
-
-METHODS: dict[str, Callable[[Task, bool], tuple[float, Floats]]] = {
-    "weighted": lambda task, of_reward: task.weights.weighted(of_reward),
-    "normalised": lambda task, of_reward: task.weights.normalised(of_reward),
-    "model": Task.model,
-    "robust": Task.robust,
-}
-OF_WEIGHTS = ("weighted", "normalised")
-"""Methods that need no model: they apply to policies that learn, and their errors are skewed."""
 
 
 def replay(
@@ -163,13 +101,12 @@ def replay(
     learns = memory is None and policy.learns
     task = Task(read, policy, known, learns, horizon)
     if methods is None:
-        methods = OF_WEIGHTS if learns else list(METHODS)
-    chosen = {checks.one_of("methods", name, METHODS): METHODS[name] for name in methods}
+        methods = tuple(OF_WEIGHTS) if learns else METHODS
+    chosen = [checks.one_of("methods", name, METHODS) for name in methods]
+    weighted = set(chosen) != {"model"}
+    wrong = check_propensities(task.weights) if weighted else None
     found = {
-        of_reward: {
-            name: _estimate(read, z(confidence), name in OF_WEIGHTS, *method(task, of_reward))
-            for name, method in chosen.items()
-        }
+        of_reward: {name: _estimate(task, name, of_reward, z(confidence)) for name in chosen}
         for of_reward in (True, False)
     }
     return Replay(
@@ -179,11 +116,31 @@ def replay(
         steps=read.arm.size,
         cut=int(read.censored.sum()),
         horizon=horizon,
-        effective=task.weights.effective if "weights" in vars(task) else None,
+        effective=task.weights.effective if weighted else None,
+        reach=task.reach if weighted else None,
         confidence=confidence,
         reward=found[True],
         length=found[False],
+        doubts=(*([wrong] if wrong else []), *doubts(task, chosen)),
     )
+
+
+def _estimate(task: Task, method: str, of_reward: bool, z: float) -> ReplayEstimate:
+    """With an interval that allows for what lies beyond the reach of the log, as far as it can."""
+    user = task.log.user
+    if method == "model":
+        return estimate(user, *task.model(of_reward), z)
+    reach = task.reach
+    if method == "robust":
+        found = estimate(user, *task.robust(of_reward), z)
+        low = max(found.low - reach.unseen, 0.0)  # beyond the reach the model may err either way
+        return replace(found, low=low, high=found.high + reach.unseen)
+    of = OF_WEIGHTS[method]
+    found = estimate(user, *of(task.weights, of_reward), z, skewed=True)
+    if not reach.enough:
+        within = of(task.weights.until(reach.steps), of_reward)
+        found = replace(found, low=estimate(user, *within, z, skewed=True).low)
+    return replace(found, high=found.high + reach.unseen)
 
 
 def learn(
@@ -228,27 +185,3 @@ def _checked_memory(policy: Policy, memory: Any, arms: int) -> Any:
             f"policy = {policy!r} is not allowed: replay needs its probabilities, and it has none"
         )
     return memory
-
-
-def _estimate(
-    log: Trajectories, z: float, skewed: bool, mean: float, influence: Floats
-) -> ReplayEstimate:
-    """With the influence of the visits of one user added up, so that errors are clustered."""
-    by_user = np.bincount(log.user, influence)
-    few = by_user.size / max(by_user.size - 1, 1)
-    variance = float((by_user**2).sum())
-    error = sqrt(few * variance)
-    skewness = float((by_user**3).sum()) / variance**1.5 if skewed and variance > 0.0 else 0.0
-    below, above = (_unskewed(y, skewness) for y in (z, -z))
-    return ReplayEstimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
-
-
-def _unskewed(y: float, skewness: float) -> float:
-    """The quantile, in standard errors, of a mean of this skewness where a normal one has y.
-
-    Hall's cubic transformation (On the removal of skewness by transformation, J. R. Statist. Soc. B
-    54, 1992): the weights of long visits are skewed, and the plain interval ends too low.
-    """
-    if abs(skewness) < 1e-6:
-        return y
-    return 3.0 / skewness * (float(np.cbrt(1.0 + skewness * (y - skewness / 6.0))) - 1.0)

@@ -5,7 +5,7 @@ of the value by the fitted parameters is a sum over the steps that the policy is
 times each visit's influence on the parameters it gives the error (delta method).
 
 No propensities are needed. What is assumed is the model: rewards depend on the arm only, leaving on
-state and reward only, and users are alike.
+state, reward and arm only, and users are alike.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...policies import Policy
-from .curve import Curve, Hats, hats
+from .curve import Hats, LeaveCurves, hats
 from .model import FittedModel
 from .trajectories import Floats, Ints
 
@@ -28,12 +28,23 @@ LONGEST = 1e9
 
 
 class Branch(NamedTuple):
-    """One reward at each of some states: its chance, its place, who stays, and the next state."""
+    """One reward at each of some states: its place, and where it leads.
 
-    chance: Floats
-    place: Floats
+    By state and arm: the chance of the arm and this reward together, and that to stay after it.
+    """
+
+    joint: Floats
     stay: Floats
+    place: Floats
     onward: Hats
+
+    @property
+    def chance(self) -> Floats:
+        return np.asarray(self.joint.sum(axis=1))
+
+    @property
+    def going_on(self) -> Floats:
+        return np.asarray((self.joint * self.stay).sum(axis=1))
 
 
 class Stage(NamedTuple):
@@ -70,25 +81,23 @@ class Solution:
         slope = by_mean / np.maximum(model.pulls, 1.0)
         rows = slope[log.arm] * (log.reward - model.means[log.arm])
         place = log.place(log.state, log.reward)
-        for curve, gradient, kept in zip(model.curves, by_leave, model.parts, strict=True):
-            at = hats(place[kept], curve.knots)
-            slopes = at.of(curve.inverse @ gradient)
-            rows[kept] += slopes * (log.left[kept] - at.of(curve.leave))
+        for fitted, gradient, kept in zip(model.leaving, by_leave, model.parts, strict=True):
+            rows[kept] += fitted.influence(gradient, place[kept], log.arm[kept], log.left[kept])
         return log.by_visit(rows) + (self.opening - self.value) / log.visits
 
     def _gradient(self) -> tuple[Floats, list[Floats]]:
-        """Of the value, by the means of the arms and by the knots of both curves."""
+        """Of the value, by the means of the arms and by the knots of their leave curves."""
         by_mean = np.zeros(self.model.means.size)
-        by_leave = [np.zeros(curve.knots.size) for curve in self.model.curves]
+        by_leave = [np.zeros(fitted.leave.shape) for fitted in self.model.leaving]
         for number, stage in enumerate(self.stages):
             later = min(number, 1)
-            knots = self.model.curves[later].knots
-            lose, win = ((b, b.onward.of(stage.to_go)) for b in stage.branches)
+            knots, occupancy = self.model.leaving[later].knots, stage.occupancy[:, None]
+            lose, win = ((b, b.onward.of(stage.to_go)[:, None]) for b in stage.branches)
             cost = float(self.of_reward) + win[0].stay * win[1] - lose[0].stay * lose[1]
-            by_mean += (stage.occupancy * cost) @ stage.chances
+            by_mean += (occupancy * stage.chances * cost).sum(axis=0)
             for branch, worth in (lose, win):
-                lost = -stage.occupancy * branch.chance * worth
-                by_leave[later] += hats(branch.place, knots).spread(lost, knots.size)
+                lost, at = -occupancy * branch.joint * worth, hats(branch.place, knots)
+                by_leave[later] += [at.spread(each, knots.size) for each in lost.T]
         return by_mean, by_leave
 
     def residuals(self) -> Floats:
@@ -97,10 +106,11 @@ class Solution:
         found = np.empty(log.arm.size)
         number = np.minimum(log.step, len(self.stages) - 1)
         for i, stage in enumerate(self.stages):
-            rows, curve = number == i, model.curves[min(i, 1)]
-            mean, state = model.means[log.arm[rows]], log.state[rows]
+            rows, fitted = number == i, model.leaving[min(i, 1)]
+            arm, state = log.arm[rows], log.state[rows]
+            mean = model.means[arm]
             lose, win = (
-                (1.0 - curve.at(log.place(state, r)))
+                (1.0 - fitted.at(log.place(state, r), arm))
                 * hats(log.onward(state, r), self.grid).of(stage.to_go)
                 for r in (0.0, 1.0)
             )
@@ -127,7 +137,7 @@ class PolicyInModel:
         means, size = self.model.means, self.grid.size
         earned = grid_chances @ means if of_reward else np.ones(size)
         weight = np.bincount(which) / which.size
-        lose, win = (b.onward.spread(weight * b.chance * b.stay, size) for b in opening)
+        lose, win = (b.onward.spread(weight * b.going_on, size) for b in opening)
         entry = lose + win
         if self.horizon is None:
             to_go = self._fundamental @ earned
@@ -135,7 +145,7 @@ class PolicyInModel:
         else:
             to_go, later = _finite_horizon(moves, earned, entry, self.horizon)
         now = chances @ means if of_reward else np.ones(len(chances))
-        value = now + sum(b.chance * b.stay * b.onward.of(to_go) for b in opening)
+        value = now + sum(b.going_on * b.onward.of(to_go) for b in opening)
         stages = [Stage(chances, weight, opening, to_go)]
         stages += [Stage(grid_chances, occupancy, both, then) for occupancy, then in later]
         return Solution(self.model, of_reward, stages, value[which], self.grid)
@@ -174,15 +184,18 @@ class PolicyInModel:
     def _chances(self, states: Floats) -> Floats:
         return np.array([self.policy.probabilities(self.memory, float(s)) for s in states])
 
-    def _branches(self, states: Floats, chances: Floats, curve: Curve) -> tuple[Branch, Branch]:
+    def _branches(
+        self, states: Floats, chances: Floats, fitted: LeaveCurves
+    ) -> tuple[Branch, Branch]:
         """Reward 0 and reward 1 at these states."""
-        mean, log = chances @ self.model.means, self.model.log
+        means, log = self.model.means, self.model.log
 
-        def branch(reward: float, chance: Floats) -> Branch:
+        def branch(reward: float, joint: Floats) -> Branch:
             place, onward = log.place(states, reward), hats(log.onward(states, reward), self.grid)
-            return Branch(chance, place, 1.0 - curve.at(place), onward)
+            every = [fitted.at(place, np.full(place.size, arm)) for arm in range(means.size)]
+            return Branch(joint, 1.0 - np.transpose(every), place, onward)
 
-        return branch(0.0, 1.0 - mean), branch(1.0, mean)
+        return branch(0.0, chances * (1.0 - means)), branch(1.0, chances * means)
 
     @cached_property
     def _first(self) -> tuple[Ints, Floats, tuple[Branch, Branch]]:
@@ -190,14 +203,14 @@ class PolicyInModel:
         log = self.model.log
         states, which = np.unique(log.state[log.first], return_inverse=True)
         chances = self._chances(states)
-        return which, chances, self._branches(states, chances, self.model.curves[0])
+        return which, chances, self._branches(states, chances, self.model.leaving[0])
 
     @cached_property
     def _later(self) -> tuple[Floats, tuple[Branch, Branch], Floats]:
         """Probabilities and branches on the grid, and the transition matrix of those who stay."""
         chances = self._chances(self.grid)
-        both = self._branches(self.grid, chances, self.model.curves[1])
-        moves = [(b.chance * b.stay)[:, None] * b.onward.matrix(self.grid.size) for b in both]
+        both = self._branches(self.grid, chances, self.model.leaving[1])
+        moves = [b.going_on[:, None] * b.onward.matrix(self.grid.size) for b in both]
         return chances, both, moves[0] + moves[1]
 
     @cached_property

@@ -21,7 +21,7 @@ import numpy as np
 from ...engine.loops import loop
 from ...engine.steps import level_of
 from ...policies import Policy
-from .overlap import check_weights
+from .overlap import check_arms
 from .trajectories import Flags, Floats, Ints, Trajectories
 
 LEVELS = 2
@@ -46,6 +46,11 @@ class Weights:
         """How many visits of the policy the log is worth: (sum w)^2 / sum w^2."""
         squares = float((self.final**2).sum())
         return float(self.final.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+    def until(self, horizon: int) -> "Weights":
+        """Those of the first steps of each visit."""
+        kept = self.log.step < horizon
+        return Weights(self.log.until(horizon), self.before[kept], self.after[kept])
 
     def weighted(self, of_reward: bool) -> tuple[float, Floats]:
         """Per-decision importance sampling: unbiased. The mean, and each visit's share in it."""
@@ -93,9 +98,8 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
         policy, memory, learn, log.step == 0, log.left, log.arm, log.reward,
         log.state, log.next_state, log.propensity, before, after, planned,
     )  # fmt: skip
-    weights = Weights(log, before, after)
-    check_weights(log, planned, weights.effective)
-    return weights
+    check_arms(log, planned)
+    return Weights(log, before, after)
 
 
 @loop

@@ -1,5 +1,6 @@
 """A replay for the terminal."""
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from ...show.tables import Table
@@ -7,7 +8,8 @@ from ...stats.intervals import Interval
 from .screen import cells
 
 if TYPE_CHECKING:
-    from ..replaying.replay import Replay, ReplayEstimate
+    from ..replaying.estimate import ReplayEstimate
+    from ..replaying.replay import Replay
 
 
 def text(replay: "Replay") -> str:
@@ -25,6 +27,7 @@ def text(replay: "Replay") -> str:
         f"{replay.visits:,} visits of {replay.users:,} users{worth}{until}",
         Table(headings, rows).text(),
     ]
+    lines += replay.doubts
     if replay.cut:
         lines.append(
             f"{replay.cut:,} visits are cut short by the log: weighted and normalised count them "
@@ -34,4 +37,6 @@ def text(replay: "Replay") -> str:
 
 
 def _cells(estimate: "ReplayEstimate") -> tuple[str, str]:
+    if estimate.high == inf:
+        return f"{estimate.mean:.4f}", f"{estimate.low:.4f} or more" if estimate.low else "unknown"
     return cells(Interval(estimate.mean, estimate.low, estimate.high), ".4f")

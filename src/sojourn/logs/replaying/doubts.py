@@ -1,0 +1,135 @@
+"""What speaks against the estimates of a replay, each in one sentence with its numbers."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from ...stats.intervals import z
+from .estimate import estimate
+from .model import FittedModel
+from .task import OF_WEIGHTS, Task
+from .trajectories import Flags, Floats, Trajectories
+from .weights import Weights
+
+SURE = 0.99
+"""Confidence with which propensities or a model are called wrong, over all that is tried."""
+RARE = 5
+"""Unlikely choices of the log, each of which counts for many, that may be chance."""
+TOLERATED = 0.8, 1.25
+"""What the mean of the weights of single steps may be before nothing is estimated from them."""
+LATER = ((2, 2), (3, 3), (4, 5), (6, 9), (10, None))
+"""Classes of steps in which a model must fit: their first and their last."""
+
+
+def check_propensities(weights: Weights) -> str | None:
+    """Whether the weights of single steps have mean 1, as they do if the propensities are right.
+
+    That holds given all that came before, so first steps, later ones and states count apart, and no
+    weight is a product. Refuses propensities that are far off; a sentence if they are a little.
+    """
+    log = weights.log
+    here = weights.before > 0.0
+    ratio = np.divide(weights.after, weights.before, out=np.zeros(here.size), where=here)
+    first = log.step == 0
+    places = {
+        "": here,
+        " at the first step of a visit": here & first,
+        " at later steps": here & ~first,
+        **{f" {where}": here & rows for where, rows in _states(log).items()},
+    }
+    level = z(1.0 - (1.0 - SURE) / len(places))
+    for where, rows in places.items():
+        count = max(int(rows.sum()), 1)
+        mean = float(ratio[rows].sum()) / count
+        influence = log.by_visit(np.where(rows, ratio - mean, 0.0)) / count
+        found = estimate(log.user, mean, influence, level, skewed=True)
+        few = RARE * float(ratio.max()) / count
+        low, high = found.low - few, found.high + few
+        if not rows.any() or low <= 1.0 <= high:
+            continue
+        words = (
+            "the propensities look wrong: a policy's chance of a choice over the log's has mean 1 "
+            f"if they are right, and{where} it has {mean:.3g} ({low:.3g} to {high:.3g})"
+        )
+        if low > TOLERATED[1] or high < TOLERATED[0]:
+            raise ValueError(f"{words}; methods=['model'] does without")
+        return f"{words}: trust only model, which does without"
+    return None
+
+
+def doubts(task: Task, methods: Collection[str]) -> Iterator[str]:
+    """What speaks against these methods on this log."""
+    if "model" in methods:
+        yield from _some(misfit(task.solutions[False].model))
+    if "model" in methods and "robust" in methods:
+        yield from _some(disagreement(task))
+    names = [name for name in OF_WEIGHTS if name in methods]
+    if (names or "robust" in methods) and not task.reach.enough:
+        steps, beyond = task.reach.steps, task.reach.beyond
+        lacks = [f"{' and '.join(names)} can say only how much it is at least"] if names else []
+        lacks += ["robust has no interval"] if "robust" in methods else []
+        yield (
+            f"{', '.join(lacks)}: {beyond:.0%} of this policy's visits go on after step {steps}, "
+            f"where the log is worth too few of them; horizon={steps} has intervals"
+        )
+
+
+def misfit(model: FittedModel) -> str | None:
+    """Whether rewards and departures of the log itself are other than the model expects."""
+    log, step = model.log, model.log.step + 1
+    kept = ~log.censored
+    place = log.place(log.state, log.reward)
+    leaving = [
+        fitted.at(place, log.arm) * (step > 1 if later else step == 1)
+        for later, fitted in enumerate(model.leaving)
+    ]
+    tried: list[tuple[str, str, Flags, Floats, Floats]] = []
+    for first, last in LATER:
+        rows = kept & (step >= first) & (step <= (last or step.max()))
+        where = f"at step {first}" + (f" to {last}" if last else " and later")
+        tried.append(("left", where if last != first else f"at step {first}", rows,
+                      log.left.astype(float), leaving[0] + leaving[1]))  # fmt: skip
+    for where, rows in _states(log).items():
+        tried.append(("liked what they saw", where, rows, log.reward, model.means[log.arm]))
+    level = z(1.0 - (1.0 - SURE) / len(tried))
+    for what, where, rows, seen, expected in tried:
+        off = np.where(rows, seen - expected, 0.0)
+        count = max(int(rows.sum()), 1)
+        by_user = np.bincount(log.user, log.by_visit(off))
+        if abs(off.sum()) > level * np.sqrt((by_user**2).sum()):
+            return (
+                f"the model does not fit this log: {where} {seen[rows].sum() / count:.1%} {what}, "
+                f"and it expects {expected[rows].sum() / count:.1%}: do not trust model"
+            )
+    return None
+
+
+def disagreement(task: Task) -> str | None:
+    """Whether model and robust differ by more than chance within the reach of the log."""
+    steps = task.reach.steps
+    within = task if task.horizon is not None and task.horizon <= steps else task.until(steps)
+    for of_reward, what in ((True, "rewards"), (False, "steps")):
+        (model, by_model), (robust, by_robust) = within.model(of_reward), within.robust(of_reward)
+        level = z(1.0 - (1.0 - SURE) / 2.0)
+        gap = estimate(task.log.user, model - robust, by_model - by_robust, level)
+        if abs(gap.mean) > level * gap.std_error:
+            return (
+                f"model and robust disagree: in the first {steps} steps of a visit model has "
+                f"{model:.3g} {what} and robust {robust:.3g}, {abs(gap.mean):.2g} ± "
+                f"{z() * gap.std_error:.2g} apart: trust robust, if the propensities are right"
+            )
+    return None
+
+
+def _states(log: Trajectories) -> dict[str, Flags]:
+    """The rows in the lower and in the upper half of the states, after the first step."""
+    low, high = (
+        ("after a 0", "after a 1") if log.theta == 1.0 else ("in low states", "in high ones")
+    )
+    later = log.step > 0
+    return {low: later & (log.state < 0.5), high: later & (log.state >= 0.5)}
+
+
+def _some(sentence: str | None) -> Iterator[str]:
+    if sentence is not None:
+        yield sentence
