@@ -81,11 +81,12 @@ def test_costs_are_those_of_each_kind_among_those_who_are_there() -> None:
     truth = (costs * present).sum(axis=0) / present.sum(axis=0)
     assert made.costs() == pytest.approx(truth)
     assert made.costs().ratio == pytest.approx(0.90, abs=0.005)
-    seen = made.shares @ (made._present(made.rule)[:, 0, 1:].sum(axis=1)[:, None] * costs)
-    same = made.costs(same_people=True)
-    assert same.ratio == pytest.approx(seen[0] / seen[1])
-    # To the person the reward before hardly matters, nor the arm of the log's recommender.
-    assert WORLDS["ignores the state"]().costs(same_people=True).ratio == pytest.approx(1.0)
+    there = made.shares[:, None] * made._present(made.rule)[:, 0, 1:]
+    log = (there * costs).sum(axis=0) / there.sum(axis=0)
+    assert made.costs("log") == pytest.approx(log)
+    same = there.sum(axis=1) @ costs / there.sum()
+    assert made.costs("same") == pytest.approx(same)
+    assert WORLDS["ignores the state"]().costs("same").ratio == pytest.approx(1.0)
 
 
 def test_layers_that_are_alike_change_nothing() -> None:

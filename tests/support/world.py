@@ -105,21 +105,23 @@ class World:
                 return np.eye(self.arms)[arms]
             arms = found
 
-    def costs(self, arm: int | None = None, same_people: bool = False) -> MistakeCosts:
-        """D_u(s) of always the best arm, averaged over the users who are in state s then.
+    def costs(self, of: str = "best") -> MistakeCosts:
+        """D_u(s) of always the best arm, averaged over users and their steps after the first.
 
-        D_u(s) = 1 + (1 - q_u(s, 1)) V_u(1) - (1 - q_u(s, 0)) V_u(0), at every step after the first.
-        With `same_people` D(0) and D(1) are averages over the same users and steps, those of the
-        log's recommender: what the state does to a person, not who is in it.
+        D_u(s) = 1 + (1 - q_u(s, 1)) V_u(1) - (1 - q_u(s, 0)) V_u(0). The average is `of` those who
+        are in state s if always the "best" arm is shown, or in the "log"; or of the "same" users
+        and steps of the log for both: what the state does to a person, not who is in it.
         """
-        best = self.best_arm if arm is None else arm
+        if of not in ("best", "log", "same"):
+            raise ValueError(f"of = {of!r} is not allowed")
+        best = self.best_arm
         rule = self._by_kind(self.always(best))
         after = self._after(self._value(rule))[..., 0]
         stays = 1.0 - self.leave[:, :, best]
         d = 1.0 + stays[..., 1] * after[:, :, None, 1] - stays[..., 0] * after[:, :, None, 0]
-        present = self._present(self.rule if same_people else rule)[:, :, 1:]
+        present = self._present(rule if of == "best" else self.rule)[:, :, 1:]
         weight = self.shares[:, None, None] * present
-        if same_people:
+        if of == "same":
             weight = np.repeat(weight.sum(axis=2, keepdims=True), 2, axis=2)
         d0, d1 = ((d[:, :, 1:] * weight).sum(axis=(0, 1)) / weight.sum(axis=(0, 1))).tolist()
         return MistakeCosts(d0, d1)
