@@ -75,7 +75,8 @@ def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
     kept = every.filter(every.pulls >= least)
     rows = fetched(kept.order_by("arm"))
     order = np.argsort(rows["arm"].astype(str), kind="stable")
-    _check_arms(rows, int(everything["arms"][0]), least, options, name)
+    every_arm = int(everything["arms"][0])
+    _check_arms(rows, every_arm, least, options, name)
     rest = every.filter(every.pulls < least)
     others = fetched(
         rest.aggregate(
@@ -88,7 +89,7 @@ def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
         names=tuple(str(a) for a in rows["arm"][order]),
         pulls=rows["pulls"][order].astype(float),
         successes=rows["successes"][order].astype(float),
-        squares=_squares(known, kept)[order],
+        squares=_squares(known if len(order) == every_arm else known.semi_join(kept, "arm"))[order],
         pairs=np.stack([rows[p][order].astype(float) for p in pairs], axis=1),
         others=int(others["arms"][0]),
         other_pulls=int(others["pulls"][0]),
@@ -136,9 +137,9 @@ def _check_arms(
         )
 
 
-def _squares(known: Any, kept: Any) -> Array:
-    """Sums over users of pulls^2, pulls x successes and successes^2, for each arm kept."""
-    own = known.semi_join(kept, "arm").group_by(["user", "arm"])
+def _squares(known: Any) -> Array:
+    """Sums over users of pulls^2, pulls x successes and successes^2, for each arm."""
+    own = known.group_by(["user", "arm"])
     own = own.aggregate(n=lambda t: t.count(), s=lambda t: rewards(t).sum())
     n, s = own.n.cast("float64"), own.s.cast("float64")
     sums = own.group_by("arm").aggregate(nn=(n * n).sum(), ns=(n * s).sum(), ss=(s * s).sum())

@@ -144,6 +144,5 @@ def _coded(column: NDArray[Any], missing: int) -> Codes:
 
 
 def _arms(column: NDArray[Any], names: tuple[str, ...]) -> Codes:
-    found, inverse = np.unique(column.astype(str), return_inverse=True)
     index = {name: i for i, name in enumerate(names)}
-    return np.array([index.get(name, len(names)) for name in found], np.int64)[inverse]
+    return np.fromiter((index.get(a, len(names)) for a in column), np.int64, column.size)

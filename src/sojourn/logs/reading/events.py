@@ -18,6 +18,9 @@ from .order import check_order, order_notes
 from .source import ROW, Opened, scalar, try_cast
 from .times import end_of, finite, in_seconds, unit as unit_of
 
+ONE, ZERO = ibis.literal(1, "int8"), ibis.literal(0, "int8")
+"""Of one byte: in tables of millions of steps that is felt."""
+
 YES = ("1", "1.0", "true", "t", "yes", "y")
 NO = ("0", "0.0", "false", "f", "no", "n")
 
@@ -144,27 +147,27 @@ def _outcome(column: Any, options: LogOptions) -> tuple[Any, Any]:
     if column.type().is_floating():
         missing = missing | column.isnan()
     if options.threshold is None and not options.unknown:
-        return _truth(column).cast("int8"), missing
+        return _truth(column), missing
     value = finite(try_cast(_truth(column) if column.type().is_boolean() else column, "float64"))
     known = ~missing & value.notnull()
     if options.unknown:
         known = known & ~value.isin(list(options.unknown))
     if options.threshold is None:
-        read = ibis.cases((value == 1.0, 1), (value == 0.0, 0))
+        read = ibis.cases((value == 1.0, ONE), (value == 0.0, ZERO))
     else:
-        read = ibis.ifelse(value >= options.threshold, 1, 0)
-    return ibis.ifelse(known, read, ibis.null("int64")).cast("int8"), missing
+        read = ibis.ifelse(value >= options.threshold, ONE, ZERO)
+    return ibis.ifelse(known, read, ibis.null("int8")), missing
 
 
 def _truth(column: Any) -> Any:
     """1 or 0 as an integer, null for anything else."""
     kind = column.type()
     if kind.is_boolean():
-        return column.ifelse(1, 0)
+        return column.ifelse(ONE, ZERO)
     if kind.is_numeric():
-        return ibis.cases((column == 1, 1), (column == 0, 0))
+        return ibis.cases((column == 1, ONE), (column == 0, ZERO))
     word = column.cast("string").strip().lower()
-    return ibis.cases((word.isin(YES), 1), (word.isin(NO), 0))
+    return ibis.cases((word.isin(YES), ONE), (word.isin(NO), ZERO))
 
 
 def _any_null(typed: Any, options: LogOptions) -> Any:

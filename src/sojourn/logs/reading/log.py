@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
 from .copies import once
 from .events import Events, clean
 from .options import LogOptions
-from .source import Opened, kept, scalar
+from .source import Opened, coded, kept, scalar
 from .steps import steps
 
-AT_ONCE = 2_500_000
+AT_ONCE = 10_000_000
 """Rows that are sorted at a time in the embedded engine, about: those of whole users."""
 
 
@@ -23,6 +24,8 @@ def steps_of(source: Opened, options: LogOptions) -> Iterator[tuple[Events, Any]
     skipped.
     """
     events = clean(source, options)
+    if source.embedded:
+        events = replace(events, table=coded(events.table, "arm"))
     with _kept(source, events, options) as table:
         # Copies have the same place, so there are none unless some steps are tied.
         tied = options.ties == "keep" and bool(scalar(table.tied.any()))

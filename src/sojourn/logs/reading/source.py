@@ -16,6 +16,9 @@ ROW = "sojourn_row"
 MEMORY = "500MB"
 """What the embedded engine keeps in memory before it turns to the disk."""
 
+FEW_TEXTS = 1_000
+"""A column of no more different texts is kept as numbers in the embedded engine."""
+
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")
 
 ENGINES = ("duckdb", "_duckdb", "ibis", "psycopg", "pyarrow")
@@ -95,7 +98,11 @@ def columns(source: Any, names: list[str]) -> dict[str, NDArray[Any]]:
 def kept(first: Any, *more: Any) -> Iterator[Any]:
     """The rows of some queries together, as a temporary table of their engine."""
     engine, name = first._find_backend(use_default=True), f"sojourn_{uuid4().hex}"
-    table = engine.create_table(name, first, temp=True)
+    if engine.name == "duckdb":  # where Ibis would turn coded columns back into texts
+        engine.raw_sql(f"CREATE TEMP TABLE {name} AS {_ibis().to_sql(first)}")
+        table = engine.table(name)
+    else:
+        table = engine.create_table(name, first, temp=True)
     try:
         for query in more:
             engine.raw_sql(f"INSERT INTO {name} {_ibis().to_sql(query)}")
@@ -107,7 +114,35 @@ def kept(first: Any, *more: Any) -> Iterator[Any]:
 def fetched(query: Any) -> dict[str, NDArray[Any]]:
     """The columns of a query's answer."""
     read = query.to_pyarrow()
-    return {c: read[c].to_numpy(zero_copy_only=False) for c in read.column_names}
+    return {c: _array(read[c]) for c in read.column_names}
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """Equal texts are one object, which is what takes time and memory in large answers."""
+    import pyarrow.types as kinds
+
+    if not kinds.is_string(column.type) and not kinds.is_large_string(column.type):
+        found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return found
+    texts = column.combine_chunks().dictionary_encode()
+    values = np.append(texts.dictionary.to_numpy(zero_copy_only=False), [None]).astype(object)
+    where: NDArray[Any] = values[texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    return where
+
+
+def coded(table: Any, column: str) -> Any:
+    """The same table, in which the embedded engine keeps a column of few texts as numbers."""
+    engine, name = table._find_backend(), f"sojourn_{uuid4().hex}"
+    texts = table.select(column).distinct().limit(FEW_TEXTS + 1).to_pyarrow().drop_null()
+    if len(texts) > FEW_TEXTS:
+        return table
+    engine.con.register(f"{name}_texts", texts)
+    engine.raw_sql(f"CREATE TYPE {name} AS ENUM (SELECT {column} FROM {name}_texts ORDER BY 1)")
+    engine.raw_sql(
+        f"CREATE TEMP VIEW {name}_view AS SELECT * REPLACE ({column}::{name} AS {column}) "
+        f"FROM ({_ibis().to_sql(table)})"
+    )
+    return engine.table(f"{name}_view")
 
 
 def scalar(expression: Any) -> Any:

@@ -9,6 +9,8 @@ from .codes import BUCKETS, CENSORED, LEFT, ON
 from .events import Events, horizon
 from .options import LogOptions
 
+ALWAYS = ibis.literal(True)
+
 
 def steps(events: Events, options: LogOptions, parts: int = 1) -> list[Any]:
     """One row per step: an expression for each of some parts of the users.
@@ -39,10 +41,12 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
     order = _order(table, options)
     # Windows sort all they are given: no more than is needed.
     extra = [c for c in ("value", "propensity") if c in table.columns]
+    ends = {"gone": _gone(table, options, until)}
+    if "left" in table.columns:
+        ends["marked"] = _is_one(table, "left")
     table = table.select(
         *dict.fromkeys(["user", "visit", "arm", "reward", *extra, *order]),
-        gone=_gone(table, options, until),
-        marked=_is_one(table, "left") if "left" in table.columns else ibis.literal(False),
+        **{name: end for name, end in ends.items() if end is not ALWAYS},
     )
     here = ibis.window(group_by=["user", "visit"], order_by=order)
     told = [table[c] for c in order if c in ("time", "step")]
@@ -62,11 +66,18 @@ def _steps(table: Any, options: LogOptions, until: float | None) -> Any:
         step=table.number.cast("int32"),
         previous=table.previous.cast("int8"),
         reward=table.reward.cast("int8"),
-        end=ibis.cases((~table.last, ON), (table.gone, LEFT), else_=CENSORED).cast("int8"),
+        end=_end(table),
         same=ibis.coalesce(table.same, ibis.literal(False)),
-        early=table.marked & ~table.last,
+        early=table.marked & ~table.last if "marked" in table.columns else ibis.literal(False),
         tied=ibis.coalesce(table.tied, ibis.literal(False)),
     )
+
+
+def _end(table: Any) -> Any:
+    on, left, censored = (ibis.literal(code, "int8") for code in (ON, LEFT, CENSORED))
+    if "gone" not in table.columns:
+        return table.last.ifelse(left, on)
+    return ibis.cases((~table.last, on), (table.gone, left), else_=censored)
 
 
 def _merge(table: Any, options: LogOptions) -> Any:
@@ -123,12 +134,12 @@ def _is_one(table: Any, column: str) -> Any:
 
 def _gone(table: Any, options: LogOptions, until: float | None) -> Any:
     """Whether the user left, if this was the last step."""
-    gone = _is_one(table, "left") if "left" in table.columns else ibis.literal(True)
+    gone = [_is_one(table, "left")] if "left" in table.columns else []
     if "censored" in table.columns:
-        gone = gone & ~_is_one(table, "censored")
+        gone.append(~_is_one(table, "censored"))
     if until is not None:
-        gone = gone & (table.end + (options.gap_seconds or 0.0) <= until)
-    return gone
+        gone.append(table.end + (options.gap_seconds or 0.0) <= until)
+    return ibis.and_(*gone) if gone else ALWAYS
 
 
 def _bucket(user: Any) -> Any:
