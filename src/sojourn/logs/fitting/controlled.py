@@ -98,7 +98,8 @@ class Controlled:
 
     def _costs(self, steps: Array) -> Costs:
         """Averages over steps[user, step - 1, previous]."""
-        weigh = np.einsum("uk,uts->kts", self.joint.weights, steps, optimize=True)
+        weights, (users, horizon, _) = self.joint.weights, steps.shape
+        weigh = (weights.T @ steps.reshape(users, -1)).reshape(-1, horizon, 2)
         weigh /= weigh.sum(axis=(0, 1))
 
         def mean(parameters: Array) -> Array:
@@ -107,7 +108,8 @@ class Controlled:
 
         d = mean(self.estimate)
         each = self.tables().mistake_costs(self.best) - d
-        mix = np.einsum("uk,uts,kts->us", self.joint.weights, steps, each, optimize=True)
+        by_user = (weights @ each.reshape(len(each), -1)).reshape(steps.shape)
+        mix = (steps * by_user).sum(axis=1)
         own = [p for p in (self.layout.likes[self.best], self.layout.leaving[self.best]) if p >= 0]
         slopes = _slopes(mean, self.estimate, np.append(self._common, own))
         return costs_of(d, self._covariance(slopes, mix / steps.sum(axis=(0, 1))))

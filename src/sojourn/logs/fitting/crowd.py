@@ -68,13 +68,13 @@ class Crowd:
         Steps up to the `horizon`; from there on V is the same. An infinite value means that some
         visits never end.
         """
-        kinds = self.shares.size
-        found = np.empty((kinds, self.horizon, 2))
-        gain, onward = self._step(rule, self.horizon, of_reward)
+        steps = [self._step(rule, layer, of_reward) for layer in range(len(self.ends) + 1)]
+        found = np.empty((self.shares.size, self.horizon, 2))
+        gain, onward = steps[-1]
         # V = gain + onward V in the last layer, by kind.
         found[:, -1] = np.linalg.solve(np.eye(2) - onward, gain[..., None])[..., 0]
         for step in range(self.horizon - 1, 0, -1):
-            gain, onward = self._step(rule, step, of_reward)
+            gain, onward = steps[self.layer(step)]
             found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
         return found
 
@@ -85,16 +85,16 @@ class Crowd:
 
     def worth_of_arms(self) -> tuple[Array, Array]:
         """Rewards and steps of a visit that shows one arm alone, by arm."""
-        chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, :, None, :]
-        found = []
-        for gain in (self.means[..., None], np.ones((*self.means.shape, 1))):
-            onward = chances * (1.0 - self.leave[:, -1])  # kind, arm, previous, next
-            value = np.linalg.solve(np.eye(2) - onward, np.repeat(gain, 2, axis=2)[..., None])
-            for step in range(self.horizon - 1, 0, -1):
-                onward = chances * (1.0 - self.leave[:, self.layer(step)])
-                value = gain[..., None] + onward @ value
-            found.append(self.shares @ value[:, :, 0, 0])
-        return found[0], found[1]
+        chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, None, :, None, :]
+        onward = chances * (1.0 - self.leave)  # kind, layer, arm, previous, next
+        # Both at once, in the last axis.
+        gain = np.stack([self.means, np.ones_like(self.means)], axis=-1)[:, :, None, :]
+        gain = np.repeat(gain, 2, axis=2)  # kind, arm, previous
+        value = np.linalg.solve(np.eye(2) - onward[:, -1], gain)
+        for step in range(self.horizon - 1, 0, -1):
+            value = gain + onward[:, self.layer(step)] @ value
+        reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)
+        return reward, length
 
     def mistake_costs(self, arm: int) -> Array:
         """D[kind, step - 1, previous] if `arm` is shown otherwise, in rewards per unit of mean."""
@@ -106,10 +106,10 @@ class Crowd:
             1.0 + stay[..., 1] * later[:, :, None, 1] - stay[..., 0] * later[:, :, None, 0]
         )
 
-    def _step(self, rule: Array, step: int, of_reward: bool) -> tuple[Array, Array]:
+    def _step(self, rule: Array, layer: int, of_reward: bool) -> tuple[Array, Array]:
         """What a step brings, [kind, previous], and the chance to go on [kind, previous, next]."""
-        rows = rule[[FIRST_ROW, FIRST_ROW]] if step == 1 else rule[1:]
-        stay = 1.0 - self.leave[:, self.layer(step)]  # kind, arm, previous, reward
+        rows = rule[[FIRST_ROW, FIRST_ROW]] if layer == 0 else rule[1:]
+        stay = 1.0 - self.leave[:, layer]  # kind, arm, previous, reward
         odds = np.stack([1.0 - self.means, self.means], axis=-1)  # kind, arm, reward
         onward = np.einsum("pa,kar,kapr->kpr", rows, odds, stay)
         gain = np.einsum("pa,ka->kp", rows, self.means if of_reward else np.ones_like(self.means))
