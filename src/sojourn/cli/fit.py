@@ -11,7 +11,7 @@ from .output import print_json
 from .progress import Now, progress
 
 if TYPE_CHECKING:
-    from ..logs import Advice, Fit
+    from ..logs import Advice, Alternative, Fit
 
 EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
 
@@ -95,7 +95,7 @@ def fit_command(
     from .. import checks
     from ..logs import fit, sensitivity
     from ..logs.reporting.page import check_report
-    from ..logs.reporting.screen import alternatives_text
+    from ..logs.reporting.screen import alternatives_table
 
     options: dict[str, Any] = {
         "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
@@ -115,10 +115,10 @@ def fit_command(
     if not as_json:
         print(found)
         if others:
-            print(f"\n{alternatives_text(others)}")
+            print(f"\n{alternatives_table(others).text()}")
     advice = None
     if deciding or report is not None or visits is not None:
-        advice = _decide(found, visits, report)
+        advice = _decide(found, visits, report, others)
     if as_json:
         more = {} if advice is None else {"decision": advice.to_dict()}
         print_json({**found.to_dict(), "sensitivity": others, **more})
@@ -126,13 +126,15 @@ def fit_command(
         print(f"\n{advice}")
 
 
-def _decide(fit: "Fit", visits: int | None, report: Path | None) -> "Advice":
+def _decide(
+    fit: "Fit", visits: int | None, report: Path | None, others: "tuple[Alternative, ...]"
+) -> "Advice":
     from ..logs import decide, write_report
 
     with progress() as show:
         advice = decide(fit, visits, progress=lambda share: show(Now("simulating", share)))
     if report is not None:
-        write_report(fit, advice, report)
+        write_report(fit, advice, report, others)
     return advice
 
 

@@ -182,14 +182,8 @@ def controls(sample: Sample, found: Controlled) -> tuple[Control, ...]:
     return (
         Control("the same steps and arms", controlled(sample, differ=False).costs),
         Control("the same people too", found.costs),
-        Control("those people who are in a state", found.costs_by_state),
+        Control("whoever is there", found.costs_by_state),
     )
-
-
-def surviving(counted: Costs, held: Sequence[Control]) -> str:
-    """The case as counted, if every control agrees with it; else it is undecided."""
-    agree = all(control.costs.case == counted.case for control in held)
-    return counted.case if agree else "undecided"
 
 
 def controlled(sample: Sample, differ: bool = True) -> Controlled:

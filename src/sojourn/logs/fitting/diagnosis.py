@@ -31,6 +31,12 @@ class Inequality:
     confidence: float
     verdict: str
 
+    @property
+    def in_words(self) -> str:
+        """The rewards that are compared, worse and better, oldest first."""
+        worse, better = (part.strip("q") for part in self.name.split(" >= "))
+        return f"{' '.join(worse)} against {' '.join(better)}"
+
 
 @dataclass(frozen=True)
 class Costs:

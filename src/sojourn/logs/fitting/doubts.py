@@ -32,6 +32,10 @@ LASTING = 0.25
 has less than a quarter of the effect, on the scale of logarithms."""
 
 
+SPOILS = ("recorded at departure", "single users")
+"""Warnings with which no case stands."""
+
+
 @dataclass(frozen=True)
 class Doubt:
     """One warning: a name, what was seen, in numbers, and what it means for the decision."""

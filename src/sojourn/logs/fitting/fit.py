@@ -79,12 +79,13 @@ def fit(
 
 @dataclass(frozen=True)
 class Alternative:
-    """The fit under another definition of a reward or of a visit."""
+    """The fit under another definition of a reward or of a visit; `costs` are as counted."""
 
     name: str
     visits: int
     counts: dict[str, tuple[int, int]]
     costs: Costs
+    case: str
 
 
 def sensitivity(
@@ -115,7 +116,7 @@ def sensitivity(
     with opened(source, table, sql) as found:
         for name, variant in changed.items():
             made = _fit(found, variant, ema=False)
-            rows.append(Alternative(name, made.visits, made.counts, made.costs))
+            rows.append(Alternative(name, made.visits, made.counts, made.costs, made.case))
     return tuple(rows)
 
 

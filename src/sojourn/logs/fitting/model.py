@@ -18,9 +18,9 @@ from ...users import ByArm, Ema, Levels, TwoState, User
 from ..reading.options import Reading
 from . import diagnosis
 from .by_arm import ArmEffect, arm_effects
-from .controlled import Control, Controlled, controlled, controls, surviving
+from .controlled import Control, Controlled, controlled, controls
 from .diagnosis import Costs, Inequality
-from .doubts import Doubt, doubts
+from .doubts import SPOILS, Doubt, doubts
 from .ema import EmaFit, believed
 from .present import Present, present
 from .sample import Sample
@@ -193,9 +193,18 @@ class Fit:
     def case(self) -> str:
         """One of "normal", "opposite", "improper", or "undecided" by these data.
 
-        As counted (`costs`), and only if that stands with all `controls`.
+        As counted (`costs`), and only if that stands with all `controls` and no warning says that
+        it cannot be read off this log.
         """
-        return surviving(self.costs, self.controls)
+        return "undecided" if self.why_undecided else self.costs.case
+
+    @cached_property
+    def why_undecided(self) -> str:
+        """Why the case as counted does not stand; nothing if it does."""
+        if spoilt := [doubt.name for doubt in self.warnings if doubt.name in SPOILS]:
+            return f"that cannot be relied on here (warning: {spoilt[0]})"
+        against = [c.name for c in self.controls if c.costs.case != self.costs.case]
+        return f"that does not stand for {against[0]}" if against else ""
 
     @cached_property
     def effects(self) -> tuple[ArmEffect, ...]:

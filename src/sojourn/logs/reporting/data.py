@@ -6,6 +6,7 @@ from ...show.plain import plain
 from ...stats.intervals import Interval
 from ..fitting.diagnosis import overall
 from ..fitting.doubts import gains
+from .words import conclusions
 
 if TYPE_CHECKING:
     from ..fitting.ema import EmaFit
@@ -28,9 +29,14 @@ def as_dict(fit: "Fit") -> dict[str, Any]:
             | ({} if fit.threshold is None else {"good": a.good})
             for a in fit.arms
         ],
+        "effects": fit.effects,
+        "present": fit.present,
         "assumption_1": {"verdict": overall(fit.assumption_1), "pairs": fit.assumption_1},
         "mistake_cost": {"d0": costs.d0, "d1": costs.d1, "ratio": costs.ratio},
-        "case": costs.case,
+        "controls": fit.controls,
+        "case": fit.case,
+        "why_undecided": fit.why_undecided or None,
+        "conclusions": conclusions(fit),
         "confidence": costs.confidence,
         "times_the_data": costs.times_the_data,
         "ema": None if fit.ema is None else _ema(fit.ema),

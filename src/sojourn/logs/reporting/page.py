@@ -4,14 +4,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...show.tables import Table
 from ...version import __version__
-from ..fitting.diagnosis import overall
 from ..fitting.model import Fit
 from .advice import cut_in_words, present_in_words, shares_in_words
-from .screen import CASES
+from .screen import alternatives_table
+from .words import conclusions
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
+    from ..fitting.fit import Alternative
 
 TEMPLATE = """{% extends "page.html" %}
 {% block main %}
@@ -24,17 +26,25 @@ TEMPLATE = """{% extends "page.html" %}
 {% endfor %}
 {% for picture in pictures %}
 <section><h2>{{ picture.title }}</h2>
-<div class="pair"><figure>{{ picture.svg | safe }}
+<div{% if not picture.is_wide %} class="pair"{% endif %}><figure>{{ picture.svg | safe }}
 <figcaption>{{ picture.alt }}.</figcaption></figure>
 {{ picture.table }}</div></section>
+{% endfor %}
+{% for title, table in tables.items() %}
+<section><h2>{{ title }}</h2>
+{{ table }}</section>
 {% endfor %}
 {% endblock %}
 {% block footer %}{{ footer }}{% endblock %}
 """
 
 
-def write_report(fit: Fit, advice: "Advice", path: str | Path) -> Path:
+def write_report(
+    fit: Fit, advice: "Advice", path: str | Path, alternatives: "tuple[Alternative, ...]" = ()
+) -> Path:
     """Write the page: verdict, warnings, and pictures with their tables. Needs the extra `plot`.
+
+    `alternatives` are those of `sensitivity`, for a table of their own.
 
     >>> import tempfile
     >>> from sojourn.logs import decide
@@ -46,7 +56,7 @@ def write_report(fit: Fit, advice: "Advice", path: str | Path) -> Path:
     3
     """
     path = check_report(path)
-    path.write_text(to_html(fit, advice), encoding="utf-8")
+    path.write_text(to_html(fit, advice, alternatives), encoding="utf-8")
     return path
 
 
@@ -63,7 +73,7 @@ def check_report(path: str | Path) -> Path:
     return path
 
 
-def to_html(fit: Fit, advice: "Advice") -> str:
+def to_html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
     """The page as text."""
     from ...show.pages import render
     from .pictures import pictures
@@ -75,21 +85,32 @@ def to_html(fit: Fit, advice: "Advice") -> str:
         advice=advice,
         lead=_lead(fit, advice),
         pictures=pictures(fit, advice),
+        tables=_tables(fit, alternatives),
         footer=_footer(fit, advice),
     )
 
 
 def _lead(fit: Fit, advice: "Advice") -> list[str]:
-    lines = [f"Case: {fit.case} - {CASES[fit.case]}."]
-    if advice.policy is not None:
-        lines.append(advice.reason)
+    lines = [advice.reason] if advice.policy is not None else []
     lines += [present_in_words(advice.present), shares_in_words(advice)]
     if advice.visits < advice.asked:
         lines.append(cut_in_words(advice))
-    lines.append(
-        f"Assumption 1 (more people leave after worse rewards) {overall(fit.assumption_1)}."
-    )
-    return lines
+    return [*lines, *conclusions(fit)]
+
+
+def _tables(fit: Fit, alternatives: "tuple[Alternative, ...]") -> dict[str, Table]:
+    """Other definitions, if they were tried, and how the log was read."""
+    found = {}
+    if alternatives:
+        found["With other definitions"] = alternatives_table(alternatives)
+    reading = fit.reading
+    named = {**reading.guessed, **reading.options}
+    rows = [(name, str(value)) for name, value in named.items()]
+    rows += [("bad rows", f"{count:,} {kind}") for kind, count in reading.bad.items()]
+    rows += [("note", note) for note in reading.notes]
+    if rows:
+        found["How the log was read"] = Table(("", ""), rows, left=(0, 1))
+    return found
 
 
 def _footer(fit: Fit, advice: "Advice") -> str:

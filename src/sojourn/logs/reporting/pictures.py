@@ -13,11 +13,11 @@ from ...show import style
 from ...show.tables import Table
 from ...stats.clusters import share_interval
 from ...stats.intervals import Interval
-from ..fitting.diagnosis import Costs, bracketed
+from ..fitting.diagnosis import bracketed
 from ..fitting.ema import EmaFit
 from ..fitting.model import Fit
 from ..fitting.totals import CELLS, LONGEST, Totals
-from .screen import cells
+from .screen import arms_table, cells
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
@@ -38,7 +38,10 @@ ENOUGH = 30
 """Steps that a point of the hazard needs to be shown."""
 MOST_BARS = 60
 MOST_ROWS = 20
-"""Of a table; the JSON has all."""
+MOST_ARMS = 12
+"""Of a table and of a drawing; the JSON has all."""
+NARROW = 5
+"""Columns of a table that has room beside its picture."""
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -52,6 +55,11 @@ class Picture:
     alt: str
     drawing: Any
     table: Table
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the table needs the whole width of the page."""
+        return len(self.table.headings) > NARROW
 
     @property
     def svg(self) -> str:
@@ -88,7 +96,9 @@ def _pictures(fit: Fit, advice: "Advice") -> Iterator[Picture]:
     if fit.totals is not None:
         yield _hazard(fit.totals)
         yield _lengths(fit.totals)
-    yield _costs(fit.costs)
+    if fit.effects:
+        yield _arms(fit)
+    yield _costs(fit)
     if advice.outcomes:
         yield _gain(advice)
 
@@ -190,17 +200,47 @@ def _lengths(totals: Totals) -> Picture:
     )
 
 
-def _costs(costs: Costs) -> Picture:
-    named = {"D(0), after a 0": costs.d0, "D(1), after a 1": costs.d1}
-    ratio = {} if costs.ratio is None else {"D(0) / D(1)": costs.ratio}
-    rows = [(name, *cells(d, ".3f")) for name, d in (named | ratio).items()]
+def _arms(fit: Fit) -> Picture:
+    ranked = sorted(fit.effects, key=lambda effect: -effect.worth.value)
+    shown = {effect.name: effect.worth for effect in ranked[:MOST_ARMS]}
+    return Picture(
+        "arms",
+        "What a visit of one item alone is worth",
+        f"Rewards of a visit that shows one item alone: {ranked[0].name} "
+        f"{bracketed(ranked[0].worth)}, down to {ranked[-1].name} {bracketed(ranked[-1].worth)}; "
+        "leave is how many times as often people leave after it as after the average item, with "
+        "the same rewards (* surely not 1)",
+        _ranges(shown, "rewards per visit, 95 % interval"),
+        arms_table(fit),
+    )
+
+
+def _costs(fit: Fit) -> Picture:
+    every = {"as counted": fit.costs, **{c.name: c.costs for c in fit.controls}}
+    ratios = {name: costs.ratio for name, costs in every.items() if costs.ratio is not None}
+    rows = [
+        (
+            name,
+            *cells(c.d0, ".3f"),
+            *cells(c.d1, ".3f"),
+            *(cells(c.ratio, ".3f") if c.ratio else ()),
+        )
+        for name, c in every.items()
+    ]
+    counted = fit.costs
+    drawing = (
+        _ranges(ratios, "cost after a 0, beside that after a 1", 1.0)
+        if ratios
+        else _ranges({"after a 0": counted.d0, "after a 1": counted.d1}, "rewards lost", 0.0)
+    )
     return Picture(
         "costs",
-        "What a mistake costs",
-        f"Cost of a wrong pull per unit of mean: D(0) = {bracketed(costs.d0)}, "
-        f"D(1) = {bracketed(costs.d1)}",
-        _ranges(named, "rewards lost, per unit of mean"),
-        Table(("state", "cost", "95 %"), rows),
+        "When a mistake costs more",
+        "Rewards lost by a mistake, per unit of mean: "
+        f"{bracketed(counted.d0)} after a 0 and {bracketed(counted.d1)} after a 1 as counted; "
+        "the other rows hold something equal",
+        drawing,
+        Table(("", "after a 0", "95 %", "after a 1", "95 %", "ratio", "95 %"), rows),
     )
 
 

@@ -1,15 +1,14 @@
 """A fit on one screen."""
 
-from math import expm1, inf
+from math import expm1
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ...policies import KLULCB
 from ...show.tables import Table
 from ...stats.intervals import Interval
-from ..fitting.diagnosis import bracketed, overall
 from ..fitting.ema import EmaFit
-from ..fitting.totals import CELLS, Totals
+from ..fitting.totals import CELLS
+from .words import conclusions
 
 if TYPE_CHECKING:
     from ..fitting.fit import Alternative
@@ -19,28 +18,14 @@ WIDTH = 100
 SHOWN = 6
 """Arms in the table; the JSON has all."""
 
-CASES = {
-    "normal": f"a mistake costs more after a 0: explore after successes ({KLULCB().label})",
-    "opposite": (
-        f"a mistake costs more after a success: explore after a 0 ({KLULCB().opposite().label})"
-    ),
-    "undecided": (
-        "the data do not show in which state a mistake costs more: run a policy that ignores the "
-        "state or learns"
-    ),
-    "improper": (
-        "always showing the best arm is not optimal here: fix the reward before running any policy"
-    ),
-}
-
 
 def text(fit: "Fit") -> str:
     """The one-screen answer."""
     parts = [*_heading(fit), "", _leave(fit).text(), ""]
     if fit.totals is not None:
-        parts += [_arms(fit, fit.totals).text(), ""]
+        parts += [arms_table(fit, SHOWN).text(), *_explained(fit), ""]
         parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
-    parts += _verdict(fit)
+    parts += [paragraph(words) for words in conclusions(fit)]
     parts += [line for doubt in fit.warnings for line in ("", paragraph(f"warning: {doubt}"))]
     return "\n".join(parts)
 
@@ -55,16 +40,16 @@ def cells(interval: Interval, form: str) -> tuple[str, str]:
     return f"{interval.value:{form}}", f"{interval.low:{form}} to {interval.high:{form}}"
 
 
-def alternatives_text(alternatives: "tuple[Alternative, ...]") -> str:
-    """The table of a sensitivity study."""
-    headings = ("with", "visits", "left 00", "01", "10", "11", "D(0)/D(1)", "95 %", "case")
+def alternatives_table(alternatives: "tuple[Alternative, ...]") -> Table:
+    """The table of a sensitivity study; "0 to 1" is what a mistake costs after a 0, beside a 1."""
+    headings = ("with", "visits", "left 00", "01", "10", "11", "0 to 1", "95 %", "case")
     rows = []
     for a in alternatives:
         counts = [f"{k:,}/{n:,}" for k, n in (a.counts[c] for c in CELLS[2:])]
         ratio = a.costs.ratio
         shown = ("", "") if ratio is None else cells(ratio, ".3f")
-        rows.append((a.name, f"{a.visits:,}", *counts, *shown, a.costs.case))
-    return Table(headings, rows, left=(0,)).text()
+        rows.append((a.name, f"{a.visits:,}", *counts, *shown, a.case))
+    return Table(headings, rows, left=(0,))
 
 
 def _heading(fit: "Fit") -> list[str]:
@@ -94,24 +79,48 @@ def _leave(fit: "Fit") -> Table:
     return Table(("previous", "reward", "left", "steps", "q", "95 %"), rows)
 
 
-def _arms(fit: "Fit", totals: Totals) -> Table:
-    ranked, others = sorted(fit.arms, key=lambda a: -a.mean.value), totals.arms
+def arms_table(fit: "Fit", shown: int | None = None) -> Table:
+    """Arms by what a visit of each alone is worth (by their means, if only these are known)."""
+    effects = {effect.name: effect for effect in fit.effects}
     graded = fit.threshold is not None
 
-    def good(arm: "ArmFit") -> tuple[str, ...]:
-        return (f"{arm.good:.4f}",) if graded else ()
+    def value(arm: "ArmFit") -> float:
+        return effects[arm.name].worth.value if effects else arm.mean.value
 
-    rows = [
-        (arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f"), *good(arm)) for arm in ranked[:SHOWN]
-    ]
-    if len(ranked) > SHOWN:
-        more = f"... {len(ranked) - SHOWN} more, down to"
-        rows.append((more, "", f"{ranked[-1].mean.value:.4f}", "", *good(ranked[-1])))
-    if others.others:
+    def row(arm: "ArmFit") -> tuple[str, ...]:
+        columns = [arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f")]
+        columns += [f"{arm.good:.4f}"] * graded
+        if effects:
+            effect = effects[arm.name]
+            often = f"{effect.times.value:.2f}{'*' if effect.differs else ' '}"
+            columns += [often, *cells(effect.worth, ".2f")]
+        return tuple(columns)
+
+    ranked = sorted(fit.arms, key=value, reverse=True)
+    headings = ["arm", "pulls", "mean", "95 %", *["good"] * graded]
+    headings += ["leave", "visit", "95 %"] if effects else []
+    if shown is None or len(ranked) <= shown + 1:
+        rows = [row(arm) for arm in ranked]
+    else:
+        more = f"... {len(ranked) - shown} more"
+        rows = [*(row(arm) for arm in ranked[: shown - 1]), (more,), row(ranked[-1])]
+    if fit.totals is not None and (others := fit.totals.arms).others:
         name = f"{others.others} rare (below {others.min_pulls:,})"
         mean = others.other_successes / others.other_pulls
-        rows.append((name, f"{others.other_pulls:,}", f"{mean:.4f}", "", *[""] * graded))
-    return Table(("arm", "pulls", "mean", "95 %", *["good"] * graded), rows)
+        rows.append((name, f"{others.other_pulls:,}", f"{mean:.4f}"))
+    numbers = range(1, len(headings))
+    return Table(headings, rows, left=[0, *(i for i in numbers if headings[i] == "95 %")])
+
+
+def _explained(fit: "Fit") -> list[str]:
+    if not fit.effects:
+        return []
+    return [
+        paragraph(
+            "leave: how many times as often people leave after it as after the average item, with "
+            "the same rewards (* surely not 1); visit: rewards of a visit that shows it alone"
+        )
+    ]
 
 
 def _moving_average(ema: EmaFit) -> list[str]:
@@ -137,29 +146,3 @@ def _moving_average(ema: EmaFit) -> list[str]:
             f"{how_much}"
         )
     ]
-
-
-def _verdict(fit: "Fit") -> list[str]:
-    costs = fit.costs
-    unclear = [
-        f"{i.name} {i.verdict} ({i.confidence:.0%} sure)"
-        for i in fit.assumption_1
-        if i.verdict != "holds"
-    ]
-    which = f": {', '.join(unclear)}" if unclear else ""
-    ratio = f", ratio {bracketed(costs.ratio)}" if costs.ratio is not None else ""
-    lines = [
-        f"Assumption 1 {overall(fit.assumption_1)}{which}",
-        f"cost of a mistake: D(0) = {bracketed(costs.d0)}, D(1) = {bracketed(costs.d1)}{ratio}",
-        f"case: {costs.case} - {CASES[costs.case]}",
-    ]
-    if costs.case == "undecided":
-        lines.append(f"to decide it: {_times(costs.times_the_data, fit.users)}")
-    return [paragraph(line) for line in lines]
-
-
-def _times(times: float, users: int) -> str:
-    if times == inf or times > 1e4:
-        return "no amount of such data would"
-    people = f" (about {times * users:,.0f} users)" if users else ""
-    return f"about {max(times, 1.0):.1f} times the data{people}, if the estimates are right"

@@ -1,0 +1,102 @@
+"""What a log says, in the words of someone who has not read the paper."""
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from ..fitting.diagnosis import Costs, bracketed
+
+if TYPE_CHECKING:
+    from ..fitting.by_arm import ArmEffect
+    from ..fitting.model import Fit
+
+CASES = {
+    "normal": "so a mistake is cheaper after a 1: that is when to explore, if at all",
+    "opposite": "so a mistake is cheaper after a 0: that is when to explore, if at all",
+    "undecided": "so the log does not show when a mistake is cheaper",
+    "improper": (
+        "in some state people stay longer after a 0 than a 1 is worth: ask first whether the "
+        "reward measures what people come for"
+    ),
+}
+
+NAMED = 3
+"""Arms that are named; the table has all."""
+
+
+def conclusions(fit: "Fit") -> tuple[str, ...]:
+    """Who leaves, which arms drive people away, when a mistake is cheap: a paragraph each."""
+    found = [_disappointed(fit)]
+    if fit.effects:
+        found.append(_arms(fit))
+    return (*found, _cheap(fit))
+
+
+def _disappointed(fit: "Fit") -> str:
+    bad, good = fit.leave["00"], fit.leave["11"]
+    words = (
+        f"After two rewards of 0 in a row {bad.value:.1%} of people leave, after two of 1 "
+        f"{good.value:.1%}"
+    )
+    wrong = [pair.in_words for pair in fit.assumption_1 if pair.verdict == "fails"]
+    unclear = sum(pair.verdict == "undecided" for pair in fit.assumption_1)
+    if wrong:
+        return f"{words}; but more leave after the better rewards in {len(wrong)} of 5 " + (
+            f"comparisons ({', '.join(wrong)})."
+        )
+    if unclear:
+        return f"{words}; {unclear} of the 5 comparisons of worse with better rewards are unclear."
+    return f"{words}, and in all 5 comparisons more leave after the worse rewards."
+
+
+def _arms(fit: "Fit") -> str:
+    """Those that drive people away most, or none."""
+    differ = sorted((e for e in fit.effects if e.differs), key=lambda e: -e.times.value)
+    best = max(fit.effects, key=lambda e: e.worth.value)
+    if not differ:
+        return "No item is found to drive people away or to keep them beyond what its rewards do."
+    driven = [e for e in differ if e.times.value > 1.0][:NAMED] or differ[-1:]
+    parts = [
+        f"after {e.name} people leave {bracketed(e.times)} times as often as after other items "
+        f"that they liked equally, and a visit of it alone is worth {_worth(e)}"
+        for e in driven
+    ]
+    rest = len(differ) - len(driven)
+    more = f" (of {rest + len(driven)} items that differ)" if rest else ""
+    return (
+        f"What is shown matters beyond its rewards{more}: {'; '.join(parts)}; of the best, "
+        f"{best.name}, {_worth(best)}."
+    )
+
+
+def _worth(effect: "ArmEffect") -> str:
+    return f"{effect.worth.value:.3g} rewards"
+
+
+def _cheap(fit: "Fit") -> str:
+    """When a mistake is cheap, as counted and with controls."""
+    counted, held = fit.costs, fit.controls
+    words = f"A mistake costs {_ratio(counted)}"
+    if held:
+        parts = [f"{_ratio(control.costs, short=True)} for {control.name}" for control in held]
+        words += f" as counted, {', '.join(parts)}"
+    if fit.case == "undecided" and counted.case in ("normal", "opposite"):
+        return f"{words}: {fit.why_undecided}, {CASES['undecided']}."
+    end = f"{words}; {CASES[fit.case]}"
+    if fit.case == "undecided":
+        end += f" ({_times(counted.times_the_data, fit.users)})"
+    return f"{end}."
+
+
+def _ratio(costs: Costs, short: bool = False) -> str:
+    if costs.ratio is None:
+        return f"{bracketed(costs.d0)} after a 0 and {bracketed(costs.d1)} after a 1"
+    if short:
+        return bracketed(costs.ratio)
+    return f"{bracketed(costs.ratio)} times as much after a 0 as after a 1"
+
+
+def _times(times: float, users: int) -> str:
+    if times == inf or times > 1e4:
+        return "no amount of such data would"
+    people = f", some {times * users:,.0f} users" if users else ""
+    return f"about {max(times, 1.0):.1f} times the data would{people}, if the estimates are right"
