@@ -80,7 +80,7 @@ def test_the_page_stands_alone(advice: Advice, fit: Fit, tmp_path: Path) -> None
     text = path.read_text(encoding="utf-8")
     page = Page(text)
     assert page.open == []
-    assert len(page.labels) == 5 and all(page.labels)
+    assert len(page.labels) == 6 and all(page.labels)
     assert len(set(page.ids)) == len(page.ids)
     assert "<b>&log: do users leave" in page.text
     assert advice.verdict in page.text

@@ -86,7 +86,7 @@ def cut_off(crowd: Crowd, rule: Array, totals: Totals) -> Worth:
     reward = length = 0.0
     for step in range(1, LONG + 1):
         at = min(step, crowd.horizon)
-        gain, _ = crowd._step(rule, at, True)
+        gain, _ = crowd.step(rule, at, True)
         reward, length = reward + float((there * gain).sum()), length + float(there.sum())
         there = advance(crowd, rule, there, at) * (1.0 - cut[min(step, len(cut)) - 1])
         if there.sum() < 1e-9:

@@ -147,5 +147,5 @@ def expectations(crowd: Crowd, rule: Array) -> tuple[Array, Array]:
 
 def advance(crowd: Crowd, rule: Array, there: Array, step: int) -> Array:
     """Who goes on after a step, [kind, reward], of those who were there, [kind, previous]."""
-    _, onward = crowd._step(rule, step, True)
+    _, onward = crowd.step(rule, step, True)
     return np.asarray(np.einsum("kp,kpr->kr", there, onward))

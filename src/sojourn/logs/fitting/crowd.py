@@ -68,7 +68,8 @@ class Crowd:
         Steps up to the `horizon`; from there on V is the same. An infinite value means that some
         visits never end.
         """
-        steps = [self._step(rule, layer, of_reward) for layer in range(len(self.ends) + 1)]
+        firsts = [1, *(end + 1 for end in self.ends)]
+        steps = [self.step(rule, first, of_reward) for first in firsts]
         found = np.empty((self.shares.size, self.horizon, 2))
         gain, onward = steps[-1]
         # V = gain + onward V in the last layer, by kind.
@@ -106,10 +107,10 @@ class Crowd:
             1.0 + stay[..., 1] * later[:, :, None, 1] - stay[..., 0] * later[:, :, None, 0]
         )
 
-    def _step(self, rule: Array, layer: int, of_reward: bool) -> tuple[Array, Array]:
+    def step(self, rule: Array, step: int, of_reward: bool = True) -> tuple[Array, Array]:
         """What a step brings, [kind, previous], and the chance to go on [kind, previous, next]."""
-        rows = rule[[FIRST_ROW, FIRST_ROW]] if layer == 0 else rule[1:]
-        stay = 1.0 - self.leave[:, layer]  # kind, arm, previous, reward
+        rows = rule[[FIRST_ROW, FIRST_ROW]] if step == 1 else rule[1:]
+        stay = 1.0 - self.leave[:, self.layer(step)]  # kind, arm, previous, reward
         odds = np.stack([1.0 - self.means, self.means], axis=-1)  # kind, arm, reward
         onward = np.einsum("pa,kar,kapr->kpr", rows, odds, stay)
         gain = np.einsum("pa,ka->kp", rows, self.means if of_reward else np.ones_like(self.means))
