@@ -1,0 +1,262 @@
+"""People, steps and arms held equal: the joint model and what follows from it."""
+
+import numpy as np
+import pytest
+from worlds import WORLDS
+
+import sojourn as sj
+from sojourn.logs import Fit
+from sojourn.logs.fitting.by_arm import holm
+from sojourn.logs.fitting.controlled import controlled
+from sojourn.logs.fitting.crowd import Crowd, always
+from sojourn.logs.fitting.design import groups_of, layout_of
+from sojourn.logs.fitting.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
+from sojourn.logs.fitting.sample import Sample
+from sojourn.logs.fitting.shrinking import contrasts, shrink, spread_between
+from sojourn.logs.fitting.users import OwnFirstStep
+from sojourn.logs.reporting.words import conclusions
+
+SAFE = 4.5
+
+
+def fitted(name: str, seed: int = 1) -> Fit:
+    return sj.fit(WORLDS[name]().log(seed=seed), ema=False)
+
+
+@pytest.fixture(scope="module")
+def clickbait() -> Fit:
+    return fitted("clickbait")
+
+
+@pytest.fixture(scope="module")
+def small() -> Sample:
+    """A few visits of a few users, with everything in them."""
+    sample = fitted("looks normal").sample
+    assert sample is not None
+    return sample.of(np.arange(sample.users) < 25)
+
+
+def chance(log_odds: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-log_odds)))
+
+
+def plain_likelihood(sample: Sample, theta: np.ndarray) -> float:
+    """Step by step, kind by kind, from the definition in the module."""
+    layout, kinds = layout_of(sample), nodes()
+    padded = np.append(theta, 0.0)
+    total = 0.0
+    for user in range(sample.users):
+        each = []
+        for taste, temper, log_share in zip(*kinds, strict=True):
+            found = log_share
+            for i in np.flatnonzero(sample.user == user):
+                arm, previous, reward = sample.arm[i], sample.previous[i], sample.reward[i]
+                likes = padded[layout.likes[arm]] + theta[SIGMA] * taste
+                likes += padded[layout.mood[previous]] if previous < 2 else 0.0
+                found += np.log(chance(likes) if reward == 1 else chance(-likes))
+                if previous < 2:
+                    cell = 2 + 2 * previous + reward
+                    ends = (1, 2, 3, 5, 10, 20, 50)
+                    layer = sum(sample.step[i] > end for end in ends)
+                    leaves = padded[layout.cells[cell]] + padded[layout.layers[layer]]
+                else:
+                    leaves = padded[layout.cells[reward]]
+                leaves += padded[layout.leaving[arm]]
+                leaves += theta[LAMBDA] * taste + theta[TAU] * temper
+                found += np.log(chance(leaves) if sample.left[i] else chance(-leaves))
+            each.append(found)
+        total += np.logaddexp.reduce(each)
+    return float(total)
+
+
+def test_likelihood_slope_and_curvature_are_those_of_the_definition(small: Sample) -> None:
+    groups, kinds = groups_of(small, layout_of(small)), nodes()
+    theta = np.random.default_rng(3).normal(0.0, 0.7, groups.size)
+    found = _evaluate(groups, kinds, theta)
+    few = small.of(np.arange(small.users) < 3)
+    part = _evaluate(groups_of(few, layout_of(small)), kinds, theta)
+    assert part.likelihood == pytest.approx(plain_likelihood(few, theta), rel=1e-12)
+    step = 1e-5
+    for i, j in ((0, 0), (4, 5), (SIGMA, 1), (LAMBDA, 6), (TAU, TAU), (LAMBDA, SIGMA)):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = theta.copy()
+            moved[i] += sign * step
+            ends.append(_evaluate(groups, kinds, moved))
+        slope = (ends[0].likelihood - ends[1].likelihood) / (2.0 * step)
+        assert found.score[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        curvature = -(ends[0].score[j] - ends[1].score[j]) / (2.0 * step)
+        assert (found.complete - found.missing)[i, j] == pytest.approx(
+            curvature, rel=1e-4, abs=1e-4
+        )
+
+
+def test_the_truth_is_found_within_its_errors() -> None:
+    world = WORLDS["looks normal"]()
+    sample = sj.fit(world.log(seed=2), ema=False).sample
+    assert sample is not None
+    found = controlled(sample)
+    for own, worth in zip(found.worth, world.by_arm, strict=True):
+        for interval, truth in zip(own, worth, strict=True):
+            error = np.log(interval.high / interval.low) / (2.0 * 1.96)
+            assert abs(np.log(interval.value / truth)) < SAFE * error
+    for costs, truth in (
+        (found.costs, world.costs("same")),
+        (found.costs_by_state, world.costs("log")),
+    ):
+        for d, true in zip((costs.d0, costs.d1), truth[:2], strict=True):
+            assert abs(d.value - true) < SAFE * (d.high - d.low) / (2.0 * 1.96)
+
+
+def test_users_who_are_alike_are_told_from_users_who_differ() -> None:
+    alike, differ = (fitted(name).controlled for name in ("normal", "looks normal"))
+    assert alike is not None and differ is not None
+    assert np.abs(alike.estimate[-3:]).max() < 0.3 < np.abs(differ.estimate[-3:]).max()
+    one = fit_jointly(groups_of(*_pair("normal")), nodes(differ=False))
+    assert one.weights.shape[1] == 1 and (one.estimate[-3:] == 0.0).all()
+
+
+def _pair(name: str) -> tuple[Sample, object]:
+    sample = fitted(name).sample
+    assert sample is not None
+    return sample, layout_of(sample)
+
+
+@pytest.mark.parametrize(("seed", "kinds"), [(1, 1), (2, 3)])
+def test_values_of_crowds_solve_their_equations(seed: int, kinds: int) -> None:
+    rng = np.random.default_rng(seed)
+    crowd = Crowd(
+        rng.dirichlet(np.ones(kinds)),
+        rng.random((kinds, 2)),
+        rng.uniform(0.1, 0.9, (kinds, 3, 2, 2, 2)),
+        ends=(1, 3),
+    )
+    crowd.leave[:, 0, :, 1] = crowd.leave[:, 0, :, 0]
+    rule = rng.dirichlet(np.ones(2), 3)
+    # Survival, step by step, and what it brings.
+    for row, of_reward in ((0, True), (1, False)):
+        total = 0.0
+        for kind in range(kinds):
+            here = {0: 1.0}  # by previous reward; at the first step it does not matter
+            for step in range(1, 300):
+                after = {0: 0.0, 1: 0.0}
+                layer = 0 if step == 1 else 1 if step <= 3 else 2
+                for previous, mass in here.items():
+                    for arm in range(2):
+                        chosen = mass * rule[0 if step == 1 else 1 + previous, arm]
+                        mean = crowd.means[kind, arm]
+                        total += crowd.shares[kind] * chosen * (mean if of_reward else 1.0)
+                        for reward, p in ((0, 1.0 - mean), (1, mean)):
+                            stay = 1.0 - crowd.leave[kind, layer, arm, previous, reward]
+                            after[reward] += chosen * p * stay
+                here = after
+        assert crowd.worth(rule)[row] == pytest.approx(total, rel=1e-9)
+    alone = np.array([crowd.worth(always(arm, 2)) for arm in range(2)]).T
+    assert np.allclose(crowd.worth_of_arms(), alone)
+
+
+def test_mistake_costs_of_a_crowd_are_those_of_the_problem() -> None:
+    q = (0.5, 0.2, 0.3, 0.1)
+    leave = np.broadcast_to(np.array(q).reshape(2, 2), (1, 2, 2, 2, 2)).copy()
+    leave[:, 0, :, 0] = leave[:, 0, :, 1]
+    crowd = Crowd(np.ones(1), np.array([[0.75, 0.4]]), leave, ends=(1,))
+    problem = sj.Problem([0.75, 0.4], sj.TwoState(*q))
+    assert crowd.worth(always(0, 2)).reward == pytest.approx(problem.value(), rel=1e-12)
+    costs = crowd.mistake_costs(0)[0, -1]
+    assert costs.tolist() == pytest.approx([problem.mistake_cost(s) for s in (0, 1)], rel=1e-12)
+
+
+def test_clickbait_is_noticed_and_told(clickbait: Fit) -> None:
+    assert [effect.differs for effect in clickbait.effects] == [True, True, True]
+    for effect, truth in zip(clickbait.effects, (2.05, 6.34, 3.56), strict=True):
+        assert effect.worth.low < truth < effect.worth.high
+    words = " ".join(conclusions(clickbait))
+    assert "after 0 people leave 2.5" in words and "of the best, 1, 6." in words
+    table = str(clickbait).partition("\narm ")[2].splitlines()[1:4]
+    assert [row.split()[0] for row in table] == ["1", "2", "0"], "by visit value"
+    data = clickbait.to_dict()
+    assert [e["differs"] for e in data["effects"]] == [True, True, True]
+    assert data["present"]["reward"]["value"] == pytest.approx(3.0, abs=0.15)
+
+
+def test_the_fitted_problem_leaves_by_arm_where_the_log_does(clickbait: Fit) -> None:
+    problem = clickbait.problem()
+    assert problem.by_arm and "ByArm.odds" in repr(problem)
+    assert problem.value() == pytest.approx(6.34, rel=0.1)
+    pooled = clickbait.problem(by_arm=False)
+    assert not pooled.by_arm and pooled.value() < 4.5
+    assert not fitted("normal").problem().by_arm
+    totals = Fit.from_counts(
+        n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]], means=[0.8, 0.2]
+    )
+    with pytest.raises(
+        ValueError, match="by_arm = True is not allowed: totals say nothing of arms"
+    ):
+        totals.problem(by_arm=True)
+
+
+def test_departures_after_all_arms_together_stay_as_counted(clickbait: Fit) -> None:
+    problem, sample = clickbait.problem(), clickbait.sample
+    assert sample is not None
+    for cell, (state, reward) in {2: (0, 0), 3: (0, 1), 4: (1, 0), 5: (1, 1)}.items():
+        each = [problem.user.leave_after(arm, float(state), float(reward)) for arm in range(3)]
+        shares = sample.by_cell[cell] / sample.by_cell[cell].sum()
+        assert shares @ each == pytest.approx(clickbait.q[cell], rel=1e-9)
+    first = problem.user.begin(0.5)
+    each = [problem.user.leave_after(arm, first, 1.0) for arm in range(3)]
+    shares = sample.by_cell[1] / sample.by_cell[1].sum()
+    assert shares @ each == pytest.approx(clickbait.q[1], rel=1e-9)
+
+
+def test_first_steps_by_arm_need_odds_for_every_arm() -> None:
+    user = sj.ByArm.odds(sj.TwoState(0.5, 0.2, 0.3, 0.1), [1.0, 0.0])
+    with pytest.raises(ValueError, match=r"odds = \(1.0,\) is not allowed: give one for each"):
+        OwnFirstStep(user, 0.5, 0.2, odds=[1.0])
+    with pytest.raises(ValueError, match=r"odds = \(1.0, 0.0\) is not allowed"):
+        OwnFirstStep(sj.TwoState(0.5, 0.2, 0.3, 0.1), 0.5, 0.2, odds=[1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("world", "case", "why"),
+    [
+        ("normal", "normal", ""),
+        ("opposite", "opposite", ""),
+        ("looks normal", "undecided", "that does not stand for the same people too"),
+        ("selection", "undecided", "that does not stand for whoever is there"),
+    ],
+)
+def test_the_case_is_told_only_if_it_stands(world: str, case: str, why: str) -> None:
+    fit = fitted(world)
+    assert fit.costs.case in ("normal", "opposite"), "as counted it is clear"
+    assert (fit.case, fit.why_undecided) == (case, why)
+    assert (
+        (why in conclusions(fit)[-1])
+        if why
+        else (f"cheaper after a {int(case == 'normal')}" in conclusions(fit)[-1])
+    )
+
+
+def test_arms_are_drawn_together_as_far_as_they_are_alike() -> None:
+    alike, apart = (
+        spread_between(np.zeros(5), np.ones(5)),
+        spread_between(np.arange(5.0), np.full(5, 1e-4)),
+    )
+    assert alike < 1.0 and apart == pytest.approx(2.5, rel=0.05)
+    sample, layout = _pair("normal")
+    joint = fit_jointly(groups_of(sample, layout), nodes())  # type: ignore[arg-type]
+    pulls = np.bincount(sample.arm).astype(float)
+    shrunk = shrink(joint, layout, pulls)  # type: ignore[arg-type]
+    rows = contrasts(layout.leaving, pulls, layout.size)  # type: ignore[attr-defined]
+    before, after = (np.abs(rows @ theta) for theta in (joint.estimate, shrunk.estimate))
+    assert (after < before).all()
+    variances = [np.diag(rows @ c @ rows.T) for c in (joint.covariance, shrunk.covariance)]
+    assert (variances[1] < variances[0]).all() and variances[1].min() > 0.0
+
+
+def test_holm_rejects_no_more_than_it_may() -> None:
+    rng = np.random.default_rng(5)
+    alarms = np.array([holm(rng.standard_normal(12)).any() for _ in range(4_000)])
+    assert abs(alarms.mean() - 0.05) < SAFE * np.sqrt(0.05 * 0.95 / 4_000)
+    assert holm(np.array([5.0, 2.3, -2.1])).tolist() == [True, True, True], (
+        "less is needed after each"
+    )
