@@ -11,16 +11,19 @@ from sojourn import (
     Beta,
     ByArm,
     Ema,
+    FixedArm,
     LearnedIMED,
     Levels,
     LogLeave,
     Problem,
     Recommendation,
     TwoState,
+    Uniform,
     recommend,
 )
 from sojourn.cli.main import main
 from sojourn.lab.paper import SETTINGS
+from sojourn.policies import Policy
 from sojourn.recommendation import BASELINE, PLAIN, SURE, _in_words, candidates, choose
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
@@ -91,6 +94,26 @@ def test_gain_grows_significant_with_visits() -> None:
     assert advice.regrets[advice.name].value == min(r.value for r in advice.regrets.values())
 
 
+def test_what_is_there_now_comes_first() -> None:
+    advice = recommend(SETTINGS["B"], present=Uniform(), **ROUGH)  # type: ignore[arg-type]
+    assert advice.policy == LearnedIMED() and not advice.keeps
+    lost = advice.regrets["Uniform"].value - advice.regrets[advice.name].value
+    assert advice.over_present is not None and advice.over_present.value == pytest.approx(lost)
+    assert advice.rewards is not None
+    everything = SETTINGS["B"].value() * 100
+    assert advice.rewards == pytest.approx(everything - advice.regrets["Uniform"].value)
+    head, _, rest = str(advice).partition("Expected gain over KL-UCB")
+    assert "Expected gain over what is there now (Uniform) in 100 visits" in head and rest
+    assert json.loads(json.dumps(advice.to_dict()))["present"]["label"] == "Uniform"
+
+
+@pytest.mark.parametrize("present", [FixedArm(0), LearnedIMED()])
+def test_what_is_good_is_kept(present: Policy) -> None:
+    advice = recommend(SETTINGS["B"], present=present, **ROUGH)  # type: ignore[arg-type]
+    assert advice.keeps and advice.policy == present
+    assert str(advice).startswith(f"Keep {present!r}.") and "what is there now" in advice.reason
+
+
 def test_moving_averages() -> None:
     problem = Problem([0.6, 0.4], Ema(theta=0.5, leave=LogLeave(c6=100)))
     advice = recommend(problem, visits=30, precision="50%")
@@ -141,6 +164,7 @@ def test_improper_problems_are_warned_about() -> None:
     ("arguments", "sentence"),
     [
         ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
+        ({"present": "KLUCB"}, "present = 'KLUCB' is not allowed: it must be a Policy or None"),
         ({"certain": "yes"}, "certain = 'yes' is not allowed: it must be True or False"),
     ],
 )
@@ -162,6 +186,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Expected gain over KL-UCB in 100 visits" in capsys.readouterr().out
     assert main(["recommend", "B", *few, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["case"] == "normal"
+    assert main(["recommend", "B", *few, "--present", "Uniform"]) == 0
+    assert "over what is there now (Uniform)" in capsys.readouterr().out
     assert main(["recommend", "nowhere"]) == 2
     assert "problem 'nowhere' is not known" in capsys.readouterr().err
 

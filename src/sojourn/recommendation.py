@@ -50,15 +50,27 @@ IMPROPER = (
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A policy for a problem, with the reason and what it is expected to gain over KL-UCB."""
+    """A policy for a problem, with the reason and what it is expected to gain.
+
+    `over_present` is the gain over `present`, what is there now, if that was given; `rewards` is
+    what the latter earns. `policy` is `present` where that is to be kept.
+    """
 
     policy: Policy
     reason: str
     case: str
     visits: int
-    gain: Interval  # in rewards over all visits
+    gain: Interval  # over KL-UCB, in rewards over all visits
     regrets: Mapping[str, Interval]  # of every candidate, by label, with 95 % intervals
     runs: int
+    present: Policy | None = None
+    over_present: Interval | None = None
+    rewards: float | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is there now is to be kept."""
+        return self.present is not None and self.policy == self.present
 
     @property
     def name(self) -> str:
@@ -76,15 +88,28 @@ class Recommendation:
         ]
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
         return (
-            f"Run {self.policy!r}.\n{self.reason}\n"
+            f"{'Keep' if self.keeps else 'Run'} {self.policy!r}.\n{self.reason}\n"
+            f"{self._over_present()}"
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
             f"{self.gain_share:.0%} of its regret.\n\n{table.text()}"
+        )
+
+    def _over_present(self) -> str:
+        """The headline, if there is something to compare with."""
+        if self.present is None or self.over_present is None or self.rewards is None or self.keeps:
+            return ""
+        share = self.over_present.value / self.rewards
+        return (
+            f"Expected gain over what is there now ({self.present.label}) in {self.visits:,} "
+            f"visits: {self.over_present} rewards, {self.over_present.value / self.visits:+.3g} a "
+            f"visit ({share:+.1%}).\n"
         )
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
         gain = {**self.gain._asdict(), "share": self.gain_share}
-        return dict(plain({**vars(self), "policy": policy, "gain": gain}))
+        present = None if self.present is None else policy_data(self.present, self.present.label)
+        return dict(plain({**vars(self), "policy": policy, "gain": gain, "present": present}))
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
@@ -112,6 +137,7 @@ def recommend(
     problem: Problem,
     *,
     visits: int = 20_000,
+    present: Policy | None = None,
     certain: bool = False,
     precision: float | str = "5%",
     max_runs: int = 4_096,
@@ -128,15 +154,29 @@ def recommend(
     paper does not apply Visit IMED or one for graded rewards (docs/beyond.md shows where each is
     good). If you are `certain` of the problem, it is any candidate significantly better than these.
 
+    `present` is what is there now: then the gain over it comes first, and it is to be kept unless
+    the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
+    `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
+
     >>> from sojourn.lab.paper.settings import SETTINGS
     >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
     >>> advice.policy.name, advice.case
     ('LearnedIMED', 'normal')
+    >>> from sojourn import Uniform
+    >>> advice = recommend(SETTINGS["B"], present=Uniform(), visits=200, precision="20%")
+    >>> advice.policy.name, advice.over_present.low > 100
+    ('LearnedIMED', True)
     """
     if not isinstance(problem, Problem):
         raise ValueError(f"problem = {problem!r} is not allowed: it must be a Problem")
     checks.flag("certain", certain)
+    if present is not None and not isinstance(present, Policy):
+        raise ValueError(f"present = {present!r} is not allowed: it must be a Policy or None")
     case, tried = theory.case(problem), candidates(problem)
+    names = list(tried)
+    if present is not None:
+        present.check_arms(problem.arms)
+        tried.setdefault(present.label, present)
     if case == "improper":
         warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)
     with warnings.catch_warnings():
@@ -147,19 +187,37 @@ def recommend(
             problem, list(tried.values()), visits=visits, precision=precision, max_runs=max_runs,
             seed=seed, workers=workers, store=store, progress=progress, checkpoints=[visits],
         )  # fmt: skip
-    names = list(tried)
     plain, usual, *others = (policy.label for policy in without_knowledge(problem))
-    less = {name: _differences(result, names.index(name)) for name in (usual, plain, *others)}
+    labels = list(tried)
+    less = {name: _differences(result, labels.index(name)) for name in (usual, plain, *others)}
     chosen, why = choose(names, less, SURE if certain else None)
-    regrets = map(_interval, *result.regret)
+    regrets = dict(zip(labels, map(_interval, *result.regret), strict=True))
+    over_present = rewards = None
+    if present is not None:
+        now = labels.index(present.label)
+        over_present = _positive(_differences(result, now)[labels.index(chosen)])
+        rewards = problem.value() * visits - regrets[present.label].value
+        if over_present.low <= 0.0:
+            chosen, why = (
+                present.label,
+                (
+                    f"{chosen} is not shown to earn more than what is there now: {over_present} "
+                    "rewards over all visits."
+                    if chosen != present.label
+                    else f"{why[:-1]}; it is what is there now."
+                ),
+            )
     return Recommendation(
         policy=tried[chosen],
         reason=f"{_in_words(problem, case)} {why}",
         case=case,
         visits=visits,
-        gain=_positive(_differences(result, names.index(BASELINE))[names.index(chosen)]),
-        regrets=dict(zip(names, regrets, strict=True)),
+        gain=_positive(_differences(result, labels.index(BASELINE))[labels.index(chosen)]),
+        regrets=regrets,
         runs=max(result.runs),
+        present=present,
+        over_present=over_present,
+        rewards=rewards,
     )
 
 

@@ -81,7 +81,7 @@ def fit_command(
     table: Annotated[str | None, option("With an address: the table.")] = None,
     sql: Annotated[str | None, option("With an address: a query.")] = None,
     deciding: Annotated[
-        bool, option("Say what to run, by simulating on draws of the fit.", "--decide")
+        bool, option("Say what to run, or to keep what is there, by simulation.", "--decide")
     ] = False,
     visits: Annotated[
         int | None, option("With --decide: how many there will be; default: as in the log.")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from .arguments import AsJson, Seed, number_or_text, option, with_options
+from .arguments import AsJson, Seed, find_policy, number_or_text, option, with_options
 from .output import print_json
 from .problems import find_problem
 from .progress import by_runs, progress
@@ -17,6 +17,14 @@ EXAMPLE = "sojourn recommend --means 0.9,0.8 --q 0.8,0.2,0.2,0.1"
 def recommend_command(
     problem: "Problem",
     visits: Annotated[int, option("Visits that the policy will serve.")] = 20_000,
+    present: Annotated[
+        str | None,
+        option(
+            "What is there now: gains are over it first, and it is kept if they are not sure. "
+            "Uniform, FixedArm:arm=2, KLUCB.",
+            metavar="POLICY",
+        ),
+    ] = None,
     certain: Annotated[
         bool, option("The problem is known exactly: take its best policy.", "--certain")
     ] = False,
@@ -26,12 +34,13 @@ def recommend_command(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """The policy to run on a problem, why, and its expected gain over KL-UCB."""
+    """The policy to run on a problem, why, and what it gains over what is there now, and KL-UCB."""
     from ..recommendation import recommend
 
     with progress() as show:
         advice = recommend(
             problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
+            present=None if present is None else find_policy(present, problem),
             seed=seed, progress=by_runs(show),
         )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)

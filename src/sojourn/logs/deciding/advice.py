@@ -11,7 +11,7 @@ from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from ..fitting.model import Fit
 from .baseline import EVENLY, Baseline
-from .outcomes import CandidateOutcome, Played
+from .outcomes import SLIGHT, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
     "arms": "the arms that look best drive away as many people as the log allows",
@@ -21,9 +21,6 @@ WHERE: Mapping[str, str] = {
     "fatigue": "people tire as fast as the log allows",
 }
 """Variants in words."""
-
-ALIKE = 0.005
-"""Policies whose gains differ by less than this share of rewards are as good as each other."""
 
 NOTABLE = 0.01
 """The share of rewards from which on a difference between log and model is told."""
@@ -65,19 +62,18 @@ class Advice:
         if (chosen := self.chosen) is None:
             return f"Keep what you have. {self.reason}"
         over = EVENLY if self.present.reward is None else "what is there now"
-        worst = chosen.variants[chosen.worst]
         return (
             f"Run {chosen.name}. Expect {signed(chosen.gain)} rewards per visit over {over} "
             f"({chosen.share:+.1%}), with visits longer by {signed(chosen.longer)} steps; "
             f"{signed(chosen.over_kl_ucb)} rewards over KL-UCB. In the worst case that the log "
-            f"allows ({WHERE[chosen.worst]}) it gains {worst.value:+.3g}."
+            f"allows ({WHERE[chosen.worst]}) it gains {chosen.at_worst.value:+.3g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [
             {"policy": policy_data(o.policy, o.name)}
             | {n: getattr(o, n) for n in INTERVALS}
-            | {"worst": {"variant": o.worst, "gain": o.variants[o.worst]}, "loses": o.loses}
+            | {"worst": {"variant": o.worst, "gain": o.at_worst}, "loses": o.loses}
             for o in self.outcomes
         ]
         present = {**vars(self.present), "missed": self.present.missed}
@@ -95,23 +91,25 @@ def advise(
 ) -> Advice:
     """The advice that follows from what was played.
 
-    Among the policies that never lose to what is there the one of greatest gain is taken, or, of
-    those that cannot be told from it or differ from it by less than `ALIKE`, the first in
-    `simplest`.
+    Among the policies that never lose to what is there, and are sure to gain something, the one of
+    greatest gain is taken. Of those that cannot be told from it, or differ from it by less than
+    `SLIGHT`, it is one of greatest gain in its worst case, and of these the first in `simplest`.
     """
     outcomes = tuple(map(played.outcome, played.policies))
-    safe = [o for o in outcomes if not o.loses]
+    safe = [o for o in outcomes if o.pays]
     best = max(outcomes, key=lambda o: o.gain.value)
     if not safe:
         chosen, reason = None, _against(best)
     else:
         best = max(safe, key=lambda o: o.gain.value)
-        alike = {
-            o.policy: o
+        alike = [
+            o
             for o in safe
-            if best.share - o.share < ALIKE or played.more(best.policy, o.policy).low <= 0.0
-        }
-        chosen = next((alike[policy] for policy in simplest if policy in alike), best)
+            if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
+        ]
+        least = max(o.at_worst.low for o in alike) - SLIGHT * present.model.reward
+        steady = {o.policy: o for o in alike if o.at_worst.high >= least}
+        chosen = next((steady[policy] for policy in simplest if policy in steady), best)
         reason = _because(chosen, outcomes)
         if present.missed.low > 0.0 and chosen.share <= present.missed.value:
             reason = (
@@ -133,15 +131,14 @@ def advise(
 
 def _against(best: CandidateOutcome) -> str:
     """Why none is safe, by what speaks against the one of greatest gain."""
-    worst = best.variants[best.worst]
-    if best.gain.low < 0.0:
+    if best.gain.low < 0.0 or not best.loses:
         return (
-            "No candidate is sure to earn more: the best of them, "
+            f"No candidate is sure to earn {SLIGHT:.1%} more: the best of them, "
             f"{best.name}, is expected to gain {signed(best.gain)} rewards per visit."
         )
     return (
         f"Every candidate may lose to it. {best.name} gains {signed(best.gain)} rewards per visit "
-        f"if all is as fitted, and {signed(worst)} if {WHERE[best.worst]}."
+        f"if all is as fitted, and {signed(best.at_worst)} if {WHERE[best.worst]}."
     )
 
 

@@ -74,7 +74,7 @@ def _good(sample: Sample) -> Interval:
     good = np.bincount(sample.user, sample.reward == 1).astype(float)
     own = np.bincount(sample.user[sample.step == 1], minlength=sample.users)
     mean = float(good.sum() / own.sum())
-    error = float(np.linalg.norm(good - mean * own) / own.sum()) * np.sqrt(sample.share)
+    error = float(np.linalg.norm(good - mean * own) / own.sum() * np.sqrt(sample.share))
     return Interval.from_error(mean, error, least=0.0)
 
 

@@ -17,8 +17,7 @@ OWN_LAYER = (1,)
 
 def fitted_crowd(fit: Fit) -> Crowd:
     """The people of a log: with controls if there are steps to control with, else `plain_crowd`."""
-    controlled = getattr(fit, "controlled", None)
-    return plain_crowd(fit) if controlled is None else controlled.tables()
+    return plain_crowd(fit) if fit.controlled is None else fit.controlled.tables()
 
 
 def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
@@ -37,9 +36,8 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     """
     checks.whole("draws", draws, 1)
     rng = np.random.default_rng([checks.whole("seed", seed, 0, 2**63 - 1), 6])
-    controlled = getattr(fit, "controlled", None)
-    if controlled is not None:
-        return tuple(map(controlled.tables, controlled.draws(rng, draws)))
+    if fit.controlled is not None:
+        return tuple(map(fit.controlled.tables, fit.controlled.draws(rng, draws)))
     drawn = zip(*_parameters(fit, draws, rng), strict=True)
     return tuple(_tables(fit, q, means) for q, means in drawn)
 

@@ -10,7 +10,7 @@ from ... import checks
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
 from ...simulation.backends import processors
 from ...stats.moments import Array
-from ..fitting.crowd import Crowd, always
+from ..fitting.crowd import Crowd
 from ..fitting.model import Fit
 from .advice import Advice, advise
 from .baseline import baseline
@@ -19,11 +19,15 @@ from .outcomes import Played
 from .playing import Stage, play, stage
 from .variants import variants
 
-DRAWS, RUNS, STRESS_RUNS = 16, 2, 4
-STEPS = 100_000
+DRAWS = 16
+RUNS = (2, 8)
+"""In each draw, the least and the most: as many as have together about the steps of a long run. In
+each variant there are twice as many."""
+
+STEPS = 60_000
 """A run has about this many steps, and fewer if there are more than `MANY` arms, with which the
 time of a step grows. By then policies have learned most of what there is to learn."""
-MANY, FEWEST = 24, 20_000
+MANY, FEWEST = 16, 15_000
 
 SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
 """Of policies that are as good as each other the first is taken: one that finds out by itself where
@@ -41,7 +45,7 @@ def decide(
     visits: int | None = None,
     *,
     draws: int = DRAWS,
-    runs: int = RUNS,
+    runs: int | None = None,
     seed: int = 0,
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -49,13 +53,13 @@ def decide(
     """What to run on what the log describes, or to keep what is there.
 
     KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
-    in that case play `visits` visits (by default as many as the log has), `runs` times in each of
-    `draws` crowds drawn around the fitted one (`draw_crowds`), and in `variants` of it that the log
-    does not rule out. Gains are over the log's own recommender in the same crowd. Recommended is
-    the policy of greatest gain among those that never lose to it; if there is none, what is there
-    is to be kept. Intervals hold the central 95 % of the draws, with the simulation noise taken
-    out. The answer does not depend on the number of `workers` (threads). `progress` is called with
-    the share done.
+    in that case play `visits` visits (by default as many as the log has), `runs` times (by default
+    2 to 8, more if they are short) in each of `draws` crowds drawn around the fitted one
+    (`draw_crowds`), and twice as often in `variants` of it that the log does not rule out. Gains
+    are over the log's own recommender in the same crowd. Recommended is the policy of greatest gain
+    among those that never lose to it (see `advise`); if there is none, what is there is to be kept.
+    Intervals hold the central 95 % of the draws, with the simulation noise taken out. The answer
+    does not depend on the number of `workers` (threads). `progress` is called with the share done.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
@@ -68,18 +72,22 @@ def decide(
     if visits is None and fit.visits == 0:
         raise ValueError("visits = None is not allowed: these totals do not say how many visits")
     asked = checks.whole("visits", fit.visits if visits is None else visits, 1)
-    draws, runs = checks.whole("draws", draws, 4, 100_000), checks.whole("runs", runs, 2, 1_000)
+    draws = checks.whole("draws", draws, 4, 100_000)
+    if runs is not None:
+        runs = checks.whole("runs", runs, 2, 1_000)
     workers = processors() if workers is None else checks.whole("workers", workers, 1)
     crowd = fitted_crowd(fit)
     now = baseline(fit, crowd)
     drawn = draw_crowds(fit, draws, seed=seed)
     others = variants(fit, crowd, now.rule)
     most = int(max(STEPS * min(1.0, MANY / crowd.arms), FEWEST))
-    simulated = min(asked, max(1, int(most / _length(crowd, now.rule))))
+    length = _length(crowd, now.rule)
+    simulated = min(asked, max(1, int(most / length)))
+    runs = runs or int(np.clip(most / (simulated * length), *RUNS))
     policies = candidates(fit.case)
     worlds = [(stage([c], now.rule), i * runs, runs) for i, c in enumerate(drawn)]
     worlds += [
-        (stage(v.crowds, now.rule), OTHER_RUNS + i * STRESS_RUNS, STRESS_RUNS)
+        (stage(v.crowds, now.rule), OTHER_RUNS + 2 * i * runs, 2 * runs)
         for i, v in enumerate(others)
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
@@ -111,8 +119,8 @@ def candidates(case: str) -> list[Policy]:
 
 def _length(crowd: Crowd, rule: Array) -> float:
     """Steps of a visit: those of the recommender, or more if the best arm makes visits longer."""
-    alone = [crowd.worth(always(arm, crowd.arms)) for arm in range(crowd.arms)]
-    return max(crowd.worth(rule).length, max(alone).length)
+    rewards, lengths = crowd.worth_of_arms()
+    return max(crowd.worth(rule).length, float(lengths[np.argmax(rewards)]))
 
 
 def _play(

@@ -10,6 +10,10 @@ from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from .playing import GAIN, LONGER, PULLS, VISITS
 
+SLIGHT = 0.005
+"""A share of rewards: policies that differ by less are as good as each other, a gain below it is
+not worth a change, and a loss above it counts even if the simulation is too short to be sure."""
+
 USUAL = KLUCB()
 """The second yardstick, beside what is there now."""
 
@@ -44,9 +48,21 @@ class CandidateOutcome:
         return min(self.variants, key=lambda name: self.variants[name].value)
 
     @property
+    def at_worst(self) -> Interval:
+        """Its gain there."""
+        return self.variants[self.worst]
+
+    @property
     def loses(self) -> bool:
         """Whether it earns less than what is there now in a crowd that the log allows."""
-        return self.gain.low < 0.0 or self.variants[self.worst].high < 0.0
+        worst, slight = self.at_worst, SLIGHT * (self.reward.value - self.gain.value)
+        return self.gain.low < 0.0 or worst.high < 0.0 or worst.value < -slight
+
+    @property
+    def pays(self) -> bool:
+        """Whether it never loses, and its gain is sure to be worth a change."""
+        slight = SLIGHT * (self.reward.value - self.gain.value)
+        return not self.loses and self.gain.low > slight
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ...stats.intervals import Z95
 from ...stats.moments import Array
-from ..fitting.crowd import LAYER_ENDS, Crowd, always
+from ..fitting.crowd import LAYER_ENDS, Crowd
 from ..fitting.model import Fit
 from ..fitting.sample import Sample
 from .crowds import log_odds, probability
@@ -92,10 +92,7 @@ def _arms(crowd: Crowd, seen: Evidence | None) -> Crowd:
     zero = np.zeros(crowd.arms)
     found = Effects(zero, zero + ASSUMED / Z95) if seen is None else seen.by_arm(crowd.arms)
     counted = _leaving(crowd, found.value[:, None, None])
-    looks = {
-        int(np.argmax(crowd.shares @ crowd.means)),
-        int(np.argmax([counted.worth(always(a, crowd.arms)).reward for a in range(crowd.arms)])),
-    }
+    looks = {int(np.argmax(crowd.shares @ crowd.means)), int(np.argmax(counted.worth_of_arms()[0]))}
     more = np.array([arm in looks for arm in range(crowd.arms)]) * Z95 * found.error
     return _leaving(counted, np.clip(more, 0.0, MOST)[:, None, None])
 

@@ -39,7 +39,7 @@ def present(totals: Totals, sample: Sample) -> Present:
         np.bincount(sample.user, weights, sample.users).astype(float)
         for weights in (np.where(known, sample.value, 0.0), np.ones(known.size))
     ]
-    errors = [_error(total, own) * np.sqrt(sample.share) for total in sums]
+    errors = [_error(total, own) * float(np.sqrt(sample.share)) for total in sums]
     return Present(
         reward=Interval.from_error(float(reward), errors[0], least=0.0),
         length=Interval.from_error(length, errors[1], least=1.0),

@@ -31,7 +31,7 @@ def _expected(advice: "Advice") -> str:
     rows = [(f"  {present.name}", f"{present.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
         mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
-        worst = f"{o.variants[o.worst].value:+.2g} ({o.worst})"
+        worst = f"{o.at_worst.value:+.2g} ({o.worst})"
         gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
         rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
     headings = ("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case")
@@ -65,10 +65,11 @@ def present_in_words(present: "Baseline") -> str:
         )
     missed = present.missed
     if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
+        better = missed.value > 0.0
         words += (
-            f": the log is {'better' if missed.value > 0 else 'worse'} than the model by "
+            f": the log is {'better' if better else 'worse'} than the model by "
             f"{abs(missed.value):.1%}, beyond noise, because of something that the model does not "
-            "see (such as a recommender that knows its users)"
+            f"see{', such as a recommender that knows its users' if better else ''}"
         )
     return f"{words}."
 

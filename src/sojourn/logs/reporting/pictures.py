@@ -253,7 +253,7 @@ def _gain(advice: "Advice") -> Picture:
             f"{o.reward.value:.4g}",
             *cells(o.gain, "+.3g"),
             f"{o.over_kl_ucb.value:+.3g}",
-            f"{o.variants[o.worst].value:+.3g} ({o.worst})",
+            f"{o.at_worst.value:+.3g} ({o.worst})",
         )
         for o in found
     ]
