@@ -38,7 +38,7 @@ def test_all_commands_are_there() -> None:
         "", "theory", "simulate", "recommend", "reproduce", "study", "study beyond",
         "study by-arm", "serve",
         "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
-        "archive", "drop", "erase", "changes", "warm-start", "fit",
+        "archive", "drop", "erase", "changes", "warm-start", "fit", "replay",
     }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
+    "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
 }
 ELSEWHERE = {"study beyond", "study by-arm", "drive"}
 """Tested where there is a study, or a server."""

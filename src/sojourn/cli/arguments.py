@@ -5,7 +5,7 @@ The rooms that these words need are imported when a word is looked up, so that h
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,8 +53,10 @@ def with_options(
     return decorate
 
 
-def find_policy(text: str, problem: "Problem") -> "Policy":
+def find_policy(text: str, problem: "Problem | None" = None) -> "Policy":
     """The policy that a name or a label stands for, with parameters after a colon or comma.
+
+    Without a problem it is as it is by default, not as the paper would set it.
 
     >>> from sojourn.cli.problems import find_problem
     >>> problem = find_problem("A")
@@ -69,7 +71,10 @@ def find_policy(text: str, problem: "Problem") -> "Policy":
     words = [word.strip() for word in "".join(rest).split(",")]
     cls = POLICIES.find("policy", name.strip())
     parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
-    policy = cls.for_problem(problem, **parameters)
+    if problem is None:
+        policy = cls(**_complete(cls, parameters))
+    else:
+        policy = cls.for_problem(problem, **parameters)
     if "opposite" not in words:
         return policy
     if not hasattr(policy, "opposite"):
@@ -108,7 +113,15 @@ def number_or_text(text: str | None) -> float | str | None:
         return text
 
 
-def _parameter(cls: type["Policy"], text: str, problem: "Problem") -> tuple[str, Any]:
+def _complete(cls: type["Policy"], parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, if there is none without a default among those not given."""
+    for f in fields(cls):
+        if f.init and f.default is f.default_factory is MISSING and f.name not in parameters:
+            raise ValueError(f"{cls.__name__} needs {f.name}: give it as {cls.__name__}:{f.name}=")
+    return parameters
+
+
+def _parameter(cls: type["Policy"], text: str, problem: "Problem | None") -> tuple[str, Any]:
     from ..policies import Policy
 
     name, _, value = (part.strip() for part in text.partition("="))

@@ -1,12 +1,10 @@
 """The command `sojourn fit`."""
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .arguments import AsJson, number_or_text, option
+from .arguments import AsJson, number_or_text, option, with_options
+from .logs import LogSource, log_options
 from .output import print_json
 from .progress import Now, progress
 
@@ -16,61 +14,18 @@ if TYPE_CHECKING:
 EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
 
 
-def _column(help_: str) -> Any:
-    return option(help_, metavar="COLUMN")
-
-
+@with_options("options", log_options)
 def fit_command(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="LOG", help="A .csv, .csv.gz or .parquet file, or a database's address."
-        ),
-    ],
-    visit: Annotated[str | None, _column("Which visit; or give --user, --time and --gap.")] = None,
-    user: Annotated[str | None, _column("Whose visit; intervals are clustered by it.")] = None,
-    time: Annotated[str | None, _column("ISO dates, seconds or milliseconds.")] = None,
-    step: Annotated[str | None, _column("The order of steps within a visit.")] = None,
-    arm: Annotated[str | None, _column("What was shown.")] = None,
-    reward: Annotated[str | None, _column("The reward: 0 or 1, or graded.")] = None,
-    left: Annotated[str | None, _column("1 on the step after which the user left.")] = None,
-    censored: Annotated[str | None, _column("1 where the visit ended without a departure.")] = None,
-    end: Annotated[str | None, _column("When the event ended.")] = None,
-    duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
-    propensity: Annotated[
-        str | None, _column("With what chance the arm was shown, if known.")
-    ] = None,
-    gap: Annotated[str | None, option("Idle time that ends a visit.", metavar="30min")] = None,
+    source: LogSource,
+    options: dict[str, Any],
     horizon: Annotated[
         str | None,
         option("When the log ends: visits still going on then are censored.", metavar="TIME|never"),
-    ] = None,
-    time_unit: Annotated[
-        str | None, option("Unit of times that are numbers.", metavar="s|ms|us|ns")
-    ] = None,
-    ties: Annotated[
-        str, option("Rows with the same time: steps, or one step.", metavar="keep|any|all|half")
-    ] = "keep",
-    threshold: Annotated[
-        float | None,
-        option(
-            "A graded reward counts as 1 from here on; if all are from 0 to 1, means are their own."
-        ),
-    ] = None,
-    unknown: Annotated[
-        list[float] | None, option("A number that means: not known. Repeat for more.")
-    ] = None,
-    arms: Annotated[
-        Path | None, option("A .csv with columns item and arm.", metavar="FILE")
     ] = None,
     min_pulls: Annotated[int | None, option("Arms with fewer are rare; default: see docs.")] = None,
     rare: Annotated[
         str, option("Rare arms: count together, or refuse.", metavar="other|refuse")
     ] = "other",
-    bad: Annotated[
-        str, option("Bad rows: refuse the log, or skip them.", metavar="refuse|skip")
-    ] = "refuse",
-    guess: Annotated[bool, option("Guess columns from their names.")] = True,
     ema: Annotated[bool, option("Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
         list[float] | None, option("Also the case with this threshold. Repeat for more.")
@@ -78,8 +33,6 @@ def fit_command(
     try_gap: Annotated[
         list[str] | None, option("Also the case with this gap. Repeat for more.", metavar="10min")
     ] = None,
-    table: Annotated[str | None, option("With an address: the table.")] = None,
-    sql: Annotated[str | None, option("With an address: a query.")] = None,
     deciding: Annotated[
         bool, option("Say what to run, or to keep what is there, by simulation.", "--decide")
     ] = False,
@@ -97,14 +50,7 @@ def fit_command(
     from ..logs.reporting.page import check_report
     from ..logs.reporting.screen import alternatives_table
 
-    options: dict[str, Any] = {
-        "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
-        "left": left, "censored": censored, "end": end, "duration": duration,
-        "propensity": propensity, "gap": gap, "horizon": number_or_text(horizon),
-        "time_unit": time_unit, "ties": ties, "threshold": threshold,
-        "unknown": tuple(unknown or ()), "arms": _arm_map(arms), "min_pulls": min_pulls,
-        "rare": rare, "bad": bad, "guess": guess, "table": table, "sql": sql,
-    }  # fmt: skip
+    options |= {"horizon": number_or_text(horizon), "min_pulls": min_pulls, "rare": rare}
     if visits is not None:
         checks.whole("--visits", visits, 1)
     if report is not None:
@@ -136,15 +82,3 @@ def _decide(
     if report is not None:
         write_report(fit, advice, report, others)
     return advice
-
-
-def _arm_map(path: Path | None) -> dict[str, str] | None:
-    if path is None:
-        return None
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return {row["item"]: row["arm"] for row in csv.DictReader(file)}
-    except (OSError, UnicodeDecodeError, KeyError):
-        raise ValueError(
-            f"--arms {path} is not allowed: it must be a .csv file with columns item and arm"
-        ) from None

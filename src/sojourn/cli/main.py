@@ -23,6 +23,7 @@ from . import (
     fit,
     keys,
     recommend,
+    replay,
     reproduce,
     serve,
     simulate,
@@ -36,7 +37,7 @@ from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
     theory, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive, drop,
-    erase, changes, warm_start, fit,
+    erase, changes, warm_start, fit, replay,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..reading.options import LogOptions, Reading, resolve
-from ..reading.source import ROW, Opened, opened
+from ..reading.options import LogOptions, Reading
+from ..reading.source import Opened, opened
 from .diagnosis import Costs
 from .model import Fit
 
@@ -122,17 +122,12 @@ def sensitivity(
 
 def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
-    from ..reading import events, log
+    from ..reading import log
     from . import count
     from .ema import moving_average
     from .sample import take
 
-    columns = [c for c in found.table.columns if c != ROW]
-    chosen, guessed = resolve(options, columns)
-    if chosen.threshold is None and chosen.guess and "threshold" in columns:
-        stated = events.stated_threshold(found)
-        if stated is not None:
-            chosen, guessed["threshold"] = replace(chosen, threshold=stated), "threshold"
+    chosen, guessed = log.settled(found, options)
     with log.steps_of(found, chosen) as (clean, table):
         totals = count.count(table, chosen, found.name)
         sample = take(table, totals)

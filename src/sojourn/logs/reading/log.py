@@ -7,13 +7,24 @@ from math import ceil
 from typing import Any
 
 from .copies import once
-from .events import Events, clean
-from .options import LogOptions
-from .source import Opened, coded, kept, scalar
+from .events import Events, clean, stated_threshold
+from .options import LogOptions, resolve
+from .source import ROW, Opened, coded, kept, scalar
 from .steps import steps
 
 AT_ONCE = 10_000_000
 """Rows that are sorted at a time in the embedded engine, about: those of whole users."""
+
+
+def settled(source: Opened, options: LogOptions) -> tuple[LogOptions, dict[str, str]]:
+    """The options with what could be guessed or is stated by the log itself, and the guesses."""
+    columns = [c for c in source.table.columns if c != ROW]
+    chosen, guessed = resolve(options, columns)
+    if chosen.threshold is None and chosen.guess and "threshold" in columns:
+        stated = stated_threshold(source)
+        if stated is not None:
+            chosen, guessed["threshold"] = replace(chosen, threshold=stated), "threshold"
+    return chosen, guessed
 
 
 @contextmanager

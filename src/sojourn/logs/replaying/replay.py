@@ -12,7 +12,8 @@ docs/replay.md says what each of them assumes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from ... import checks
 from ...policies import Policy
 from ...show.plain import plain
 from ...stats.intervals import z
+from ..reading.options import Reading
+from . import source
 from .doubts import check_propensities, doubts
 from .estimate import ReplayEstimate, estimate
 from .reach import Reach
 from .task import METHODS, OF_WEIGHTS, Task
-from .trajectories import trajectories
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Replay:
     length: dict[str, ReplayEstimate]
     doubts: tuple[str, ...] = ()
     """What speaks against these estimates, a sentence each."""
+    arms: tuple[Any, ...] = field(default=(), compare=False)
+    """By the numbers that policies call them."""
+    reading: Reading | None = field(default=None, compare=False)
+    """How the log was read, if its columns were not taken as they are."""
 
     def to_dict(self) -> dict[str, Any]:
         return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
@@ -66,10 +72,12 @@ def replay(
     theta: float = 1.0,
     start: float = 1.0,
     horizon: int | None = None,
-    arms: Sequence[Any] | None = None,
+    arms: Sequence[Any] | Mapping[Any, str] | None = None,
     names: Mapping[str, str] | None = None,
     methods: Sequence[str] | None = None,
     confidence: float = 0.95,
+    log_end: str | float | None = None,
+    **reading: Any,
 ) -> Replay:
     """Estimate the reward and the length of a visit under `policy` from a log of another one.
 
@@ -77,6 +85,10 @@ def replay(
     left, censored, propensity, state (`names` translates, `arms` lists the arms in the policy's
     order; see `trajectories`). Visits of the same user count as one observation for the intervals.
     States follow from the rewards by `theta` and `start`; theta = 1 is the last reward.
+
+    Any other log is read as by `fit`, whose options there are in `reading`: columns and what is
+    guessed of them, gap, threshold, ties, bad, table, sql and so on; `log_end` is what `fit` calls
+    the horizon, and `arms` may map items to arms. Rewards are 0 or 1 then by the threshold.
 
     A policy that learns is taken with the `memory` it is given (`learn` makes one, from another
     part of the log), which stays as it is. Without one it learns from the log as it goes, visit by
@@ -92,7 +104,9 @@ def replay(
     >>> found.reward["weighted"].low < sj.paper.SETTINGS["C"].value() < found.reward["model"].high
     True
     """
-    read = trajectories(log, theta=theta, start=start, arms=arms, names=names)
+    read, how = source.read(
+        log, theta=theta, start=start, arms=arms, names=names, log_end=log_end, **reading
+    )
     confidence = checks.number("confidence", confidence, 0, 1, open_ends=True)
     if horizon is not None:
         horizon = checks.whole("horizon", horizon, 1)
@@ -114,13 +128,15 @@ def replay(
         visits=read.visits,
         users=int(read.user.max()) + 1,
         steps=read.arm.size,
-        cut=int(read.censored.sum()),
+        cut=int((read.censored & (read.step + 1 < (horizon or inf))).sum()),
         horizon=horizon,
         effective=task.weights.effective if weighted else None,
         reach=task.reach if weighted else None,
         confidence=confidence,
         reward=found[True],
         length=found[False],
+        arms=read.arms,
+        reading=how,
         doubts=(*([wrong] if wrong else []), *doubts(task, chosen)),
     )
 
@@ -149,19 +165,21 @@ def learn(
     *,
     theta: float = 1.0,
     start: float = 1.0,
-    arms: Sequence[Any] | None = None,
+    arms: Sequence[Any] | Mapping[Any, str] | None = None,
     names: Mapping[str, str] | None = None,
+    **reading: Any,
 ) -> Any:
     """The memory of a policy that was told all steps of a log, in order.
 
-    A visit that the log cuts short looks to the policy like one that goes on.
+    A visit that the log cuts short looks to the policy like one that goes on. Logs are read as by
+    `replay`.
 
     >>> import sojourn as sj
     >>> log = {"visit": [0, 0, 1], "arm": [0, 1, 1], "reward": [0, 1, 1]}
     >>> learn(log, sj.UCB()).successes.tolist()
     [0.0, 2.0]
     """
-    read = trajectories(log, theta=theta, start=start, arms=arms, names=names)
+    read, _ = source.read(log, theta=theta, start=start, arms=arms, names=names, **reading)
     memory = _checked_memory(policy, None, len(read.arms))
     columns = (read.state, read.arm, read.reward, read.left, read.next_state)
     for step in zip(*(column.tolist() for column in columns), strict=True):

@@ -134,7 +134,7 @@ def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:
         with opened(log) as found:
             here = [c for c in found.table.columns if c in wanted.values()]
         log = columns(log, here)
-    present = _names(log)
+    present = column_names(log)
     for name, column in wanted.items():
         if column not in present and (name in NEEDED or name in names):
             raise ValueError(f"the log has no column {column!r} ({name}): it has {present}")
@@ -147,7 +147,8 @@ def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:
     return table
 
 
-def _names(log: Any) -> list[str]:
+def column_names(log: Any) -> list[str]:
+    """Those of a mapping or a data frame."""
     for attribute in ("column_names", "keys", "columns"):
         found = getattr(log, attribute, None)
         if found is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...show.tables import Table
 from ...stats.intervals import Interval
-from .screen import cells
+from .screen import cells, paragraph, reading_lines
 
 if TYPE_CHECKING:
     from ..replaying.estimate import ReplayEstimate
@@ -22,12 +22,17 @@ def text(replay: "Replay") -> str:
         (method, *_cells(reward), *_cells(replay.length[method]))
         for method, reward in replay.reward.items()
     ]
-    lines = [
-        f"{replay.policy!r}",
+    lines = [f"{replay.policy!r}"]
+    if replay.reading is not None:
+        lines += map(paragraph, [replay.reading.name, *reading_lines(replay.reading)])
+    if replay.arms != tuple(range(len(replay.arms))):
+        numbers = (f"{number} = {arm}" for number, arm in enumerate(replay.arms))
+        lines.append(paragraph(f"arms: {', '.join(numbers)}"))
+    lines += [
         f"{replay.visits:,} visits of {replay.users:,} users{worth}{until}",
         Table(headings, rows).text(),
+        *map(paragraph, replay.doubts),
     ]
-    lines += replay.doubts
     if replay.cut:
         lines.append(
             f"{replay.cut:,} visits are cut short by the log: weighted and normalised count them "

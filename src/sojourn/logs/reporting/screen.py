@@ -13,6 +13,7 @@ from .words import conclusions
 if TYPE_CHECKING:
     from ..fitting.fit import Alternative
     from ..fitting.model import ArmFit, Fit
+    from ..reading.options import Reading
 
 WIDTH = 100
 SHOWN = 6
@@ -60,13 +61,19 @@ def _heading(fit: "Fit") -> list[str]:
             f" {int(totals.steps.sum()):,} steps, {fit.visits:,} visits "
             f"({totals.censored:,} censored), {fit.users:,} users"
         )
+    return [paragraph(line) for line in [*lines, *reading_lines(reading)]]
+
+
+def reading_lines(reading: "Reading") -> list[str]:
+    """What was guessed about a log, its bad rows, and remarks."""
+    lines = []
     if reading.guessed:
         guesses = (f"{role} = {column}" for role, column in reading.guessed.items())
         lines.append(f"columns guessed: {', '.join(guesses)}")
     if reading.bad:
         bad = (f"{count:,} {kind}" for kind, count in reading.bad.items())
         lines.append(f"bad rows, not counted: {', '.join(bad)}")
-    return [paragraph(line) for line in [*lines, *reading.notes]]
+    return [*lines, *reading.notes]
 
 
 def _leave(fit: "Fit") -> Table:

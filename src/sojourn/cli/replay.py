@@ -1,0 +1,62 @@
+"""The command `sojourn replay`."""
+
+from typing import Annotated, Any
+
+from .arguments import AsJson, find_policy, number_or_text, option, with_options
+from .logs import LogSource, log_options
+from .output import print_json
+
+EXAMPLE = "sojourn replay events.parquet -p FixedArm:arm=1 --gap 30min --propensity p --horizon 5"
+
+
+@with_options("options", log_options)
+def replay_command(
+    source: LogSource,
+    policy: Annotated[
+        list[str],
+        option(
+            "A policy, with parameters if you like: FixedArm:arm=1, EpsilonMixture:epsilon=0.1. "
+            "Arms count from 0, in the order of their names. Repeat for more.",
+            "--policy",
+            "-p",
+            metavar="NAME",
+        ),
+    ],
+    options: dict[str, Any],
+    log_end: Annotated[
+        str | None,
+        option("When the log ends: visits still going on then are cut.", metavar="TIME|never"),
+    ] = None,
+    horizon: Annotated[
+        int | None, option("Only the first so many steps of each visit.", metavar="STEPS")
+    ] = None,
+    theta: Annotated[
+        float, option("How far a reward moves the state; 1: the state is the last reward.")
+    ] = 1.0,
+    start: Annotated[float, option("The state in which visits begin.")] = 1.0,
+    method: Annotated[
+        list[str] | None,
+        option(
+            "Repeat for more; default: all that apply.", metavar="weighted|normalised|model|robust"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a policy would have achieved on the log of another one, with intervals and doubts.
+
+    A policy that learns starts from nothing and learns from the log as it goes.
+    """
+    from ..logs import replay
+
+    policies = [find_policy(name) for name in policy]
+    found = [
+        replay(
+            source, chosen, theta=theta, start=start, horizon=horizon, methods=method,
+            log_end=number_or_text(log_end), **options,
+        )
+        for chosen in policies
+    ]  # fmt: skip
+    if as_json:
+        print_json([each.to_dict() for each in found])
+    else:
+        print("\n\n".join(map(str, found)))
