@@ -122,14 +122,15 @@ def _pair(name: str) -> tuple[Sample, object]:
     return sample, layout_of(sample)
 
 
-@pytest.mark.parametrize(("seed", "kinds"), [(1, 1), (2, 3)])
-def test_values_of_crowds_solve_their_equations(seed: int, kinds: int) -> None:
+@pytest.mark.parametrize(("seed", "kinds", "last"), [(1, 1, None), (2, 3, None), (3, 2, 3)])
+def test_values_of_crowds_solve_their_equations(seed: int, kinds: int, last: int | None) -> None:
     rng = np.random.default_rng(seed)
     crowd = Crowd(
         rng.dirichlet(np.ones(kinds)),
         rng.random((kinds, 2)),
         rng.uniform(0.1, 0.9, (kinds, 3, 2, 2, 2)),
         ends=(1, 3),
+        last=last,
     )
     crowd.leave[:, 0, :, 1] = crowd.leave[:, 0, :, 0]
     rule = rng.dirichlet(np.ones(2), 3)
@@ -138,7 +139,7 @@ def test_values_of_crowds_solve_their_equations(seed: int, kinds: int) -> None:
         total = 0.0
         for kind in range(kinds):
             here = {0: 1.0}  # by previous reward; at the first step it does not matter
-            for step in range(1, 300):
+            for step in range(1, 300 if last is None else last + 1):
                 after = {0: 0.0, 1: 0.0}
                 layer = 0 if step == 1 else 1 if step <= 3 else 2
                 for previous, mass in here.items():
@@ -260,3 +261,12 @@ def test_holm_rejects_no_more_than_it_may() -> None:
     assert holm(np.array([5.0, 2.3, -2.1])).tolist() == [True, True, True], (
         "less is needed after each"
     )
+
+
+def test_visits_that_are_cut_off_are_not_followed_beyond_the_log() -> None:
+    world = WORLDS["course"]()  # which ends after 8 steps
+    fit = sj.fit(world.log(seed=1), ema=False)
+    assert fit.controlled is not None and fit.controlled.last in (7, 8)
+    crowd = fit.controlled.tables()
+    assert crowd.values(always(0, crowd.arms), of_reward=False).max() <= 8.0
+    assert fitted("normal").controlled.last is None  # type: ignore[union-attr]

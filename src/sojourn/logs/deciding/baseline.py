@@ -84,7 +84,7 @@ def cut_off(crowd: Crowd, rule: Array, totals: Totals) -> Worth:
     cut = np.divide(ends[:, 2], ends.sum(axis=1), out=np.zeros(len(ends)), where=ends[:, 2] > 0)
     there = crowd.shares[:, None] * np.array([0.0, 1.0])
     reward = length = 0.0
-    for step in range(1, LONG + 1):
+    for step in range(1, (crowd.last or LONG) + 1):
         at = min(step, crowd.horizon)
         gain, _ = crowd.step(rule, at, True)
         reward, length = reward + float((there * gain).sum()), length + float(there.sum())

@@ -34,7 +34,8 @@ class Stage(Compiled):
     * `odds[kind]`: cumulative shares;
     * `means[part, kind, arm]`, `leave[kind, layer, arm, previous, reward]`;
     * `layer[step - 1]`, for steps up to the horizon of the crowd;
-    * `rewards`, `lengths[part, kind, step - 1, previous]`: what is to come under the rule.
+    * `rewards`, `lengths[part, kind, step - 1, previous]`: what is to come under the rule;
+    * `last`: the step after which every visit is over; 0 for none.
     """
 
     odds: Array
@@ -43,6 +44,7 @@ class Stage(Compiled):
     layer: NDArray[np.int64]
     rewards: Array
     lengths: Array
+    last: int
 
 
 def stage(crowds: Sequence[Crowd], rule: Array) -> Stage:
@@ -55,6 +57,7 @@ def stage(crowds: Sequence[Crowd], rule: Array) -> Stage:
         layer=np.array([first.layer(s) for s in range(1, first.horizon + 1)], np.int64),
         rewards=np.array([crowd.values(rule) for crowd in crowds]),
         lengths=np.array([crowd.values(rule, of_reward=False) for crowd in crowds]),
+        last=first.last or 0,
     )
 
 
@@ -100,8 +103,8 @@ def play_visits(
             break
         part, kind = visit * parts // visits, kind_of(stage.odds, draw(starts, visit + 1))
         rewards, lengths = stage.rewards[part, kind], stage.lengths[part, kind]
-        previous, step, left = 1, 0, False
-        while not left and steps < most:
+        previous, step, over = 1, 0, False
+        while not over and steps < most:
             before = float(previous)
             arm = policy.choose(memory, before, rng)
             pulled[arm] += 1
@@ -110,7 +113,7 @@ def play_visits(
             leave = stage.leave[kind, stage.layer[step], arm, previous]
             # The chances that the visit goes on after a 0 and after a 1.
             on0, on1 = (1.0 - mean) * (1.0 - leave[0]), mean * (1.0 - leave[1])
-            later = min(step + 1, last)
+            later = min(step + 1, last)  # after the last step nothing is to come
             out[GAIN] += mean + on0 * rewards[later, 0] + on1 * rewards[later, 1]
             out[GAIN] -= rewards[step, previous]
             out[LONGER] += 1.0 + on0 * lengths[later, 0] + on1 * lengths[later, 1]
@@ -118,7 +121,8 @@ def play_visits(
             # As in the simulator: the lowest share of either part of [0, 1) is a departure.
             reward = 1 if u < mean else 0
             left = u < mean * leave[1] if reward == 1 else u < mean + (1.0 - mean) * leave[0]
-            policy.update(memory, before, arm, float(reward), left, float(reward))
+            over = left or step + 1 == stage.last
+            policy.update(memory, before, arm, float(reward), over, float(reward))
             out[REWARD] += reward
             previous, step, steps = reward, later, steps + 1
         out[VISITS] += 1.0

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
+from ..reading.codes import CENSORED, ON
 from .crowd import LAYER_ENDS, Crowd, layers
 from .design import LAYERS, Layout, groups_of, layout_of
 from .diagnosis import Costs, costs_of
@@ -24,6 +25,11 @@ from .totals import FIRST, UNKNOWN
 MOST = 200_000
 """Larger samples are cut to about this many steps, of users picked at random."""
 
+MANY_CUT = 0.2
+ENOUGH = 100
+"""The share of visits without a known end from which on they are not followed beyond steps of which
+the log has as many as this."""
+
 DELTA = 1e-4
 """The step of differences that stand for derivatives, in log odds."""
 
@@ -34,7 +40,8 @@ class Controlled:
 
     `visits[user]` and `steps[user, step - 1, previous]` (after the first) say how the users of the
     log weigh; `moods` are the shares of steps at the first step, after a 0 and after a 1, and
-    `occupancy[layer, previous, reward]` is where steps were made.
+    `occupancy[layer, previous, reward]` is where steps were made. Where many visits are cut off,
+    they are taken to end after `last` steps: nothing is known of longer ones.
     """
 
     names: tuple[str, ...]
@@ -46,6 +53,7 @@ class Controlled:
     steps: Array
     moods: Array
     occupancy: Array
+    last: int | None = None
 
     @property
     def estimate(self) -> Array:
@@ -65,7 +73,7 @@ class Controlled:
         means = _chance((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
         by_arm = theta[layout.leaving[:arms]][:, None, None]
         leave = _chance(self._log_odds(theta)[:, :, None] + by_arm)
-        return Crowd(self.shares, means, leave)
+        return Crowd(self.shares, means, leave, last=self.last)
 
     def draws(self, rng: np.random.Generator, number: int, shrunk: bool = True) -> Array:
         """Parameters that the log does not rule out, a row each, for `tables`."""
@@ -209,7 +217,17 @@ def controlled(sample: Sample, differ: bool = True) -> Controlled:
         steps=steps,
         moods=moods[[FIRST, 0, 1]] / moods.sum(),
         occupancy=_occupancy(sample),
+        last=_last(sample),
     )
+
+
+def _last(sample: Sample) -> int | None:
+    """The step up to which the log shows what happens, if it cuts off many visits."""
+    if np.mean(sample.end[sample.end != ON] == CENSORED) <= MANY_CUT:
+        return None
+    seen = np.flatnonzero(np.bincount(sample.step[sample.telling]) >= ENOUGH)
+    last = int(seen.max(initial=1))
+    return last if last <= LAYER_ENDS[-1] else None
 
 
 def _occupancy(sample: Sample) -> Array:

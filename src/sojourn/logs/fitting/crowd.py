@@ -40,7 +40,8 @@ class Crowd:
     * `leave[kind, layer, arm, previous, reward]`: the chance to leave after a step. A layer is a
       class of step numbers; at the first step, which is a layer of its own, nothing is previous,
       and both rows are alike;
-    * `ends`: the last step of every layer but the last, which has no end.
+    * `ends`: the last step of every layer but the last, which has no end;
+    * `last`: the step after which every visit is over (below the `horizon`), if there is one.
 
     A rule is an array [3, arm], chances of the arms at the first step, after a 0 and after a 1.
     """
@@ -49,6 +50,7 @@ class Crowd:
     means: Array
     leave: Array
     ends: tuple[int, ...] = LAYER_ENDS
+    last: int | None = None
 
     @property
     def arms(self) -> int:
@@ -70,11 +72,12 @@ class Crowd:
         """
         firsts = [1, *(end + 1 for end in self.ends)]
         steps = [self.step(rule, first, of_reward) for first in firsts]
-        found = np.empty((self.shares.size, self.horizon, 2))
-        gain, onward = steps[-1]
-        # V = gain + onward V in the last layer, by kind.
-        found[:, -1] = np.linalg.solve(np.eye(2) - onward, gain[..., None])[..., 0]
-        for step in range(self.horizon - 1, 0, -1):
+        found = np.zeros((self.shares.size, self.horizon, 2))
+        if self.last is None:
+            gain, onward = steps[-1]
+            # V = gain + onward V in the last layer, by kind.
+            found[:, -1] = np.linalg.solve(np.eye(2) - onward, gain[..., None])[..., 0]
+        for step in range(self.last or self.horizon - 1, 0, -1):
             gain, onward = steps[self.layer(step)]
             found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
         return found
@@ -91,8 +94,10 @@ class Crowd:
         # Both at once, in the last axis.
         gain = np.stack([self.means, np.ones_like(self.means)], axis=-1)[:, :, None, :]
         gain = np.repeat(gain, 2, axis=2)  # kind, arm, previous
-        value = np.linalg.solve(np.eye(2) - onward[:, -1], gain)
-        for step in range(self.horizon - 1, 0, -1):
+        value = np.zeros_like(gain)
+        if self.last is None:
+            value = np.linalg.solve(np.eye(2) - onward[:, -1], gain)
+        for step in range(self.last or self.horizon - 1, 0, -1):
             value = gain + onward[:, self.layer(step)] @ value
         reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)
         return reward, length

@@ -60,11 +60,19 @@ def _arms(fit: "Fit") -> str:
         f"that they liked equally, and a visit of it alone is worth {_worth(e)}"
         for e in driven
     ]
-    rest = len(differ) - len(driven)
-    more = f" (of {rest + len(driven)} items that differ)" if rest else ""
     return (
-        f"What is shown matters beyond its rewards{more}: {'; '.join(parts)}; of the best, "
-        f"{best.name}, {_worth(best)}."
+        f"What is shown matters beyond its rewards, for {len(differ)} of {len(fit.effects)} items: "
+        f"{'; '.join(parts)}; of the best, {best.name}, {_worth(best)}.{_until(fit)}"
+    )
+
+
+def _until(fit: "Fit") -> str:
+    """How long visits are taken to be, where the log does not say."""
+    if fit.controlled is None or (last := fit.controlled.last) is None:
+        return ""
+    return (
+        f" (Many visits in the log are cut off, and few are seen beyond step {last}: visits here "
+        "are over then.)"
     )
 
 
