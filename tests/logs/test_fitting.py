@@ -147,12 +147,6 @@ def test_warnings_tell_what_is_wrong_with_a_log() -> None:
     assert "step number" in found
 
     rng = np.random.default_rng(0)
-    aborted = dict(clean)
-    aborted["reward"] = np.where(
-        (clean["left"] == 1) & (rng.random(cut.size) < 0.9), 0, clean["reward"]
-    )
-    assert "recorded at departure" in names(Fit.from_totals(twin(aborted)))
-
     lost = dict(clean)
     lost["reward"] = np.where(
         (clean["left"] == 1) & (rng.random(cut.size) < 0.3), 2, clean["reward"]

@@ -26,18 +26,29 @@ COUNTS = {
 }
 
 VERDICTS = {
-    "oulad_assessments": ("holds", (1.07, 1.01, 1.13), "normal"),
+    "oulad_assessments": ("holds", (1.07, 1.01, 1.13), "undecided"),
     "ednet_small": ("holds up to noise", (1.13, 1.02, 1.24), "normal"),
-    "movielens_latest_small": ("undecided", (0.89, 0.79, 1.00), "opposite"),
-    "robomission_2017": ("rejected", (0.68, 0.56, 0.82), "opposite"),
+    "movielens_latest_small": ("undecided", (0.89, 0.79, 1.00), "undecided"),
+    "robomission_2017": ("rejected", (0.68, 0.56, 0.82), "undecided"),
 }
-"""Assumption 1; D(0) / D(1) with the interval of a bootstrap over users; case."""
+"""Assumption 1; D(0) / D(1) with the interval of a bootstrap over users; case with controls."""
 
 WARNINGS = {
-    "oulad_assessments": {"repeating rewards", "users differ"},
-    "ednet_small": {"step number", "spikes", "repeating rewards", "users differ"},
-    "movielens_latest_small": {"step number", "repeating rewards", "users differ"},
-    "robomission_2017": {"recorded at departure", "repeating rewards", "users differ"},
+    "oulad_assessments": {"selection", "repeating rewards", "users differ"},
+    "ednet_small": {
+        "few users decide",
+        "step number",
+        "spikes",
+        "repeating rewards",
+        "users differ",
+    },
+    "movielens_latest_small": {
+        "few users decide",
+        "step number",
+        "repeating rewards",
+        "users differ",
+    },
+    "robomission_2017": {"recorded at departure", "selection", "repeating rewards", "users differ"},
 }
 
 
@@ -84,4 +95,5 @@ def test_other_definitions(
     assert [row["counts"][c] for c in ("00", "01", "10", "11")] == [
         [int(a), int(b)] for a, b in zip(k, n, strict=True)
     ]
-    assert row["costs"]["ratio"]["value"] == pytest.approx(expected["ratio"], rel=1e-9)
+    # The mean of the best arm is drawn towards those of the others, by what may be luck.
+    assert row["costs"]["ratio"]["value"] == pytest.approx(expected["ratio"], rel=0.01)

@@ -50,8 +50,8 @@ def twin(log: Log, min_pulls: int | None = None) -> Totals:
     return Totals(steps, s.users, arms, _products(s, arms))
 
 
-def sample_twin(log: Log, **more: Any) -> Sample:
-    """The steps of all users, as they leave an engine."""
+def sample_twin(log: Log, propensity: bool = False) -> Sample:
+    """The steps of all users, as they leave an engine; with the log's propensities if asked."""
     s = Steps(log)
     names = tuple(sorted({str(a) for a in s.arm.tolist()}))
     order = np.lexsort((s.step, s.visit, s.person))
@@ -65,9 +65,11 @@ def sample_twin(log: Log, **more: Any) -> Sample:
         "end": s.end,
         "held": s.held,
     }
+    if propensity:
+        columns["propensity"] = log["propensity"][np.lexsort((log["step"], log["visit"]))]
     columns = {name: column[order] for name, column in columns.items()}
     visit = np.cumsum(columns["step"] == 1) - 1
-    return Sample(names=names, visit=visit, **columns, **more)
+    return Sample(names=names, visit=visit, **columns)
 
 
 def _arms(s: Steps, min_pulls: int | None) -> Arms:

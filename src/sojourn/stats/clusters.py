@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from .intervals import z
+from .intervals import t, z
 from .moments import Array
 
 
@@ -45,6 +45,24 @@ def one_ratio_variance(over: Array, under: Array, squares: Array, users: int) ->
     spread = squares[:, 2] - 2.0 * q * squares[:, 1] + q**2 * squares[:, 0]
     correction = users / (users - 1.0) if users > 1 else inf
     return np.maximum(spread, 0.0) / under**2 * correction
+
+
+def widening(sums: Array, squares: Array) -> Array:
+    """By how much the errors of ratios are too small where few users make most of the steps.
+
+    From sums over users of steps and of their squares, as (sum of n)^2 / (sum of n^2): as many
+    users with equally many steps are worth as much (Kish). With K of them, each pulls the ratio
+    towards its own, by which residuals are too small by K / (K - 1), and quantiles are those of
+    Student with K - 1 degrees of freedom. 1 in large logs.
+
+    >>> widening(np.array([100.0, 1e6]), np.array([1000.0, 1e6])).round(3).tolist()
+    [1.282, 1.0]
+    """
+    users = np.maximum(
+        np.divide(sums**2, squares, out=np.full_like(sums, inf), where=squares > 0), 2
+    )
+    tails = np.array([t(k - 1.0) for k in np.minimum(users, 1e9)])
+    return np.asarray(tails / z() / (1.0 - 1.0 / users))
 
 
 def share_interval(

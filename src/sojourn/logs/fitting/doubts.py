@@ -1,7 +1,8 @@
 """Where a log does not look like the model: warnings with numbers, and what they mean."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import expm1
 
 import numpy as np
 
@@ -26,11 +27,6 @@ SPIKE_SHARE = 0.02
 """A length is a spike if visits end there so many times more often than around it, and this share
 of all visits does."""
 
-AT_DEPARTURE = 3.0
-LASTING = 0.25
-"""An odds ratio of leaving by the current reward from which it is suspicious that the last reward
-has less than a quarter of the effect, on the scale of logarithms."""
-
 
 SPOILS = ("recorded at departure", "single users")
 """Warnings with which no case stands."""
@@ -38,19 +34,25 @@ SPOILS = ("recorded at departure", "single users")
 
 @dataclass(frozen=True)
 class Doubt:
-    """One warning: a name, what was seen, in numbers, and what it means for the decision."""
+    """One warning: a name, what was seen, in numbers, and what it means for the decision.
+
+    A `note` says what cannot be known, and is no alarm.
+    """
 
     name: str
     seen: str
     meaning: str
+    note: bool = False
 
     def __str__(self) -> str:
         return f"{self.seen}: {self.meaning}"
 
 
-def doubts(n: Array, k: Array, costs: Costs, totals: Totals | None) -> tuple[Doubt, ...]:
-    """All warnings that apply, the gravest first."""
-    found = [*_improper(costs), *_recorded_at_departure(n, k), *_few(n, k)]
+def doubts(
+    n: Array, k: Array, costs: Costs, totals: Totals | None, faults: Sequence[Doubt] = ()
+) -> tuple[Doubt, ...]:
+    """All warnings that apply, the gravest first, with `faults` that were found elsewhere."""
+    found = [*_improper(costs), *faults, *_few(n, k)]
     if totals is not None:
         for check in (
             _few_users, _step_number, _spikes, _repeats, _users_differ, _unknown_at_the_end,
@@ -64,10 +66,10 @@ def _improper(costs: Costs) -> Iterator[Doubt]:
         if d.value < 0.0:
             yield Doubt(
                 "improper",
-                f"D({state}) = {bracketed(d)}",
-                f"in state {state} a success shortens the visit by more than it is worth, so that "
-                "always showing the best arm is not optimal (Lemma 1 fails) and every policy here "
-                "aims at the wrong target; look first at what counts as a reward and as leaving",
+                f"a wrong item after a {state} costs less than 0: D({state}) = {bracketed(d)}",
+                "a success there shortens the visit by more than it is worth, so that always "
+                "showing the best-liked arm is not best (Lemma 1 of the paper fails); look first "
+                "at what counts as a reward and as leaving",
             )
 
 
@@ -85,22 +87,6 @@ def odds_ratio(n: Array, k: Array) -> float:
     return float(above.sum() / below.sum()) if below.sum() > 0.0 else float("inf")
 
 
-def _recorded_at_departure(n: Array, k: Array) -> Iterator[Doubt]:
-    """A disappointment that drives people away should still be felt a step later."""
-    steps, left = n[2:].reshape(2, 2), k[2:].reshape(2, 2)
-    now = odds_ratio(steps, left)
-    before = odds_ratio(steps.T, left.T)
-    if now >= AT_DEPARTURE and before < now**LASTING:
-        share = (left[:, 0].sum() + k[0]) / (left.sum() + k[:2].sum())
-        yield Doubt(
-            "recorded at departure",
-            f"reward 0 multiplies the odds of leaving by {now:.3g}, but after a 0 one step earlier "
-            f"they are {before:.3g} times as high, and {share:.0%} of departures have reward 0",
-            "a 0 may be the result of leaving (an item left unfinished), not its reason; then q of "
-            "reward 0 is too high and the case cannot be read off this log",
-        )
-
-
 def _few(n: Array, k: Array) -> Iterator[Doubt]:
     small = [
         f"{cell}: {int(a)} of {int(b)}"
@@ -110,8 +96,9 @@ def _few(n: Array, k: Array) -> Iterator[Doubt]:
     if small:
         yield Doubt(
             "few steps",
-            f"few departures or steps in some cells ({', '.join(small)})",
-            "intervals that rest on these cells are rough, those of the mistake costs included",
+            "few departures or steps after some pairs of rewards (departures of steps after "
+            f"{', '.join(small)})",
+            "intervals that rest on these are rough, those of the costs of mistakes included",
         )
 
 
@@ -159,12 +146,14 @@ def _step_number(totals: Totals) -> Iterator[Doubt]:
     if gain["step"] > gain["rewards"] and gain["step"] > 0.1:
         n, k = totals.hazard
         q = [f"{k[i] / n[i]:.3g} at step {i + 1}" for i in (0, 1, 9) if n[i] > 0]
+        step, rewards = (100.0 * expm1(gain[x] / 1000.0) for x in ("step", "rewards"))
         yield Doubt(
             "step number",
-            f"the step number predicts leaving better than rewards do ({gain['step']:.3g} against "
-            f"{gain['rewards']:.3g} nats per 1,000 steps of held-out users; {', '.join(q)})",
-            "people leave by habit or by kind more than by how the visit goes; the gain of "
-            "state-aware exploration is at most what rewards explain",
+            "the number of the step tells better who leaves than rewards do (it makes what "
+            f"held-out users did {step:.2g} % likelier per step, rewards {rewards:.2g} %; the "
+            f"chance to leave is {', '.join(q)})",
+            "people leave by habit or by kind more than by how the visit goes, and there is little "
+            "to gain from looking at the last reward",
         )
 
 
@@ -211,8 +200,8 @@ def _repeats(totals: Totals) -> Iterator[Doubt]:
     if correlation > max(REPEAT, 4.0 * error):
         yield Doubt(
             "repeating rewards",
-            f"rewards of the same arm repeat within a visit (correlation {correlation:.2f}, "
-            f"0 in the model; {totals.arms.pairs.sum():,.0f} pairs)",
+            f"rewards of the same arm repeat within a visit (correlation {correlation:.2f} in "
+            f"{totals.arms.pairs.sum():,.0f} pairs, 0 if users and items of an arm were alike)",
             "users or items differ inside an arm, so part of what looks like the effect of the "
             "last reward on leaving is who the user is",
         )
@@ -232,8 +221,8 @@ def _users_differ(totals: Totals) -> Iterator[Doubt]:
         yield Doubt(
             "users differ",
             f"users' successes vary {ratio:,.3g} times as much as if users were alike",
-            "intervals here allow for it (they are clustered by user), simulations of the fitted "
-            "problem do not: expect a real policy to learn more slowly",
+            "intervals allow for it; a policy that takes all users for alike learns more slowly "
+            "than in a simulation of such users",
         )
 
 

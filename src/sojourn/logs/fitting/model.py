@@ -11,7 +11,7 @@ import numpy as np
 from ... import checks
 from ...problem import Problem
 from ...rewards import Discrete
-from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval
+from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
@@ -22,9 +22,10 @@ from .controlled import Control, Controlled, controlled, controls
 from .diagnosis import Costs, Inequality
 from .doubts import SPOILS, Doubt, doubts
 from .ema import EmaFit, believed
+from .faults import faults
 from .present import Present, present
 from .sample import Sample
-from .shrinking import centred
+from .shrinking import centred, spread_between
 from .totals import CELLS, USER_SUMS, Totals
 from .users import OwnFirstStep
 
@@ -104,8 +105,10 @@ class Fit:
         over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
         under = [USER_SUMS.index(x) for x in (*(f"n {c}" for c in CELLS), "best pulls")]
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
+        wide = widening(totals.products[-1, under], totals.products.diagonal()[under])
         return cls(
-            n=totals.n, k=totals.k, covariance=covariance, arms=_arms(totals, threshold),
+            n=totals.n, k=totals.k, covariance=covariance * np.outer(wide, wide),
+            arms=_arms(totals, threshold),
             users=totals.users, visits=totals.visits, reading=reading or Reading(),
             totals=totals, ema=ema, threshold=threshold, sample=sample,
         )  # fmt: skip
@@ -174,8 +177,30 @@ class Fit:
 
     @cached_property
     def costs(self) -> Costs:
-        parameters = np.array([*self.q[2:], self.arms[int(np.argmax(self.means))].good])
-        return diagnosis.costs(parameters, self.covariance[2:, 2:])
+        best, kept = self._best
+        keep = np.array([1.0, 1.0, 1.0, 1.0, kept])
+        covariance = self.covariance[2:, 2:] * np.outer(keep, keep)
+        covariance[-1, -1] /= kept
+        return diagnosis.costs(np.array([*self.q[2:], best]), covariance)
+
+    @property
+    def _best(self) -> tuple[float, float]:
+        """The share of good rewards of the best arm, and how much of its lead is not luck.
+
+        The best of many arms owes some of its lead to luck: it is drawn towards the average as far
+        as arms differ by no more than their errors.
+        """
+        good = np.array([arm.good for arm in self.arms])
+        best, variance = int(np.argmax(self.means)), self.covariance[-1, -1]
+        if self.totals is None or variance <= 0.0:
+            return float(good[best]), 1.0
+        scale = np.array([arm.levels[1] - arm.levels[0] for arm in self.arms])
+        variances = arms_variances(self.totals) / scale**2
+        variances = np.maximum(variances, 1e-12)
+        between = spread_between(good, variances)
+        middle = float(np.average(good, weights=1.0 / (variances + between)))
+        kept = between / (between + float(variance))
+        return middle + kept * float(good[best] - middle), kept
 
     @cached_property
     def controlled(self) -> Controlled | None:
@@ -219,7 +244,9 @@ class Fit:
     @cached_property
     def warnings(self) -> tuple[Doubt, ...]:
         """Where the log does not look like the model, and what that means for the decision."""
-        return doubts(self.n, self.k, self.costs, self.totals)
+        best = int(np.argmax(self.means))
+        found = faults(self.sample, self.n, self.k, best, self.costs, self.leave)
+        return doubts(self.n, self.k, self.costs, self.totals, found)
 
     def problem(
         self,
@@ -283,10 +310,17 @@ class Fit:
         return text(self)
 
 
+def arms_variances(totals: Totals) -> Array:
+    """Of the means of the arms, clustered by user."""
+    arms = totals.arms
+    found = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
+    return found * widening(arms.pulls, arms.squares[:, 0]) ** 2
+
+
 def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
     arms = totals.arms
     levels = [(0.0, 1.0)] * len(arms.names) if threshold is None else arms.levels
-    variances = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
+    variances = arms_variances(totals)
     return tuple(
         ArmFit(
             name, int(n), int(s) if threshold is None else float(s),

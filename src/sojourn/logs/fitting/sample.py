@@ -37,7 +37,7 @@ class Sample:
     * `end`: another step, left or censored; `held`: whether the user is held out;
     * `propensity`: the chance that the arm had, if the log says it.
 
-    `share` is the share of the users that are in it.
+    `share` is the share of the users that are in it, `ids` are their names in the log.
     """
 
     names: tuple[str, ...]
@@ -52,6 +52,7 @@ class Sample:
     held: Flags
     propensity: Array | None = None
     share: float = 1.0
+    ids: NDArray[Any] | None = None
 
     @property
     def users(self) -> int:
@@ -96,7 +97,9 @@ class Sample:
         columns: dict[str, Any] = {
             name: column[rows] if isinstance(column, np.ndarray) else column
             for name, column in vars(self).items()
+            if name != "ids"
         }
+        columns["ids"] = None if self.ids is None else self.ids[users]
         for name in ("user", "visit"):
             columns[name] = np.unique(columns[name], return_inverse=True)[1]
         return Sample(**columns)
@@ -113,7 +116,8 @@ def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
             held=held_out(table),
         )
     )  # fmt: skip
-    user, visit = (np.unique(rows[c], return_inverse=True)[1] for c in ("user", "visit"))
+    ids, user = np.unique(rows["user"], return_inverse=True)
+    visit = np.unique(rows["visit"], return_inverse=True)[1]
     order = np.lexsort((rows["step"], visit, user))
     rows = {name: column[order] for name, column in rows.items()}
     user, visit, step = user[order], visit[order], rows["step"].astype(np.int64)
@@ -134,6 +138,7 @@ def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
         held=rows["held"].astype(bool),
         propensity=rows["propensity"].astype(float) if "propensity" in rows else None,
         share=share,
+        ids=ids,
     )
 
 

@@ -22,7 +22,8 @@ TEMPLATE = """{% extends "page.html" %}
 <p>{{ line }}</p>
 {% endfor %}
 {% for doubt in fit.warnings %}
-<div class="warning"><strong>Warning: {{ doubt.name }}.</strong> {{ doubt }}</div>
+<div class="warning"><strong>{{ "Note" if doubt.note else "Warning" }}: {{ doubt.name }}.</strong>
+{{ doubt }}</div>
 {% endfor %}
 {% for picture in pictures %}
 <section><h2>{{ picture.title }}</h2>

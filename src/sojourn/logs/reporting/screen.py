@@ -27,7 +27,8 @@ def text(fit: "Fit") -> str:
         parts += [arms_table(fit, SHOWN).text(), *_explained(fit), ""]
         parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
-    parts += [line for doubt in fit.warnings for line in ("", paragraph(f"warning: {doubt}"))]
+    for doubt in fit.warnings:
+        parts += ["", paragraph(f"{'note' if doubt.note else 'warning'}: {doubt}")]
     return "\n".join(parts)
 
 
