@@ -1,7 +1,8 @@
 """``python -m benchmarks.logs``: fit a synthetic log of ten million events, time and memory.
 
-The log is written by DuckDB as a Parquet file, its rows in no order. Writing and every fit run in
-processes of their own, so that the peak of memory is that of reading and fitting alone.
+The log is written by DuckDB as a Parquet file, its rows in no order. Writing, every fit and the
+query that a person would write instead (`hand_query`) run in processes of their own, so that the
+peak of memory is that of reading and fitting alone. Times are medians of some runs in turn.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .machine import cores, describe
@@ -34,8 +36,15 @@ COPY (
 ) TO '{path}' (FORMAT parquet)
 """
 
+MEMORY = "500MB"
+"""What the query by hand may keep in memory: as much as a fit (`logs.reading.source.MEMORY`)."""
+
+BY_HAND = "by hand, no fit"
+
 WAYS: dict[str, dict[str, Any]] = {
+    BY_HAND: {},
     "visit ids and steps": {"visit": "visit", "user": "user", "step": "step"},
+    "the same, no ema": {"visit": "visit", "user": "user", "step": "step", "ema": False},
     "user, time and gap": {"user": "user", "time": "time", "gap": "30min"},
 }
 
@@ -50,16 +59,21 @@ def write(path: Path, events: int) -> None:
     duckdb.execute(WRITE.format(path=path, **sizes))
 
 
-def fit_once(path: Path, way: str) -> dict[str, Any]:
+def once(path: Path, way: str) -> dict[str, Any]:
     """Fit in this process: seconds, processor seconds, and the peak of its memory in MB."""
-    import sojourn as sj
-
     start = time.perf_counter()
-    found = sj.fit(path, arm="arm", reward="reward", guess=False, **WAYS[way])
+    if way == BY_HAND:
+        from .hand_query import run
+
+        steps = run(path, MEMORY, path.parent)
+    else:
+        import sojourn as sj
+
+        found = sj.fit(path, arm="arm", reward="reward", guess=False, **WAYS[way])
+        steps = int(found.totals.steps.sum()) if found.totals is not None else 0
     seconds = time.perf_counter() - start
     used = resource.getrusage(resource.RUSAGE_SELF)
     peak = used.ru_maxrss / (1024.0**2 if sys.platform == "darwin" else 1024.0)
-    steps = int(found.totals.steps.sum()) if found.totals is not None else 0
     return {
         "way": way,
         "events": steps,
@@ -69,35 +83,49 @@ def fit_once(path: Path, way: str) -> dict[str, Any]:
     }
 
 
-def measure(events: int) -> list[dict[str, Any]]:
-    """One row for each way to say what a visit is."""
+def measure(events: int, runs: int) -> list[dict[str, Any]]:
+    """One row for each way to say what a visit is, medians of some runs."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         again = [sys.executable, "-m", "benchmarks.logs", "--path", str(path)]
         subprocess.run([*again, "--events", str(events)], check=True)
-        return [json.loads(subprocess.check_output([*again, "--way", way])) for way in WAYS]
+        rounds = [
+            [json.loads(subprocess.check_output([*again, "--way", way])) for way in WAYS]
+            for _ in range(runs)
+        ]
+    return [
+        {k: v if isinstance(v, str) else median(r[k] for r in rows) for k, v in rows[0].items()}
+        for rows in zip(*rounds, strict=True)
+    ]
 
 
 def main() -> None:
     """Measure, and print a table."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.logs", description=__doc__)
     options.add_argument("--events", type=int, default=10_000_000)
+    options.add_argument("--runs", type=int, default=3)
     options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     options.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.way is not None:
-        print(json.dumps(fit_once(given.path, given.way)))
+        print(json.dumps(once(given.path, given.way)))
         return
     if given.path is not None:
         write(given.path, given.events)
         return
     machine = describe(cores())
     print(f"{machine['cpu']}, {machine['cores']} cores")
-    print(f"{'visits by':<22}{'events':>12}{'seconds':>9}{'processor s':>13}{'peak MB':>9}")
-    for row in measure(given.events):
+    print(
+        f"{'visits by':<22}{'events':>12}{'seconds':>9}{'processor s':>13}{'peak MB':>9}"
+        f"{'times by hand':>20}"
+    )
+    rows = measure(given.events, given.runs)
+    for row in rows:
+        ratios = [row[k] / rows[0][k] for k in ("processor_seconds", "peak_mb")]
         print(
-            f"{row['way']:<22}{row['events']:>12,}{row['seconds']:>9.1f}"
+            f"{row['way']:<22}{row['events']:>12,.0f}{row['seconds']:>9.1f}"
             f"{row['processor_seconds']:>13.1f}{row['peak_mb']:>9.0f}"
+            f"{ratios[0]:>12.2f}{ratios[1]:>8.2f}"
         )
 
 

@@ -109,6 +109,7 @@ def test_every_source_gives_the_same(tmp_path: Path) -> None:
         pa.table(log),
         engine.sql("select * from frame"),
         ibis.memtable(pa.table(log)),
+        ibis.polars.connect({"log": pl.DataFrame(log)}).table("log"),
         csv,
         str(packed),
         parquet,
@@ -116,6 +117,61 @@ def test_every_source_gives_the_same(tmp_path: Path) -> None:
     for source in sources:
         same_totals(totals_of(source), expected)
     assert sj.fit(str(parquet), ema=False).reading.name == "log.parquet"
+
+
+def test_files_of_every_format_and_many_of_them(tmp_path: Path) -> None:
+    log = a_log(120)
+    expected = twin(log)
+    kept = {c: v for c, v in log.items() if c != "step"}  # in the order of rows, over files
+    table = pa.table(kept)
+    writer = duckdb.connect()
+    writer.register("log", table)
+    cut = table.num_rows // 2
+    for name in ("a.jsonl", "a.ndjson.gz", "a.jsonl.zst", "a.csv.zst", "a.tsv", "a.pq"):
+        kind = "json" if "json" in name else "csv" if "sv" in name else "parquet"
+        packed = {"gz": "gzip", "zst": "zstd"}.get(name.rpartition(".")[2])
+        how = f"FORMAT {kind}" + (f", COMPRESSION {packed}" if packed else "")
+        writer.execute(f"COPY log TO '{tmp_path / name}' ({how})")
+        same_totals(totals_of(tmp_path / name), expected)
+    for i, part in enumerate((table.slice(0, cut), table.slice(cut))):
+        for kind in ("parquet", "csv"):
+            folder = tmp_path / f"all-{kind}" / f"part-{i}"
+            folder.mkdir(parents=True)
+            write = pl.from_arrow(part)
+            assert isinstance(write, pl.DataFrame)
+            getattr(write, f"write_{kind}")(folder / f"x.{kind}")
+    for kind in ("parquet", "csv"):
+        every = tmp_path / f"all-{kind}"
+        files = [every / "part-0" / f"x.{kind}", str(every / "part-1" / f"x.{kind}")]
+        for source in (every, f"{every}/*/x.{kind}", f"{every}/**/x.{kind}", files):
+            same_totals(totals_of(source), expected)
+        assert sj.fit(files, ema=False).reading.name == "2 files"
+    (tmp_path / "empty").mkdir()
+    for source, message in [
+        ([], r"source = \[\] is not allowed: a list must be one of files"),
+        ([3], r"source = \[3\] is not allowed: a list must be one of files"),
+        (tmp_path / "empty", "empty is not allowed: no file in it ends in .csv"),
+        (f"{tmp_path}/*/none.csv", "none.csv cannot be read: there is no such file"),
+        ([tmp_path / "a.pq", tmp_path / "a.tsv"], r"of different formats \(csv, parquet\)"),
+        ([tmp_path / "a.pq", "log.txt"], "log.txt is not allowed: a log must end in"),
+    ]:
+        with pytest.raises(ValueError, match=message) as caught:
+            sj.fit(source)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_query_of_a_duckdb_file(tmp_path: Path) -> None:
+    log = a_log(120)
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(path) as engine:
+        engine.register("frame", pa.table(log))
+        engine.execute("CREATE TABLE events AS SELECT * FROM frame")
+    for how in ({"sql": "SELECT * FROM events;"}, {"table": "events"}):
+        found = sj.fit(f"duckdb://{path}", ema=False, **how).totals
+        assert found is not None
+        same_totals(found, twin(log))
+    with pytest.raises(ValueError, match="the query cannot be read"):
+        sj.fit(f"duckdb://{path}", sql="SELECT * FROM nothing")
 
 
 def test_columns_as_arrays() -> None:

@@ -11,7 +11,7 @@ from .arguments import option
 LogSource = Annotated[
     str,
     typer.Argument(
-        metavar="LOG", help="A .csv, .csv.gz or .parquet file, or a database's address."
+        metavar="LOG", help="A .csv, .jsonl or .parquet file, a folder, 'a/*/pattern', an address."
     ),
 ]
 

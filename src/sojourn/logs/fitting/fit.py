@@ -41,8 +41,9 @@ def fit(
 ) -> Fit:
     """Fit the model to a log of events, where the log is.
 
-    `source` is a CSV or Parquet file, a pandas, polars or Arrow frame, a DuckDB relation, an Ibis
-    table, or the address of a database together with `table` or `sql`. One row is one item shown.
+    `source` is a CSV, JSON lines or Parquet file, a pattern such as ``logs/*/part.parquet``, a
+    folder, or a list of files; a pandas, polars or Arrow frame, a DuckDB relation, an Ibis table,
+    or the address of a database together with `table` or `sql`. One row is one item shown.
 
     * Columns: `arm` and `reward` always; `visit`, or `user` and `time` with a `gap` of idle time
       that ends a visit, or `left` that marks last steps. `step` orders the steps of a visit where

@@ -10,6 +10,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from . import files
+
 ROW = "sojourn_row"
 """The place of a row in its file or frame, for sources that have an order."""
 
@@ -19,9 +21,9 @@ MEMORY = "500MB"
 FEW_TEXTS = 1_000
 """A column of no more different texts is kept as numbers in the embedded engine."""
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")
-
-ENGINES = ("duckdb", "_duckdb", "ibis", "psycopg", "pyarrow")
+ENGINES = (
+    "_duckdb", "datafusion", "duckdb", "ibis", "polars", "psycopg", "py4j", "pyarrow", "pyspark"
+)  # fmt: skip
 """Packages whose errors are about the log, not about this program."""
 
 
@@ -40,15 +42,16 @@ class Opened(NamedTuple):
 def opened(source: Any, table: str | None = None, sql: str | None = None) -> Iterator[Opened]:
     """The events as an Ibis table, for as long as the engine is needed.
 
-    `source` is a path, a data frame, anything that speaks Arrow (a DuckDB relation does), a
-    mapping of arrays, an Ibis table, or an address such as ``postgres://...`` with the name of a
-    `table` or an `sql` query.
+    `source` is a path, a pattern of paths, a folder, a list of these, a data frame, anything that
+    speaks Arrow (a DuckDB relation does), a mapping of arrays, an Ibis table, or an address such as
+    ``postgres://...`` with the name of a `table` or an `sql` query.
 
     >>> with opened({"a": [1, 2]}) as found:
     ...     found.table.columns, found.embedded
     (('sojourn_row', 'a'), True)
     """
     ibis = _ibis()
+    source = _elsewhere(source) if isinstance(source, ibis.Table) else source
     if isinstance(source, ibis.Table):
         with _readable("the table"):
             yield Opened(source, "the table", embedded=False)
@@ -60,18 +63,21 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
             engine = ibis.connect(source)
         try:
             with _readable(name, opening=True):
-                found = engine.table(table) if table is not None else engine.sql(sql)
+                rows = engine.table(table) if table is not None else _query(engine, str(sql))
             with _readable(name):
-                yield Opened(found, name, embedded=False)
+                yield Opened(rows, name, embedded=False)
         finally:
             engine.disconnect()
     else:
         with tempfile.TemporaryDirectory(prefix="sojourn") as spill:
             engine = ibis.duckdb.connect(memory_limit=MEMORY, temp_directory=spill)
             try:
-                if isinstance(source, str | Path):
-                    with _readable(str(source)):
-                        yield _from_file(engine, Path(source))
+                if isinstance(source, str | Path | list | tuple):
+                    found = files.find(source)
+                    with _readable(found.name):
+                        with _readable(found.name, opening=True):
+                            rows = files.read(engine, found, ROW)
+                        yield Opened(rows, found.name, embedded=True)
                 else:
                     with _readable("the frame"):
                         yield _from_frame(engine, source)
@@ -98,6 +104,10 @@ def columns(source: Any, names: list[str]) -> dict[str, NDArray[Any]]:
 def kept(first: Any, *more: Any) -> Iterator[Any]:
     """The rows of some queries together, as a temporary table of their engine."""
     engine, name = first._find_backend(use_default=True), f"sojourn_{uuid4().hex}"
+    if engine.name == "pyspark":  # which has no temporary tables, but remembers answers
+        with first.cache() as table:
+            yield table
+        return
     if engine.name == "duckdb":  # where Ibis would turn coded columns back into texts
         engine.raw_sql(f"CREATE TEMP TABLE {name} AS {_ibis().to_sql(first)}")
         table = engine.table(name)
@@ -178,17 +188,20 @@ def _ibis() -> Any:
     return ibis
 
 
-def _from_file(engine: Any, path: Path) -> Opened:
-    if not path.name.endswith(SUFFIXES):
-        raise ValueError(f"{path} is not allowed: a log must end in {', '.join(SUFFIXES)}")
-    if "*" not in path.name and not path.exists():
-        raise ValueError(f"{path} cannot be read: there is no such file")
-    with _readable(str(path), opening=True):
-        if path.name.endswith((".parquet", ".pq")):
-            found = engine.read_parquet(path, file_row_number=True)
-            return Opened(found.rename({ROW: "file_row_number"}), path.name, embedded=True)
-        found = engine.read_csv(path, sample_size=-1)
-        return Opened(found.mutate(**{ROW: _ibis().row_number()}), path.name, embedded=True)
+def _elsewhere(table: Any) -> Any:
+    """The table, or its rows if they are in this process already, in an engine that does less."""
+    engine = table._find_backend(use_default=True).name
+    if engine == "datafusion":
+        raise ValueError("the table is in DataFusion, which is not supported: give its files")
+    return table.to_pyarrow() if engine == "polars" else table
+
+
+def _query(engine: Any, sql: str) -> Any:
+    if engine.name != "duckdb":
+        return engine.sql(sql)
+    name = f"sojourn_{uuid4().hex}"  # Ibis 12 asks DuckDB 2 for what it no longer has
+    engine.raw_sql(f"CREATE TEMP VIEW {name} AS {sql.strip().rstrip(';')}")
+    return engine.table(name)
 
 
 def _from_frame(engine: Any, source: Any) -> Opened:

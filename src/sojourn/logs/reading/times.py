@@ -1,8 +1,10 @@
 """Times of a log in seconds, whatever they are written as."""
 
+from sys import float_info
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
 
 from .options import UNITS, LogOptions
 from .source import fetched, try_cast
@@ -49,10 +51,23 @@ def in_seconds(column: Any, unit: float) -> Any:
     if kind.is_string():
         return in_seconds(try_cast(column, "timestamp('UTC')"), unit)
     if kind.is_timestamp() or kind.is_date():
-        stamp = column.cast("timestamp")  # whose `epoch_seconds` leave out what is below a second
-        below = stamp.microsecond().cast("float64") * 1e-6
-        return stamp.epoch_seconds().cast("float64") + below
+        if column._find_backend(use_default=True).name == "pyspark":
+            micros = _micros(column.cast("timestamp('UTC')"))
+            whole, below = (micros / 1_000_000).floor(), micros % 1_000_000
+        else:
+            stamp = column.cast("timestamp")  # its `epoch_seconds` have nothing below a second
+            whole, below = stamp.epoch_seconds(), stamp.microsecond()
+        return whole.cast("float64") + below.cast("float64") * 1e-6
     return finite(column) * unit
+
+
+def _micros(stamp: Any) -> Any:
+    """Microseconds since 1970: what Spark has instead of those since the last second."""
+
+    def unix_micros(stamp: dt.timestamp) -> int:  # type: ignore[empty-body]
+        ...
+
+    return ibis.udf.scalar.builtin(unix_micros)(stamp)
 
 
 def finite(column: Any) -> Any:
@@ -60,7 +75,8 @@ def finite(column: Any) -> Any:
     value = column.cast("float64")
     if not column.type().is_floating():
         return value
-    return ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
+    beyond = value.isnan() | (value.abs() > float_info.max)  # not every engine knows `isinf`
+    return ibis.ifelse(beyond, ibis.null("float64"), value)
 
 
 def end_of(raw: Any, options: LogOptions, start: Any, unit: float) -> Any:
