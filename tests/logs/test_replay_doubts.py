@@ -1,6 +1,7 @@
 """Replay where it cannot know: intervals without an upper end, wrong propensities, wrong models."""
 
 from math import inf, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,16 @@ def test_model_and_robust_that_disagree_are_told_apart() -> None:
     assert f"in the first {found.reach.steps} steps" in doubt and "trust robust" in doubt
     agreeing, _ = always(TWO_ARMS, methods=["model", "robust"], horizon=3)
     assert sum(len(f.doubts) for f in agreeing) <= 4
+
+
+def test_the_study_of_coverage_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    from benchmarks import replay as study
+
+    study.main(["--logs", "2", "--only", "clickbait, avoided"])
+    rows = capsys.readouterr().out.splitlines()[4:]
+    assert [row.split(" | ")[2] for row in rows] == ["none", "3"]
+    short = study.Case("short", TWO_ARMS, 100, horizon=1)
+    assert study.truth(short) == pytest.approx((0.7, 1.0))

@@ -33,7 +33,7 @@ def text(replay: "Replay") -> str:
         Table(headings, rows).text(),
         *map(paragraph, replay.doubts),
     ]
-    if replay.cut:
+    if replay.cut and replay.effective is not None:
         lines.append(
             f"{replay.cut:,} visits are cut short by the log: weighted and normalised count them "
             "as far as they go"
