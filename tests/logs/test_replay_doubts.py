@@ -137,8 +137,8 @@ def test_errors_of_a_model_with_arms_that_differ_agree_with_the_bootstrap() -> N
     ("name", "where"),
     [
         ("mood", "after a 0"),
-        ("fatigue", "at step"),
-        ("habits", "at step"),
+        ("fatigue", " step"),
+        ("habits", " step"),
         ("better tastes leave earlier", ""),
     ],
 )

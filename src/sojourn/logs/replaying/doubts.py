@@ -1,6 +1,7 @@
 """What speaks against the estimates of a replay, each in one sentence with its numbers."""
 
 from collections.abc import Collection, Iterator
+from math import inf
 
 import numpy as np
 
@@ -17,7 +18,13 @@ RARE = 5
 """Unlikely choices of the log, each of which counts for many, that may be chance."""
 TOLERATED = 0.8, 1.25
 """What the mean of the weights of single steps may be before nothing is estimated from them."""
-LATER = ((2, 2), (3, 3), (4, 5), (6, 9), (10, None))
+LATER = {
+    "at step 2": (2, 2),
+    "at step 3": (3, 3),
+    "at steps 4 and 5": (4, 5),
+    "at steps 6 to 9": (6, 9),
+    "from step 10 on": (10, inf),
+}
 """Classes of steps in which a model must fit: their first and their last."""
 
 
@@ -53,7 +60,7 @@ def check_propensities(weights: Weights) -> str | None:
         )
         if low > TOLERATED[1] or high < TOLERATED[0]:
             raise ValueError(f"{words}; methods=['model'] does without")
-        return f"{words}: trust only model, which does without"
+        return f"{words}: all estimates but model rest on them"
     return None
 
 
@@ -77,18 +84,12 @@ def doubts(task: Task, methods: Collection[str]) -> Iterator[str]:
 def misfit(model: FittedModel) -> str | None:
     """Whether rewards and departures of the log itself are other than the model expects."""
     log, step = model.log, model.log.step + 1
-    kept = ~log.censored
-    place = log.place(log.state, log.reward)
-    leaving = [
-        fitted.at(place, log.arm) * (step > 1 if later else step == 1)
-        for later, fitted in enumerate(model.leaving)
-    ]
+    left = log.left.astype(float)
+    leaving = model.leaving[1].at(log.place(log.state, log.reward), log.arm)
     tried: list[tuple[str, str, Flags, Floats, Floats]] = []
-    for first, last in LATER:
-        rows = kept & (step >= first) & (step <= (last or step.max()))
-        where = f"at step {first}" + (f" to {last}" if last else " and later")
-        tried.append(("left", where if last != first else f"at step {first}", rows,
-                      log.left.astype(float), leaving[0] + leaving[1]))  # fmt: skip
+    for where, (first, last) in LATER.items():
+        rows = ~log.censored & (step >= first) & (step <= last)
+        tried.append(("left", where, rows, left, leaving))
     for where, rows in _states(log).items():
         tried.append(("liked what they saw", where, rows, log.reward, model.means[log.arm]))
     level = z(1.0 - (1.0 - SURE) / len(tried))
