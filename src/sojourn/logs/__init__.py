@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
+    from .fitting.by_arm import ArmEffect as ArmEffect
+    from .fitting.controlled import Control as Control, Controlled as Controlled
+    from .fitting.crowd import Crowd as Crowd
     from .fitting.diagnosis import Costs as Costs, Inequality as Inequality
     from .fitting.doubts import Doubt as Doubt
     from .fitting.ema import EmaFit as EmaFit
     from .fitting.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
     from .fitting.model import ArmFit as ArmFit, Fit as Fit
+    from .fitting.present import Present as Present
     from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.options import Reading as Reading
     from .reading.source import columns as columns

@@ -28,7 +28,7 @@ SPIKE_SHARE = 0.02
 of all visits does."""
 
 
-SPOILS = ("recorded at departure", "single users")
+SPOILS = ("recorded at departure", "few users decide")
 """Warnings with which no case stands."""
 
 
