@@ -120,7 +120,7 @@ def chosen(
 ) -> Advice:
     now = Baseline(
         "the log's own recommender", np.full((3, 2), 0.5), {"a": 0.5, "b": 0.5}, Worth(10.0, 20.0),
-        cut=Worth(10.0, 20.0), reward=Interval.around(10.0 * (1.0 + missed), 0.01),
+        reward=Interval.around(10.0 * (1.0 + missed), 0.01),
         length=Interval.around(20.0, 0.1),
     )  # fmt: skip
     facts = {"visits": 1, "asked": 1, "draws": 4, "runs": 2, "seed": 0}

@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.deciding.baseline import baseline, cut_off
 from sojourn.logs.deciding.crowds import plain_crowd
-from sojourn.logs.deciding.evidence import Evidence, evidence
+from sojourn.logs.deciding.evidence import Evidence, advance, evidence
 from sojourn.logs.deciding.variants import Variant, in_layers, variants
 from sojourn.logs.fitting.crowd import always
 
@@ -81,18 +81,17 @@ def test_variants_change_one_thing_each() -> None:
     path = [c.means[0, best] for c in drift]
     assert path == sorted(path, reverse=True) and path[0] > crowd.means[0, best] > path[-1]
     (personal,) = made["personal"].crowds
-    assert made["personal"].lost < 0.02 and np.abs(personal.means - crowd.means).max() < 0.02
+    assert made["personal"].keeps and np.abs(personal.means - crowd.means).max() < 0.02
 
 
 def test_a_recommender_that_knows_its_users_is_noticed() -> None:
     """Everyone has a favourite, which is shown nine times in ten: 0.75, to all others 0.35."""
     fit, truth = fitted("favourites"), WORLDS["favourites"]()
-    variant = stressed(fit)["personal"]
-    (personal,) = variant.crowds
+    (personal,) = stressed(fit)["personal"].crowds
     assert np.abs(personal.means - truth.shares @ truth.means[:, 0]).max() < 0.05
     (alone, *_) = truth.by_arm
-    gain = personal.worth(always(0, 3)).reward - personal.worth(fit.present.rule).reward
-    assert gain - variant.lost == pytest.approx(alone.reward - truth.worth().reward, abs=0.5)
+    gain = personal.worth(always(0, 3)).reward - plain_crowd(fit).worth(fit.present.rule).reward
+    assert gain == pytest.approx(alone.reward - truth.worth().reward, abs=0.5)
 
 
 def test_the_model_has_what_was_cut_off() -> None:
@@ -104,16 +103,36 @@ def test_the_model_has_what_was_cut_off() -> None:
     log["censored"] = (log["step"] == 4).astype(int)
     log["left"] = log["left"] * (1 - log["censored"])
     fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
-    now = baseline(fit, plain_crowd(fit))
-    assert now.reward.low < now.cut.reward < now.reward.high
-    assert now.length.low < now.cut.length < now.length.high
-    assert now.model.reward == pytest.approx(made.worth().reward, rel=0.05)
-    assert now.model.reward > now.reward.high
-    assert abs(now.missed.value) < 0.03
+    crowd = plain_crowd(fit)
+    now = baseline(fit, cut_off(crowd, fit.totals))
+    assert now.reward.low < now.model.reward < now.reward.high
+    assert now.length.low < now.model.length < now.length.high
+    assert abs(now.missed.value) < 0.03 and now.censored > 0.3
+    uncut = crowd.worth(fit.present.rule)
+    assert uncut.reward == pytest.approx(made.worth().reward, rel=0.05)
+    assert uncut.reward > now.reward.high
     whole = fitted("normal")
-    crowd = plain_crowd(whole)
-    rule = whole.present.rule
-    assert cut_off(crowd, rule, whole.totals) == pytest.approx(crowd.worth(rule), rel=1e-6)
+    assert cut_off(plain_crowd(whole), whole.totals).ends == plain_crowd(whole).ends
+
+
+def test_visits_are_cut_off_step_by_step() -> None:
+    """By the same chances as in the log, and as a sum over the steps has it."""
+    log = world().log(6_000)
+    rng = np.random.default_rng(1)
+    limit = rng.integers(2, 9, int(log["visit"].max()) + 1)[log["visit"]]
+    kept = log["step"] <= limit
+    log = {name: column[kept] for name, column in log.items()}
+    log["censored"] = (log["step"] == limit[kept]).astype(int)
+    log["left"] = log["left"] * (1 - log["censored"])
+    fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
+    crowd, rule = plain_crowd(fit), fit.present.rule
+    ends = fit.totals.steps.sum(axis=(0, 2, 3))
+    there, length = np.array([[0.0, 1.0]]), 0.0
+    for step in range(1, 9):
+        length += there.sum()
+        there = advance(crowd, rule, there, step) * (1.0 - ends[step - 1, 2] / ends[step - 1].sum())
+    assert there.sum() == 0.0, "no visit has nine steps"
+    assert cut_off(crowd, fit.totals).worth(rule).length == pytest.approx(length, rel=1e-9)
 
 
 def test_totals_have_assumed_variants() -> None:

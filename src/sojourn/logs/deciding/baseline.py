@@ -1,7 +1,7 @@
 """What is there now: the log's own recommender, as it was, and as the crowd has it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from ..fitting.crowd import Crowd, Worth
 from ..fitting.model import Fit
 from ..fitting.sample import Sample
 from ..fitting.totals import Totals
-from .evidence import advance
+from ..reading.codes import CENSORED
 
 LOGGED, EVENLY = "the log's own recommender", "every arm equally often"
-LONG = 5_000
-"""Steps after which a visit is not followed any further."""
+FEW, APART = 30, 60
+"""Visits are cut off by the number of the step, up to `APART`, while `FEW` are there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,18 +24,18 @@ class Baseline:
 
     `reward` and `length` of a visit are as they were in the log, with 95 % intervals, and None for
     totals. `model` has both as the fitted people would have them under the recommender's `rule`
-    (chances of the arms at the first step, after a 0, after a 1), and `cut` the same if visits are
-    cut off as those of the log were: where `reward` is above the reward of `cut`, the recommender
-    does something that the model does not see. `shares` are those of the arms.
+    (chances of the arms at the first step, after a 0, after a 1): where `reward` is above that, the
+    recommender does something that the model does not see. `shares` are those of the arms, and
+    `censored` that of the visits that were cut off.
     """
 
     name: str
     rule: Array
     shares: Mapping[str, float]
     model: Worth
-    cut: Worth | None = None
     reward: Interval | None = None
     length: Interval | None = None
+    censored: float = 0.0
 
     @property
     def missed(self) -> Interval:
@@ -43,13 +43,13 @@ class Baseline:
 
         0 where the two do not differ by more than the error of the log's mean.
         """
-        if self.reward is None or self.cut is None:
+        if self.reward is None:
             return Interval.exact(0.0)
-        return Interval(*(x / self.cut.reward - 1.0 for x in self.reward))
+        return Interval(*(x / self.model.reward - 1.0 for x in self.reward))
 
 
 def baseline(fit: Fit, crowd: Crowd) -> Baseline:
-    """The recommender of a fitted log."""
+    """The recommender of a fitted log, and what it earns in a crowd."""
     names = [arm.name for arm in fit.arms]
     if fit.present is None or fit.totals is None or fit.sample is None:
         rule = np.full((3, len(names)), 1.0 / len(names))
@@ -63,9 +63,9 @@ def baseline(fit: Fit, crowd: Crowd) -> Baseline:
         rule=present.rule,
         shares=dict(zip(names, present.shares.tolist(), strict=True)),
         model=crowd.worth(present.rule),
-        cut=cut_off(crowd, present.rule, fit.totals),
         reward=reward,
         length=present.length,
+        censored=fit.totals.censored / fit.totals.visits,
     )
 
 
@@ -78,17 +78,21 @@ def _good(sample: Sample) -> Interval:
     return Interval.from_error(mean, error, least=0.0)
 
 
-def cut_off(crowd: Crowd, rule: Array, totals: Totals) -> Worth:
-    """Rewards and steps of a visit, if visits are cut off after a step as often as in the log."""
+def cut_off(crowd: Crowd, totals: Totals | None) -> Crowd:
+    """The crowd, with visits cut off after a step as often as in the log.
+
+    So nothing is said of what people would do beyond the end of their visits. To a policy such a
+    visit is over.
+    """
+    if totals is None or totals.censored == 0:
+        return crowd
     ends = totals.steps.sum(axis=(0, 2, 3)).astype(float)  # step, end
-    cut = np.divide(ends[:, 2], ends.sum(axis=1), out=np.zeros(len(ends)), where=ends[:, 2] > 0)
-    there = crowd.shares[:, None] * np.array([0.0, 1.0])
-    reward = length = 0.0
-    for step in range(1, (crowd.last or LONG) + 1):
-        at = min(step, crowd.horizon)
-        gain, _ = crowd.step(rule, at, True)
-        reward, length = reward + float((there * gain).sum()), length + float(there.sum())
-        there = advance(crowd, rule, there, at) * (1.0 - cut[min(step, len(cut)) - 1])
-        if there.sum() < 1e-9:
-            break
-    return Worth(reward, length)
+    apart = np.flatnonzero(ends.sum(axis=1) >= FEW)[:APART]
+    last = int(apart[-1]) if apart.size else 0
+    ends = np.concatenate([ends[:last], ends[last:].sum(axis=0, keepdims=True)])
+    cut = ends[:, CENSORED] / ends.sum(axis=1)
+    own = tuple(sorted({*crowd.ends, *range(1, last + 1)}))
+    steps = np.array([*own, own[-1] + 1])
+    goes = 1.0 - cut[np.minimum(steps, last + 1) - 1]
+    leave = crowd.leave[:, [crowd.layer(int(step)) for step in steps]]
+    return replace(crowd, leave=1.0 - (1.0 - leave) * goes[:, None, None, None], ends=own)

@@ -13,11 +13,11 @@ from ...stats.moments import Array
 from ..fitting.crowd import Crowd
 from ..fitting.model import Fit
 from .advice import Advice, advise
-from .baseline import baseline
+from .baseline import Baseline, baseline, cut_off
 from .crowds import draw_crowds, fitted_crowd
 from .outcomes import Played
 from .playing import Stage, play, stage
-from .variants import variants
+from .variants import Variant, variants
 
 DRAWS = 16
 RUNS = (2, 8)
@@ -56,10 +56,11 @@ def decide(
     in that case play `visits` visits (by default as many as the log has), `runs` times (by default
     2 to 8, more if they are short) in each of `draws` crowds drawn around the fitted one
     (`draw_crowds`), and twice as often in `variants` of it that the log does not rule out. Gains
-    are over the log's own recommender in the same crowd. Recommended is the policy of greatest gain
-    among those that never lose to it (see `advise`); if there is none, what is there is to be kept.
-    Intervals hold the central 95 % of the draws, with the simulation noise taken out. The answer
-    does not depend on the number of `workers` (threads). `progress` is called with the share done.
+    are over the log's own recommender in the same crowd, in visits cut off as often as in the log.
+    Recommended is the policy of greatest gain among those that never lose to it (see `advise`); if
+    there is none, what is there is to be kept. Intervals hold the central 95 % of the draws, with
+    the simulation noise taken out. The answer does not depend on the number of `workers` (threads).
+    `progress` is called with the share done.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
@@ -76,10 +77,12 @@ def decide(
     if runs is not None:
         runs = checks.whole("runs", runs, 2, 1_000)
     workers = processors() if workers is None else checks.whole("workers", workers, 1)
-    crowd = fitted_crowd(fit)
+    fitted = fitted_crowd(fit)
+    crowd = cut_off(fitted, fit.totals)
     now = baseline(fit, crowd)
-    drawn = draw_crowds(fit, draws, seed=seed)
-    others = variants(fit, crowd, now.rule)
+    drawn = [cut_off(c, fit.totals) for c in draw_crowds(fit, draws, seed=seed)]
+    others = variants(fit, fitted, now.rule)
+    cut = [[cut_off(c, fit.totals) for c in v.crowds] for v in others]
     most = int(max(STEPS * min(1.0, MANY / crowd.arms), FEWEST))
     length = _length(crowd, now.rule)
     simulated = min(asked, max(1, int(most / length)))
@@ -87,8 +90,8 @@ def decide(
     policies = candidates(fit.case)
     worlds = [(stage([c], now.rule), i * runs, runs) for i, c in enumerate(drawn)]
     worlds += [
-        (stage(v.crowds, now.rule), OTHER_RUNS + 2 * i * runs, 2 * runs)
-        for i, v in enumerate(others)
+        (stage(crowds, now.rule), OTHER_RUNS + 2 * i * runs, 2 * runs)
+        for i, crowds in enumerate(cut)
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
     worth = np.array([c.worth(now.rule) for c in drawn])
@@ -100,7 +103,7 @@ def decide(
         variants=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
-        lost=np.array([v.lost for v in others]),
+        lost=np.array([_lost(now, v, c[0]) for v, c in zip(others, cut, strict=True)]),
     )
     return advise(
         fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
@@ -115,6 +118,11 @@ def candidates(case: str) -> list[Policy]:
     """
     gates = [gate for name, gate in GATES.items() if name == case]
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
+
+
+def _lost(now: Baseline, variant: Variant, crowd: Crowd) -> float:
+    """What the recommender earns in a variant beyond what its rule does there."""
+    return max(now.model.reward - crowd.worth(now.rule).reward, 0.0) if variant.keeps else 0.0
 
 
 def _length(crowd: Crowd, rule: Array) -> float:

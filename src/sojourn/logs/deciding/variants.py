@@ -47,11 +47,11 @@ FEW_PULLS = 30
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """Another crowd, or several in turn; `lost` is what the present recommender has besides."""
+    """Another crowd, or several in turn; with `keeps` the recommender earns there what it did."""
 
     name: str
     crowds: tuple[Crowd, ...]
-    lost: float = 0.0
+    keeps: bool = False
 
 
 def variants(fit: Fit, crowd: Crowd, rule: Array) -> tuple[Variant, ...]:
@@ -72,9 +72,7 @@ def _variants(fit: Fit, crowd: Crowd, rule: Array) -> Iterator[Variant]:
     yield Variant("arms", (_arms(crowd, seen),))
     yield Variant("users", (_users(crowd, seen),))
     if fit.sample is not None:
-        known = _personal(crowd, fit.sample)
-        lost = crowd.worth(rule).reward - known.worth(rule).reward
-        yield Variant("personal", (known,), max(lost, 0.0))
+        yield Variant("personal", (_personal(crowd, fit.sample),), keeps=True)
     yield Variant("drift", _drift(crowd))
     yield Variant("fatigue", (_fatigue(crowd, seen),))
 

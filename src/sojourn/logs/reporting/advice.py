@@ -49,19 +49,19 @@ def _expected(advice: "Advice") -> str:
 
 def present_in_words(present: "Baseline") -> str:
     """What the log's recommender earned, and whether the model has it right."""
-    if present.reward is None or present.length is None or present.cut is None:
+    if present.reward is None or present.length is None:
         return (
             "These totals do not say what was shown: gains are over showing every arm equally "
             "often, and there is no telling whether they are gains over what is there now."
         )
     words = (
         f"In the log a visit had {_ranged(present.reward)} rewards in {_ranged(present.length)} "
-        f"steps; the model says {present.cut.reward:.4g} in {present.cut.length:.4g}"
+        f"steps; the model says {present.model.reward:.4g} in {present.model.length:.4g}"
     )
-    if present.model.length > present.cut.length * (1.0 + NOTABLE):
+    if present.censored > NOTABLE:
         words += (
-            f" for visits cut off as these were, and {present.model.reward:.4g} in "
-            f"{present.model.length:.4g} if they are not cut off"
+            f" ({present.censored:.0%} of the visits were cut off before anyone left; so are those "
+            "of the simulation)"
         )
     missed = present.missed
     if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
