@@ -166,6 +166,10 @@ def test_a_gain_below_what_the_model_misses_is_not_believed() -> None:
     assert kept.policy is None and "earned 15.0% more than the model accounts for" in kept.reason
     assert "better than the model by 15.0%" in " ".join(str(kept).split())
     assert chosen({KL: STEADY}, {KL: 1.0}, missed=0.05).policy == KL
+    unsure = chosen({KL: [0.6, 1.0, 1.4, 1.0]}, {KL: 1.0}, missed=0.08)
+    assert unsure.policy is None and "KL-UCB is sure to gain no more than 6.0%" in unsure.reason
+    smaller = chosen({KL: [0.6, 1.0, 1.4, 1.0], LEARNED: STEADY}, {KL: 1.0, LEARNED: 1.0}, 0.08)
+    assert smaller.policy == LEARNED, "of the two the one that is sure"
 
 
 # --- decisions -----------------------------------------------------------------------------------

@@ -71,6 +71,20 @@ def test_bots_are_named() -> None:
     for name in range(1000, 1005):
         assert str(name) in doubt.seen
     assert "among the others a mistake costs more after a 0" in doubt.seen
+    assert doubt.spoils, "with them it costs less"
+
+
+def test_few_users_spoil_no_case_that_is_the_same_without_them() -> None:
+    log = WORLDS["normal"]().log(4000, 1000, 0)
+    last = log["visit"].max() + 1
+    added = {  # five users who come and go a hundred times each, after a single item that they like
+        "user": 1000 + np.arange(500) % 5, "visit": last + np.arange(500), "step": np.ones(500, int),
+        "arm": np.arange(500) % 3, "reward": np.ones(500, int), "left": np.ones(500, int),
+    }  # fmt: skip
+    found = fitted({name: np.concatenate([log[name], added[name]]) for name in added})
+    (doubt,) = [w for w in found.warnings if w.name == "few users decide"]
+    assert "the chance to leave at the first step, with reward 1" in doubt.seen
+    assert not doubt.spoils and found.case == "normal"
 
 
 @pytest.mark.parametrize("name", ["normal", "taste", "two kinds"])

@@ -64,7 +64,7 @@ class Advice:
         over = EVENLY if self.present.reward is None else "what is there now"
         return (
             f"Run {chosen.name}. Expect {signed(chosen.gain)} rewards per visit over {over} "
-            f"({chosen.share:+.1%}), with visits longer by {signed(chosen.longer)} steps; "
+            f"({chosen.share:+.1%}), {signed(chosen.longer)} steps, and "
             f"{signed(chosen.over_kl_ucb)} rewards over KL-UCB. In the worst case that the log "
             f"allows ({WHERE[chosen.worst]}) it gains {chosen.at_worst.value:+.3g}."
         )
@@ -91,32 +91,18 @@ def advise(
 ) -> Advice:
     """The advice that follows from what was played.
 
-    Among the policies that never lose to what is there, and are sure to gain something, the one of
-    greatest gain is taken. Of those that cannot be told from it, or differ from it by less than
-    `SLIGHT`, it is one of greatest gain in its worst case, and of these the first in `simplest`.
+    A policy is safe if it never loses to what is there, and is sure to gain something, and more
+    than what is there earns beyond the model.
     """
     outcomes = tuple(map(played.outcome, played.policies))
-    safe = [o for o in outcomes if o.pays]
-    best = max(outcomes, key=lambda o: o.gain.value)
-    if not safe:
-        chosen, reason = None, _against(best)
-    else:
-        best = max(safe, key=lambda o: o.gain.value)
-        alike = [
-            o
-            for o in safe
-            if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
-        ]
-        least = max(o.at_worst.low for o in alike) - SLIGHT * present.model.reward
-        steady = {o.policy: o for o in alike if o.at_worst.high >= least}
-        chosen = next((steady[policy] for policy in simplest if policy in steady), best)
+    pays = [o for o in outcomes if o.pays]
+    safe = [o for o in pays if o.gain.low > present.unseen]
+    chosen = _choose(safe, present, played, simplest) if safe else None
+    best = max(pays or outcomes, key=lambda o: o.gain.value)
+    if chosen is not None:
         reason = _because(chosen, outcomes)
-        if present.missed.low > 0.0 and chosen.share <= present.missed.value:
-            reason = (
-                f"The recommender earned {present.missed.value:.1%} more than the model accounts "
-                f"for, and {chosen.name} is expected to gain no more than {chosen.share:.1%}."
-            )
-            chosen = None
+    else:
+        reason = _unseen(best, present) if pays else _against(best)
     if fit.case == "improper":
         reason += f" Beware: {IMPROPER}."
     return Advice(
@@ -126,6 +112,37 @@ def advise(
         outcomes=outcomes,
         arms=len(fit.arms),
         **facts,
+    )
+
+
+def _choose(
+    safe: Sequence[CandidateOutcome],
+    present: Baseline,
+    played: Played,
+    simplest: Sequence[Policy],
+) -> CandidateOutcome:
+    """The policy of greatest gain.
+
+    Of those that cannot be told from it, or differ from it by less than `SLIGHT`, it is one of
+    greatest gain in its worst case, and of these the first in `simplest`.
+    """
+    best = max(safe, key=lambda o: o.gain.value)
+    alike = [
+        o
+        for o in safe
+        if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
+    ]
+    least = max(o.at_worst.low for o in alike) - SLIGHT * present.model.reward
+    steady = {o.policy: o for o in alike if o.at_worst.high >= least}
+    return next((steady[policy] for policy in simplest if policy in steady), best)
+
+
+def _unseen(best: CandidateOutcome, present: Baseline) -> str:
+    """Why a gain that the model promises is not believed."""
+    return (
+        f"The recommender earned {present.missed.value:.1%} more than the model accounts for, and "
+        f"{best.name} is sure to gain no more than {best.gain.low / present.model.reward:.1%}: "
+        "whatever the recommender does that the model does not see might be lost."
     )
 
 

@@ -41,11 +41,16 @@ class Baseline:
     def missed(self) -> Interval:
         """The rewards of a visit that the model does not account for, as a share of those it has.
 
-        0 where the two do not differ by more than the error of the log's mean.
+        The interval is that of the log's mean.
         """
         if self.reward is None:
             return Interval.exact(0.0)
         return Interval(*(x / self.model.reward - 1.0 for x in self.reward))
+
+    @property
+    def unseen(self) -> float:
+        """Rewards of a visit that a change might lose: those missed, if that is no noise."""
+        return self.missed.value * self.model.reward if self.missed.low > 0.0 else 0.0
 
 
 def baseline(fit: Fit, crowd: Crowd) -> Baseline:

@@ -28,21 +28,18 @@ SPIKE_SHARE = 0.02
 of all visits does."""
 
 
-SPOILS = ("recorded at departure", "few users decide")
-"""Warnings with which no case stands."""
-
-
 @dataclass(frozen=True)
 class Doubt:
     """One warning: a name, what was seen, in numbers, and what it means for the decision.
 
-    A `note` says what cannot be known, and is no alarm.
+    A `note` says what cannot be known, and is no alarm. With one that `spoils`, no case stands.
     """
 
     name: str
     seen: str
     meaning: str
     note: bool = False
+    spoils: bool = False
 
     def __str__(self) -> str:
         return f"{self.seen}: {self.meaning}"

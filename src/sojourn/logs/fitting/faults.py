@@ -67,8 +67,10 @@ def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator
             f"with a reward of 0 the odds of leaving are {now:.3g} times as high, and most so for "
             "arms that are liked otherwise",
             f"a 0 is written down because people leave (an item left unfinished) in about "
-            f"{told.share:.0%} of departures, rather than being why they leave: chances to leave "
-            "after a 0 are too high, and what follows from them is wrong",
+            f"{told.share:.0%} of departures, rather than being why they leave: when a mistake is "
+            "cheap cannot be read off this log; what a visit of an item is worth can, because that "
+            "does not depend on which of the two came first",
+            spoils=True,
         )
     elif before < now**LASTING and (told is None or told.better > -SURE * told.error):
         yield Doubt(
@@ -99,6 +101,7 @@ def _few_decide(
         f"{len(names)} of {sample.users:,} users ({', '.join(str(name) for name in names)}) make "
         f"{found.steps:.0%} of the steps, and without them {what}{rest}",
         "see whether they are people (not robots or testers), and leave them out otherwise",
+        spoils=found.rest is None or found.rest.case != costs.case,
     )
 
 
