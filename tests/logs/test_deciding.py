@@ -172,6 +172,17 @@ def test_a_gain_below_what_the_model_misses_is_not_believed() -> None:
     assert smaller.policy == LEARNED, "of the two the one that is sure"
 
 
+def test_arms_that_nobody_sees_together_are_no_choice() -> None:
+    means = np.array([[0.7, 0.6, 0.3, 0.2]] * 2)
+    rule = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])[:, None]
+    log = world(means, rule=rule).log(1_000)
+    fit = sj.fit({c: log[c] for c in ROLES}, **ROLES, ema=False)
+    kept = chosen({KL: STEADY}, {KL: 1.0}, fit=fit)
+    assert kept.verdict.startswith(
+        "Keep what you have. Arms fall into 2 groups, and hardly a visit"
+    )
+
+
 # --- decisions -----------------------------------------------------------------------------------
 
 

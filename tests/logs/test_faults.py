@@ -6,8 +6,8 @@ from logs_twin import Log, sample_twin, twin
 from worlds import BY_REWARD, CONSTANT, MEANS, NORMAL, WORLDS, world
 
 from sojourn.logs import Fit
-from sojourn.logs.fitting.doubts import Doubt
-from sojourn.logs.fitting.selection import by_propensity
+from sojourn.logs.fitting.doubts import ADVICE, CASE, Doubt
+from sojourn.logs.fitting.selection import by_propensity, groups
 from sojourn.logs.fitting.stories import stories
 from sojourn.stats.clusters import widening
 from sojourn.stats.intervals import t
@@ -71,15 +71,16 @@ def test_bots_are_named() -> None:
     for name in range(1000, 1005):
         assert str(name) in doubt.seen
     assert "among the others a mistake costs more after a 0" in doubt.seen
-    assert doubt.spoils, "with them it costs less"
+    assert doubt.spoils == CASE, "with them it costs less"
 
 
 def test_few_users_spoil_no_case_that_is_the_same_without_them() -> None:
     log = WORLDS["normal"]().log(4000, 1000, 0)
     last = log["visit"].max() + 1
     added = {  # five users who come and go a hundred times each, after a single item that they like
-        "user": 1000 + np.arange(500) % 5, "visit": last + np.arange(500), "step": np.ones(500, int),
-        "arm": np.arange(500) % 3, "reward": np.ones(500, int), "left": np.ones(500, int),
+        "user": 1000 + np.arange(500) % 5, "visit": last + np.arange(500),
+        "step": np.ones(500, int), "arm": np.arange(500) % 3, "reward": np.ones(500, int),
+        "left": np.ones(500, int),
     }  # fmt: skip
     found = fitted({name: np.concatenate([log[name], added[name]]) for name in added})
     (doubt,) = [w for w in found.warnings if w.name == "few users decide"]
@@ -101,6 +102,19 @@ def test_other_arms_for_other_people_are_noticed() -> None:
     for name in ("normal", "by state", "favourites", "taste"):  # at most one of the two
         for seed in range(5):
             assert "selection" not in warned(WORLDS[name]().log(2000, 500, seed))
+
+
+def test_arms_that_nobody_sees_together_are_noticed() -> None:
+    means = np.array([[0.7, 0.6, 0.5, 0.4]] * 2)
+    rule = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])[:, None]
+    log = world(means, rule=rule).log(2000, 500, 1)
+    assert groups(sample_twin(log)) in ([[0, 1], [2, 3]], [[2, 3], [0, 1]])
+    doubt = warned(log)["arms apart"]
+    assert "2 groups" in doubt.seen and "0, 1" in doubt.seen and doubt.spoils == ADVICE
+    rule[0] = [0.5, 0.4, 0.1, 0.0]  # 2 is shown with both
+    assert groups(sample_twin(world(means, rule=rule).log(2000, 500, 1))) == [[0, 1, 2, 3]]
+    for name in ("favourites", "selection", "equal arms", "clickbait, avoided"):
+        assert "arms apart" not in warned(WORLDS[name]().log(2000, 500, 1))
 
 
 def test_propensities_give_means_of_the_same_people() -> None:

@@ -9,6 +9,7 @@ from ...recommendation import IMPROPER
 from ...show.plain import plain
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
+from ..fitting.doubts import ADVICE
 from ..fitting.model import Fit
 from .baseline import EVENLY, Baseline
 from .outcomes import SLIGHT, CandidateOutcome, Played
@@ -92,15 +93,18 @@ def advise(
     """The advice that follows from what was played.
 
     A policy is safe if it never loses to what is there, and is sure to gain something, and more
-    than what is there earns beyond the model.
+    than what is there earns beyond the model. With a warning that spoils the advice, none is.
     """
     outcomes = tuple(map(played.outcome, played.policies))
     pays = [o for o in outcomes if o.pays]
     safe = [o for o in pays if o.gain.low > present.unseen]
-    chosen = _choose(safe, present, played, simplest) if safe else None
+    spoilt = next((str(doubt) for doubt in fit.warnings if doubt.spoils == ADVICE), None)
+    chosen = _choose(safe, present, played, simplest) if safe and spoilt is None else None
     best = max(pays or outcomes, key=lambda o: o.gain.value)
     if chosen is not None:
         reason = _because(chosen, outcomes)
+    elif spoilt is not None:
+        reason = f"{spoilt[0].upper()}{spoilt[1:]}."
     else:
         reason = _unseen(best, present) if pays else _against(best)
     if fit.case == "improper":
@@ -116,10 +120,7 @@ def advise(
 
 
 def _choose(
-    safe: Sequence[CandidateOutcome],
-    present: Baseline,
-    played: Played,
-    simplest: Sequence[Policy],
+    safe: Sequence[CandidateOutcome], present: Baseline, played: Played, simplest: Sequence[Policy]
 ) -> CandidateOutcome:
     """The policy of greatest gain.
 

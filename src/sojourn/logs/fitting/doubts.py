@@ -28,18 +28,22 @@ SPIKE_SHARE = 0.02
 of all visits does."""
 
 
+CASE, ADVICE = "case", "advice"
+
+
 @dataclass(frozen=True)
 class Doubt:
     """One warning: a name, what was seen, in numbers, and what it means for the decision.
 
-    A `note` says what cannot be known, and is no alarm. With one that `spoils`, no case stands.
+    A `note` says what cannot be known, and is no alarm. `spoils` names what does not stand with it:
+    the `CASE`, or any `ADVICE` to change what is shown.
     """
 
     name: str
     seen: str
     meaning: str
     note: bool = False
-    spoils: bool = False
+    spoils: str = ""
 
     def __str__(self) -> str:
         return f"{self.seen}: {self.meaning}"

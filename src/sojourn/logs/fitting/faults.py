@@ -7,10 +7,10 @@ import numpy as np
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from .diagnosis import Costs, bracketed
-from .doubts import Doubt, odds_ratio
+from .doubts import ADVICE, CASE, Doubt, odds_ratio
 from .influence import COSTS, influence
 from .sample import Sample
-from .selection import by_propensity, selection
+from .selection import by_propensity, groups, selection
 from .stories import stories
 
 AT_DEPARTURE = 2.0
@@ -50,7 +50,7 @@ def faults(
     """All that apply; of published totals only what cells alone say."""
     found = [*recorded_at_departure(n, k, sample)]
     if sample is not None:
-        found += [*_few_decide(sample, best, costs, leave), *_selection(sample)]
+        found += [*_few_decide(sample, best, costs, leave), *_selection(sample), *_apart(sample)]
     return tuple(found)
 
 
@@ -70,7 +70,7 @@ def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator
             f"{told.share:.0%} of departures, rather than being why they leave: when a mistake is "
             "cheap cannot be read off this log; what a visit of an item is worth can, because that "
             "does not depend on which of the two came first",
-            spoils=True,
+            spoils=CASE,
         )
     elif before < now**LASTING and (told is None or told.better > -SURE * told.error):
         yield Doubt(
@@ -101,7 +101,7 @@ def _few_decide(
         f"{len(names)} of {sample.users:,} users ({', '.join(str(name) for name in names)}) make "
         f"{found.steps:.0%} of the steps, and without them {what}{rest}",
         "see whether they are people (not robots or testers), and leave them out otherwise",
-        spoils=found.rest is None or found.rest.case != costs.case,
+        spoils=CASE if found.rest is None or found.rest.case != costs.case else "",
     )
 
 
@@ -126,4 +126,19 @@ def _selection(sample: Sample) -> Iterator[Doubt]:
         f"arms are liked {'less' if less > 0 else 'more'} often (by {abs(less):.2g})",
         "means of arms are those of different people or moods and cannot be compared as they are; "
         + instead,
+    )
+
+
+def _apart(sample: Sample) -> Iterator[Doubt]:
+    found = groups(sample)
+    if len(found) < 2:
+        return
+    named = " and ".join(", ".join(sample.names[i] for i in group[:SHOWN]) for group in found[:2])
+    yield Doubt(
+        "arms apart",
+        f"arms fall into {len(found)} groups, and hardly a visit is shown more than one of them "
+        f"(for instance {named})",
+        "what differs between groups may be the people who are shown them, and nothing in the log "
+        "says what they would make of the others: decide within a group, or try it on a few visits",
+        spoils=ADVICE,
     )

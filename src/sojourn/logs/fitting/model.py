@@ -20,7 +20,7 @@ from . import diagnosis
 from .by_arm import ArmEffect, arm_effects
 from .controlled import Control, Controlled, controlled, controls
 from .diagnosis import Costs, Inequality
-from .doubts import Doubt, doubts
+from .doubts import CASE, Doubt, doubts
 from .ema import EmaFit, believed
 from .faults import faults
 from .present import Present, present
@@ -226,7 +226,7 @@ class Fit:
     @cached_property
     def why_undecided(self) -> str:
         """Why the case as counted does not stand; nothing if it does."""
-        if spoilt := [doubt.name for doubt in self.warnings if doubt.spoils]:
+        if spoilt := [doubt.name for doubt in self.warnings if doubt.spoils == CASE]:
             return f"that cannot be relied on here (warning: {spoilt[0]})"
         against = [c.name for c in self.controls if c.costs.case != self.costs.case]
         return f"that does not stand for {against[0]}" if against else ""

@@ -1,4 +1,4 @@
-"""Whether the log's recommender shows other arms to people who like everything less."""
+"""Who is shown what: other arms to people who like less, or arms that nobody sees together."""
 
 from typing import NamedTuple
 
@@ -13,6 +13,10 @@ SHIFT = 0.05
 
 LIKING = 0.02
 """The difference between rewards of the same arm from which it is worth a word."""
+
+TOGETHER, FEW_VISITS = 0.1, 5.0
+"""Two arms are shown together if as many visits have both as this share of what chance would make
+it; nothing is known of pairs of which chance would make fewer visits than that."""
 
 
 class Selection(NamedTuple):
@@ -72,6 +76,30 @@ def _difference(user: Codes, after: Codes, value: Array, group: Codes) -> tuple[
     residual = share * (value - means[after, group]) * np.where(after == 1, 1.0, -1.0)
     each = np.bincount(user, residual)
     return float(difference), float(np.sqrt(each @ each))
+
+
+def groups(sample: Sample) -> list[list[int]]:
+    """Arms that are shown in the same visits, directly or through others; the most shown first."""
+    arms = sample.arms
+    rows = np.flatnonzero(sample.arm < arms)
+    place = np.unique(sample.visit[rows] * arms + sample.arm[rows])
+    visit, arm = place // arms, place % arms
+    several = np.bincount(sample.visit)[visit] > 1
+    visit, arm = np.unique(visit[several], return_inverse=True)[1], arm[several]
+    both = np.zeros((arms, arms))
+    # Pairs within a visit: each row with those that come 1, 2, ... rows after it.
+    for ahead in range(1, min(arms, visit.size)):
+        same = visit[ahead:] == visit[:-ahead]
+        if not same.any():
+            break
+        np.add.at(both, (arm[:-ahead][same], arm[ahead:][same]), 1.0)
+    seen = np.bincount(arm, minlength=arms).astype(float)
+    chance = np.outer(seen, seen) / max(float(visit.max(initial=0)) + 1.0, 1.0)
+    linked = (both + both.T >= TOGETHER * chance) | (chance < FEW_VISITS) | np.eye(arms, dtype=bool)
+    while ((further := linked @ linked) != linked).any():
+        linked = further
+    found = {tuple(np.flatnonzero(row).tolist()) for row in linked}
+    return sorted(map(list, found), key=lambda group: -seen[group].sum())
 
 
 def by_propensity(sample: Sample) -> Array | None:
