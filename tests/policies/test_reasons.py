@@ -60,7 +60,7 @@ def test_every_policy_has_words_for_what_it_does(
             value = twin(policy.pupil, pulls[arm], successes[arm], t, choice.optimism)
             assert figure[1] == short(value)
     by_bounds = isinstance(policy.pupil, Index) and not isinstance(
-        policy, Gated | Empirical | sj.Greedy
+        policy, Gated | Empirical | sj.Greedy | sj.KLUCBSwitch
     )
     assert figures > 10 or not by_bounds
 

@@ -15,6 +15,7 @@ from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
+from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
 from .board import SAFE, decide, make_board, note_pull, when
 from .divergence import bernoulli_kl
@@ -206,6 +207,11 @@ def _(policy: ImedExplorer) -> Leaser:
 @_leaser.register
 def _(policy: ThompsonExplorer) -> Leaser:
     return Leaser()  # every choice is random
+
+
+@_leaser.register
+def _(policy: KLUCBSwitch) -> Leaser:
+    return Leaser()  # its index is none of KL's
 
 
 @_leaser.register(Learned)
