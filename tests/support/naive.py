@@ -7,6 +7,7 @@ counts N, empirical means mu_bar (kept as exact fractions), indices mu_tilde, th
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import log, sqrt
 
@@ -369,3 +370,119 @@ def enumerated(states, rewards, leave, onward):  # type: ignore[no-untyped-def]
         for s in range(states)
     ]
     return value, worth, length
+
+
+# --- the least Bayes regret --------------------------------------------------------------------
+
+Polynomial = list[Fraction]
+"""Coefficients of 1, x, x^2, ..."""
+
+
+def times(one: Polynomial, other: Polynomial) -> Polynomial:
+    product_ = [Fraction(0)] * (len(one) + len(other) - 1)
+    for i, x in enumerate(one):
+        for j, y in enumerate(other):
+            product_[i + j] += x * y
+    return product_
+
+
+def plus(one: Polynomial, other: Polynomial) -> Polynomial:
+    size = max(len(one), len(other))
+    both = [p + [Fraction(0)] * (size - len(p)) for p in (one, other)]
+    return [x + y for x, y in zip(*both, strict=True)]
+
+
+def integral(p: Polynomial, to: Fraction) -> Fraction:
+    return sum((c * to ** (i + 1) / (i + 1) for i, c in enumerate(p)), Fraction(0))
+
+
+@cache
+def beta_density(a: int, b: int) -> Polynomial:
+    density = [Fraction(1)]
+    for factor in [[Fraction(0), Fraction(1)]] * (a - 1) + [[Fraction(1), Fraction(-1)]] * (b - 1):
+        density = times(density, factor)
+    whole = integral(density, Fraction(1))
+    return [c / whole for c in density]
+
+
+class TinyBandit:
+    """Bayes values by plain recursion, in fractions, for a user whose visits are short for sure.
+
+    q[S, R] is the chance to leave, moves[S] the next states of who stays, with their chances; they
+    lead to greater numbers only, and a visit begins in state 0. A new visit comes with chance
+    `again`; or there are `visits`. The value of a visit is then a polynomial of the mean.
+    """
+
+    def __init__(
+        self,
+        q: dict[tuple[int, int], Fraction],
+        moves: dict[int, list[tuple[int, Fraction]]],
+        priors: list[tuple[int, int]],
+        again: Fraction | None = None,
+        visits: int = 1,
+    ) -> None:
+        self.q, self.moves, self.priors = q, moves, priors
+        self.again, self.visits = again, visits
+        for name in ("visit", "all_visits", "commit", "told", "_value"):
+            setattr(self, name, cache(getattr(self, name)))
+
+    def visit(self, S: int) -> Polynomial:
+        """What the rest of a visit in state S is worth, by the mean."""
+        worth = [Fraction(0), Fraction(1)]
+        for R, chance in ((0, [Fraction(1), Fraction(-1)]), (1, [Fraction(0), Fraction(1)])):
+            for S2, p in self.moves.get(S, []):
+                stays = (1 - self.q[S, R]) * p
+                if stays > 0:
+                    worth = plus(worth, [stays * c for c in times(chance, self.visit(S2))])
+        return worth
+
+    def all_visits(self, S: int, left: int) -> Polynomial:
+        """The same with the visits after it."""
+        more = Fraction(left - 1) if self.again is None else self.again / (1 - self.again)
+        return plus(self.visit(S), [more * c for c in self.visit(0)])
+
+    def commit(self, seen: tuple[tuple[int, int], ...], S: int, left: int) -> Fraction:
+        return max(
+            integral(times(beta_density(a, b), self.all_visits(S, left)), Fraction(1))
+            for a, b in seen
+        )
+
+    def told(self, seen: tuple[tuple[int, int], ...], S: int, left: int) -> Fraction:
+        """The mean at the greatest of all means: by the densities and distribution functions."""
+        total = Fraction(0)
+        for i, (a, b) in enumerate(seen):
+            weight = beta_density(a, b)
+            for j, (c, d) in enumerate(seen):
+                if j != i:
+                    density = beta_density(c, d)
+                    below = [Fraction(0), *(x / (n + 1) for n, x in enumerate(density))]
+                    weight = times(weight, below)
+            total += integral(times(weight, self.all_visits(S, left)), Fraction(1))
+        return total
+
+    def value(self, end: str, pulls: int) -> Fraction:
+        """Of the best policy whose end, after so many pulls, is "commit" or "told"."""
+        return self._value(end, pulls, tuple(self.priors), 0, self.visits)
+
+    def _value(
+        self, end: str, pulls: int, seen: tuple[tuple[int, int], ...], S: int, left: int
+    ) -> Fraction:
+        if pulls == 0:
+            return getattr(self, end)(seen, S, left)
+        best = Fraction(0)
+        for arm, (a, b) in enumerate(seen):
+            total = Fraction(0)
+            for R, chance in ((1, Fraction(a, a + b)), (0, Fraction(b, a + b))):
+                after = (*seen[:arm], (a + R, b + 1 - R), *seen[arm + 1 :])
+                total += chance * R
+                for S2, p in self.moves.get(S, []):
+                    stays = (1 - self.q[S, R]) * p
+                    if stays > 0:
+                        total += chance * stays * self._value(end, pulls - 1, after, S2, left)
+                again = (1 if left > 1 else 0) if self.again is None else self.again
+                if self.q[S, R] * again > 0:
+                    less = left - 1 if self.again is None else left
+                    new = self._value(end, pulls - 1, after, 0, less)
+                    total += chance * self.q[S, R] * again * new
+            best = max(best, total)
+        return best

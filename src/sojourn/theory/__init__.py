@@ -1,5 +1,6 @@
-"""What the paper proves about a problem: assumptions, cases, slopes of the regret, constants."""
+"""What is known of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
 
+from .bayes import BayesOptimum, TooLarge, bayes_memory, bayes_optimum
 from .gaps import (
     Condition,
     Conjecture,
@@ -11,12 +12,14 @@ from .gaps import (
 )
 from .lemmas import Lemma3, Lemma4, lemma3, lemma4
 from .model import DoesNotApply
+from .plan import Plan
 from .premises import AssumptionWarning, Check, assumptions, sufficient_condition, warn_about
 from .report import Summary, summary
 from .slopes import Bound, bounds
 
 __all__ = [
-    "AssumptionWarning", "Bound", "Check", "Condition", "Conjecture", "DoesNotApply", "Lemma3",
-    "Lemma4", "Summary", "assumptions", "bounds", "case", "conjecture", "gap_condition", "lemma3",
+    "AssumptionWarning", "BayesOptimum", "Bound", "Check", "Condition", "Conjecture",
+    "DoesNotApply", "Lemma3", "Lemma4", "Plan", "Summary", "TooLarge", "assumptions",
+    "bayes_memory", "bayes_optimum", "bounds", "case", "conjecture", "gap_condition", "lemma3",
     "lemma4", "mistake_costs", "monotone_gap", "sufficient_condition", "summary", "warn_about",
 ]  # fmt: skip

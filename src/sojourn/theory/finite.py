@@ -1,0 +1,239 @@
+"""Users with finitely many states as tables, and many visits of them as one Markov chain.
+
+A step in state s with reward r ends the visit with chance q(s, r); else the state moves on. If
+another visit comes with chance g, that is a chain on the states of the user alone: leaving leads
+to the start of the next visit. If the number of visits is fixed, how many are left is a part of
+the state.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..users import User
+from ..values.solution import first_states
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+MOST_STATES = 200_000
+"""Of the chain, with the visits left: beyond that not even one layer of counts is of use."""
+
+
+class Moves(NamedTuple):
+    """Where the chain goes after reward r in state s: entries first[2 s + r] to first[2 s + r + 1].
+
+    What is missing from weights that add up to 1 is the chance that all is over.
+    """
+
+    first: Whole
+    target: Whole
+    weight: Array
+
+
+class Horizon(NamedTuple):
+    """How many visits there are: `visits`, on average and geometric unless `fixed`."""
+
+    visits: float
+    fixed: bool
+
+    @classmethod
+    def of(cls, visits: Any, fixed: Any) -> "Horizon":
+        if checks.flag("fixed", fixed):
+            return cls(checks.whole("visits", visits, 1, MOST_STATES), True)
+        return cls(checks.number("visits", visits, 1, checks.LARGE), False)
+
+    @property
+    def again(self) -> float:
+        """The chance g of another visit, where the number is geometric with this mean."""
+        return 1.0 - 1.0 / self.visits
+
+    def __str__(self) -> str:
+        number = f"{self.visits:g} visit" + ("" if self.visits == 1 else "s")
+        return number if self.fixed or self.visits == 1 else f"{number} on average"
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteUser:
+    """A user as tables, over the states that a visit can be in."""
+
+    codes: tuple[float, ...]
+    """The states as the user model has them; those of a first step of its own are negative."""
+    seen: Array
+    """What a policy sees in each state."""
+    leave: Array
+    """q by [state, reward]."""
+    onward: Array
+    """The chance of the next state of who stays, by [state, reward, next state]."""
+    start: Array
+    """The chance that a visit begins in a state."""
+
+    @classmethod
+    def of(cls, user: User) -> "FiniteUser":
+        """The tables of a user model; ValueError if it has none that fit.
+
+        >>> from sojourn import StaysFirst, TwoState
+        >>> shy = FiniteUser.of(StaysFirst(TwoState(0.8, 0.2, 0.2, 0.1)))
+        >>> shy.codes, shy.leave.tolist()
+        ((-2.0, 0.0, 1.0), [[0.0, 0.0], [0.8, 0.2], [0.2, 0.1]])
+        """
+        _check(user)
+        starts = first_states(user)
+        codes, new = set(starts), set(starts)
+        while new:
+            new = {t for s in new for r in (0.0, 1.0) for t, _ in _staying(user, s, r)} - codes
+            codes |= new
+        ordered = sorted(codes)
+        place = {code: i for i, code in enumerate(ordered)}
+        n = len(ordered)
+        leave, onward, start = np.empty((n, 2)), np.zeros((n, 2, n)), np.zeros(n)
+        for s, code in enumerate(ordered):
+            for r in (0, 1):
+                leave[s, r] = user.leave_probability(code, float(r))
+                for after, chance in _staying(user, code, float(r)):
+                    onward[s, r, place[after]] += chance
+        for code, chance in zip(starts, user.start.chances, strict=True):
+            start[place[code]] += chance
+        seen = np.array([user.experience(code) for code in ordered])
+        return cls(tuple(ordered), seen, leave, onward, start)
+
+    @property
+    def size(self) -> int:
+        return len(self.codes)
+
+    def values(self, mean: Array, lack: Array) -> Array:
+        """What the rest of a visit is worth by [state, ...] if every arm has this mean.
+
+        `lack` is 1 - mean, given apart so that means next to 1 lose no digits. Gaussian elimination
+        without a subtraction (Grassmann, Taksar and Heyman, Operations Research 33, 1985): what
+        leaves a row is a sum of chances, so that the result is right to rounding however long
+        visits are.
+
+        >>> from sojourn import TwoState
+        >>> user = FiniteUser.of(TwoState(q00=1, q01=0, q10=0, q11=0))
+        >>> user.values(np.array([0.9]), np.array([0.1])).ravel().round(9).tolist()
+        [90.0, 99.0]
+        """
+        n, rewards = self.size, (lack, mean)
+        earn = [np.array(mean) for _ in range(n)]
+        go = [
+            [sum(p * (1.0 - self.leave[s, r]) * self.onward[s, r, t] for r, p in enumerate(rewards))
+             for t in range(n)] for s in range(n)
+        ]  # fmt: skip
+        end = [sum(p * self.leave[s, r] for r, p in enumerate(rewards)) for s in range(n)]
+        total = [np.zeros_like(mean)] * n
+        for m in range(n - 1, -1, -1):
+            total[m] = end[m] + sum(go[m][t] for t in range(m))
+            for s in range(m):
+                share = go[s][m] / total[m]
+                earn[s] = earn[s] + share * earn[m]
+                end[s] = end[s] + share * end[m]
+                for t in range(m):
+                    go[s][t] = go[s][t] + share * go[m][t]
+        value: list[Array] = []
+        for m in range(n):
+            value.append((earn[m] + sum(go[m][t] * value[t] for t in range(m))) / total[m])
+        return np.array(value)
+
+    def mistake_costs(self, values: Array) -> Array:
+        """D by [state, ...], from the values of visits in which the best arm is always shown."""
+        stay = (1.0 - self.leave)[:, :, None] * self.onward
+        after = np.einsum("srt,t...->rs...", stay, values)
+        return 1.0 + after[1] - after[0]  # type: ignore[no-any-return]
+
+    def orders(self) -> tuple[int, int]:
+        """How fast the value of a visit grows as the mean nears 0, and as it nears 1.
+
+        k if it grows like 1 / (distance)^k: the mean value under a Beta(a, b) prior is finite if
+        and only if a exceeds the first and b the second.
+
+        >>> from sojourn import TwoState
+        >>> [FiniteUser.of(TwoState(1, 0, 0, q11)).orders() for q11 in (0, 0.5)]
+        [(0, 2), (0, 0)]
+        """
+        near = np.array([1e-8, 1e-10])
+        found = []
+        for mean, lack in ((near, 1.0 - near), (1.0 - near, near)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                top = self.values(mean, lack).max(axis=0)
+            growth = np.log(top[1] / top[0]) / np.log(near[0] / near[1])
+            found.append(max(0, round(float(growth))) if np.isfinite(growth) else MOST_STATES)
+        return found[0], found[1]
+
+
+def _staying(user: User, state: float, reward: float) -> list[tuple[float, float]]:
+    """The next states with their chances, if anybody stays."""
+    stays = user.leave_probability(state, reward) < 1.0
+    return user._next_states(state, reward) if stays else []
+
+
+def _check(user: Any) -> None:
+    if not isinstance(user, User) or not user.leaves:
+        raise ValueError(
+            f"user = {checks.shown(user)} is not allowed: it must be a user who leaves"
+        )
+    if user.states is None or user.arms is not None or user.graded or user.outcomes != 2:
+        raise ValueError(
+            f"user = {checks.shown(user)} is not allowed: it must have finitely many states, "
+            "rewards of 0 and 1, and leave alike after every arm"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """All visits of a horizon as one chain."""
+
+    user: FiniteUser
+    horizon: Horizon
+
+    @property
+    def size(self) -> int:
+        """The number of states: (visits left - 1) x states of the user + state, where fixed."""
+        return self.user.size * (int(self.horizon.visits) if self.horizon.fixed else 1)
+
+    @property
+    def of_user(self) -> Whole:
+        """The user's state in every state of the chain."""
+        return np.arange(self.size) % self.user.size
+
+    @property
+    def later(self) -> Array:
+        """How many visits are expected after this one, in every state of the chain."""
+        if self.horizon.fixed:
+            return (np.arange(self.size) // self.user.size).astype(float)
+        return np.full(self.size, self.horizon.visits - 1.0)
+
+    @property
+    def start(self) -> Array:
+        """The chance to begin in a state of the chain."""
+        start = np.zeros(self.size)
+        start[-self.user.size :] = self.user.start
+        return start
+
+    def values(self, of_visit: Array) -> Array:
+        """All that is to come, by [state of the chain, ...], from visit values by [state, ...]."""
+        fresh = np.tensordot(self.user.start, of_visit, 1)
+        return of_visit[self.of_user] + np.multiply.outer(self.later, fresh)
+
+    def moves(self) -> Moves:
+        first, target, weight = [0], [], []
+        user, n = self.user, self.user.size
+        for state in range(self.size):
+            s, base = state % n, state - state % n
+            for r in (0, 1):
+                row: dict[int, float] = {}
+                for t in range(n):
+                    row[base + t] = (1.0 - user.leave[s, r]) * user.onward[s, r, t]
+                    next_start = base + t - (n if self.horizon.fixed else 0)
+                    if next_start >= 0:
+                        again = 1.0 if self.horizon.fixed else self.horizon.again
+                        more = user.leave[s, r] * again * user.start[t]
+                        row[next_start] = row.get(next_start, 0.0) + more
+                entries = [(t, w) for t, w in row.items() if w > 0.0]
+                target += [t for t, _ in entries]
+                weight += [w for _, w in entries]
+                first.append(len(target))
+        return Moves(np.array(first), np.array(target, np.int64), np.array(weight, float))

@@ -1,0 +1,225 @@
+"""Backward induction over the counts of two or three arms, a layer of equally many pulls at a time.
+
+A *layer* t has all (n, k): pulls n of every arm that add up to t, and successes k. It is stored
+block by block, a block for each n, in it the k of the first arm slowest. Where all arms have one
+prior, arms may be put in any order, and only blocks with n in descending order are kept: a half of
+all for two arms, about a sixth for three. Two arms are three of which the last is never pulled.
+"""
+
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.loops import jitable, loop
+from .finite import Array, Moves, Whole
+
+Masks = NDArray[np.uint8]
+"""Sets of arms: bit a stands for the arm in place a."""
+
+TIE = 1e-12
+"""Values that differ by less than this share of them are the same but for rounding."""
+
+ENDS = 2
+"""Two problems are solved in one pass: whose end is to commit, and whose end is to be told."""
+
+
+def count_states(t: int, arms: int, alike: bool) -> int:
+    """The number of (n, k) in a layer.
+
+    >>> count_states(2, 2, False), count_states(2, 2, True), count_states(2, 3, True)
+    (10, 7, 7)
+    """
+    if not alike:
+        return comb(t + 2 * arms - 1, t)
+    total = 0
+    for n0 in range(t + 1):
+        for n1 in range(min(n0, t - n0) + 1) if arms == 3 else (t - n0,):
+            if n0 >= n1 >= t - n0 - n1:
+                total += (n0 + 1) * (n1 + 1) * (t - n0 - n1 + 1)
+    return total
+
+
+@jitable
+def layout(t: int, arms: int, alike: bool) -> tuple[Whole, Whole]:
+    """The pulls n of every block of a layer, and by [n0, n1] where it begins (-1: not kept).
+
+    With two arms n1 follows from n0, and is left out: [n0, 0].
+    """
+    where = np.full((t + 1, t + 1 if arms == 3 else 1), -1)
+    blocks = np.empty(((t + 1) * (t + 2) // 2 if arms == 3 else t + 1, 3), np.int64)
+    found = size = 0
+    for n0 in range(t + 1):
+        for n1 in range(0 if arms == 3 else t - n0, t - n0 + 1):
+            n2 = t - n0 - n1
+            if alike and not n0 >= n1 >= n2:
+                continue
+            where[n0, n1 if arms == 3 else 0] = size
+            blocks[found, 0], blocks[found, 1], blocks[found, 2] = n0, n1, n2
+            found += 1
+            size += (n0 + 1) * (n1 + 1) * (n2 + 1)
+    return blocks[:found], where
+
+
+@jitable
+def child(
+    n: Whole, arm: int, arms: int, alike: bool, where: Whole, stride: Whole, place: Whole
+) -> int:
+    """Where the block begins that one more pull of an arm leads to.
+
+    Fills `stride`: what a success of each arm adds to the index there. `where` is of that layer.
+    """
+    for j in range(3):
+        place[j] = j
+    m0, m1, m2 = n[0], n[1], n[2]
+    if arm == 0:
+        m0 += 1
+    elif arm == 1:
+        m1 += 1
+    else:
+        m2 += 1
+    if alike:  # one pull more: the arm may have to move before those that had as many
+        if arm == 1 and m1 > m0:
+            m0, m1 = m1, m0
+            place[0], place[1] = 1, 0
+        elif arm == 2 and m2 > m1:
+            m1, m2 = m2, m1
+            place[1], place[2] = 2, 1
+            if m1 > m0:
+                m0, m1 = m1, m0
+                place[0], place[2] = 1, 0
+    sizes = ((m1 + 1) * (m2 + 1), m2 + 1, 1)
+    for j in range(3):
+        stride[j] = sizes[place[j]]
+    return where[m0, m1 if arms == 3 else 0]  # type: ignore[no-any-return]
+
+
+@loop
+def step_back(
+    t: int, arms: int, alike: bool, prior: Array, moves: Moves, states: int,
+    later: Array, now: Array, masks: Masks,
+) -> None:  # fmt: skip
+    """Values of layer t, `now`, from those of layer t + 1, `later`: both by (n, k), end and state.
+
+    Q(a) = p (1 + sum of w(s, 1, s') V(n + e_a, k + e_a, s'))
+           + (1 - p) sum of w(s, 0, s') V(n + e_a, k, s'),    p = (a + k) / (a + b + n).
+
+    `masks`, unless it is empty, gets the arms that are best if one has to commit in the end.
+    """
+    blocks, _ = layout(t, arms, alike)
+    _, where = layout(t + 1, arms, alike)
+    first, target, weight = moves.first, moves.target, moves.weight
+    stride, begins = np.empty((3, 3), np.int64), np.zeros(3, np.int64)
+    place, width, at = np.empty(3, np.int64), ENDS * states, 0
+    q = np.zeros((3, width))
+    for block in range(blocks.shape[0]):
+        n = blocks[block]
+        for a in range(arms):
+            begins[a] = child(n, a, arms, alike, where, stride[a], place)
+        for k0 in range(n[0] + 1):
+            for k1 in range(n[1] + 1):
+                for k2 in range(n[2] + 1):
+                    for a in range(arms):
+                        k = k0 if a == 0 else k1 if a == 1 else k2
+                        mean = (prior[a, 0] + k) / (prior[a, 0] + prior[a, 1] + n[a])
+                        down = begins[a] + k0 * stride[a, 0] + k1 * stride[a, 1] + k2 * stride[a, 2]
+                        up = (down + stride[a, a]) * width
+                        down *= width
+                        for s in range(states):
+                            lost = won = told_lost = told_won = 0.0
+                            for i in range(first[2 * s], first[2 * s + 1]):
+                                to = down + target[i]
+                                lost += weight[i] * later[to]
+                                told_lost += weight[i] * later[to + states]
+                            for i in range(first[2 * s + 1], first[2 * s + 2]):
+                                to = up + target[i]
+                                won += weight[i] * later[to]
+                                told_won += weight[i] * later[to + states]
+                            q[a, s] = lost + mean * (1.0 + won - lost)
+                            q[a, states + s] = told_lost + mean * (1.0 + told_won - told_lost)
+                    for j in range(width):
+                        best = max(q[0, j], q[1, j])
+                        if arms == 3:
+                            best = max(best, q[2, j])
+                        now[at * width + j] = best
+                    if masks.size > 0:
+                        for s in range(states):
+                            best, mask = now[at * width + s], 0
+                            for a in range(arms):
+                                if q[a, s] >= best - TIE * (1.0 + best):
+                                    mask |= 1 << a
+                            masks[at * states + s] = mask
+                    at += 1
+
+
+@loop
+def moments_back(
+    t: int, arms: int, alike: bool, means: Array, moves: Moves, states: int,
+    later: Array, now: Array, masks: Masks, order: Whole,
+) -> None:  # fmt: skip
+    """Mean and mean square of all rewards to come from layer t, if the arms have these means.
+
+    Arms in `masks` are equally likely. Blocks are all kept (`alike` says whether the masks have
+    only some), by (n, k), moment and state. `order` is room for three numbers.
+    """
+    blocks, _ = layout(t, arms, False)
+    _, where = layout(t + 1, arms, False)
+    _, kept = layout(t, arms, alike)
+    first, target, weight = moves.first, moves.target, moves.weight
+    stride, begins = np.empty((3, 3), np.int64), np.zeros(3, np.int64)
+    place, k = np.empty(3, np.int64), np.zeros(3, np.int64)
+    width, at = 2 * states, 0
+    for block in range(blocks.shape[0]):
+        n = blocks[block]
+        for a in range(arms):
+            begins[a] = child(n, a, arms, False, where, stride[a], place)
+        for k0 in range(n[0] + 1):
+            for k1 in range(n[1] + 1):
+                for k2 in range(n[2] + 1):
+                    k[0], k[1], k[2] = k0, k1, k2
+                    row = find(n, k, arms, alike, kept, order)
+                    for s in range(states):
+                        mask, chosen = masks[row * states + s], 0
+                        mean = square = 0.0
+                        for j in range(arms):
+                            if not (mask >> j) & 1:
+                                continue
+                            a = order[j]
+                            chosen += 1
+                            down = begins[a]
+                            for i in range(arms):
+                                down += k[i] * stride[a, i]
+                            up, down = (down + stride[a, a]) * width, down * width
+                            for i in range(first[2 * s], first[2 * s + 1]):
+                                w = (1.0 - means[a]) * weight[i]
+                                mean += w * later[down + target[i]]
+                                square += w * later[down + states + target[i]]
+                            mean += means[a]
+                            square += means[a]
+                            for i in range(first[2 * s + 1], first[2 * s + 2]):
+                                w = means[a] * weight[i]
+                                mean += w * later[up + target[i]]
+                                square += w * later[up + states + target[i]]
+                                square += 2.0 * w * later[up + target[i]]
+                        now[at * width + s] = mean / chosen
+                        now[at * width + states + s] = square / chosen
+                    at += 1
+
+
+@jitable
+def find(n: Any, k: Any, arms: int, alike: bool, where: Whole, order: Whole) -> int:
+    """The index of (n, k) in a layer; `order` gets the arm in each place."""
+    for j in range(3):
+        order[j] = j
+    if alike:
+        for i in range(1, arms):
+            j = i
+            while j > 0 and n[order[j]] > n[order[j - 1]]:
+                order[j], order[j - 1] = order[j - 1], order[j]
+                j -= 1
+    index = where[int(n[order[0]]), int(n[order[1]]) if arms == 3 else 0]
+    inner = 0
+    for j in range(arms):
+        inner = inner * (int(n[order[j]]) + 1) + int(k[order[j]])
+    return int(index + inner)

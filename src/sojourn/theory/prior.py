@@ -1,0 +1,57 @@
+"""Priors of the means, and what they must be like for a user."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..users import User
+from .finite import Array, FiniteUser
+
+Prior = tuple[float, float]
+"""a and b of a Beta distribution."""
+
+MOST_PRIOR = 1e6
+
+
+def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:
+    """A pair for each arm, from one for all or one for each.
+
+    >>> priors_of((1, 1), 2)
+    ((1.0, 1.0), (1.0, 1.0))
+    """
+    try:
+        given = np.array(prior, float)
+        good = given.shape in ((2,), (arms, 2)) and bool(np.isfinite(given).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good or not ((given >= 1.0 / MOST_PRIOR) & (given <= MOST_PRIOR)).all():
+        raise ValueError(
+            f"prior = {checks.shown(prior)} is not allowed: give a and b of a Beta distribution, "
+            f"above 0, or such a pair for each of {arms} arms"
+        )
+    return tuple((float(a), float(b)) for a, b in np.broadcast_to(given, (arms, 2)))
+
+
+def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
+    """ValueError if the mean value of a visit is infinite under one of the priors."""
+    zero, one = user.orders()
+    for a, b in priors:
+        for order, power, name, end in ((zero, a, "a", 0), (one, b, "b", 1)):
+            if power <= order:
+                raise ValueError(
+                    f"prior = {(a, b)} is not allowed: as a mean nears {end} visits of this user "
+                    f"become so long that they are worth infinitely much on average, unless "
+                    f"{name} is above {order}"
+                )
+
+
+def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
+    """ValueError if for some means the arm of greatest mean is not the best one to show."""
+    costs = finite.mistake_costs(values)
+    if (costs < -1e-9 * np.abs(values).max(axis=0)).any():
+        raise ValueError(
+            f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
+            "arm of lower mean in some state, and the limit is for users with whom that never is"
+        )
