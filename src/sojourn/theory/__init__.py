@@ -12,6 +12,7 @@ from .gaps import (
 )
 from .lemmas import Lemma3, Lemma4, lemma3, lemma4
 from .model import DoesNotApply
+from .one_armed import LowerBound, bayes_lower_bound
 from .plan import Plan
 from .premises import AssumptionWarning, Check, assumptions, sufficient_condition, warn_about
 from .report import Summary, summary
@@ -19,7 +20,8 @@ from .slopes import Bound, bounds
 
 __all__ = [
     "AssumptionWarning", "BayesOptimum", "Bound", "Check", "Condition", "Conjecture",
-    "DoesNotApply", "Lemma3", "Lemma4", "Plan", "Summary", "TooLarge", "assumptions",
-    "bayes_memory", "bayes_optimum", "bounds", "case", "conjecture", "gap_condition", "lemma3",
-    "lemma4", "mistake_costs", "monotone_gap", "sufficient_condition", "summary", "warn_about",
+    "DoesNotApply", "Lemma3", "Lemma4", "LowerBound", "Plan", "Summary", "TooLarge",
+    "assumptions", "bayes_lower_bound", "bayes_memory", "bayes_optimum", "bounds", "case",
+    "conjecture", "gap_condition", "lemma3", "lemma4", "mistake_costs", "monotone_gap",
+    "sufficient_condition", "summary", "warn_about",
 ]  # fmt: skip

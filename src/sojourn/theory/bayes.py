@@ -246,7 +246,8 @@ class _Ends:
         self.task = task
         zero, one = task.visits.user.orders()
         least = min(min(a - zero, b - one) for a, b in task.priors)
-        self.nodes = Nodes.fine_enough(task.pulls, least)
+        known = max(sum(prior) for prior in task.priors)
+        self.nodes = Nodes.fine_enough(task.pulls + known, least)
         self.values = task.visits.user.values(self.nodes.x, self.nodes.y)
         check_proper(task.user, task.visits.user, self.values)
 

@@ -7,11 +7,11 @@ all for two arms, about a sixth for three. Two arms are three of which the last 
 """
 
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.counts import find_counts
 from ..engine.loops import jitable, loop
 from .finite import Array, Moves, Whole
 
@@ -178,7 +178,7 @@ def moments_back(
             for k1 in range(n[1] + 1):
                 for k2 in range(n[2] + 1):
                     k[0], k[1], k[2] = k0, k1, k2
-                    row = find(n, k, arms, alike, kept, order)
+                    row = find_counts(n, k, arms, alike, kept, order)
                     for s in range(states):
                         mask, chosen = masks[row * states + s], 0
                         mean = square = 0.0
@@ -205,21 +205,3 @@ def moments_back(
                         now[at * width + s] = mean / chosen
                         now[at * width + states + s] = square / chosen
                     at += 1
-
-
-@jitable
-def find(n: Any, k: Any, arms: int, alike: bool, where: Whole, order: Whole) -> int:
-    """The index of (n, k) in a layer; `order` gets the arm in each place."""
-    for j in range(3):
-        order[j] = j
-    if alike:
-        for i in range(1, arms):
-            j = i
-            while j > 0 and n[order[j]] > n[order[j - 1]]:
-                order[j], order[j - 1] = order[j - 1], order[j]
-                j -= 1
-    index = where[int(n[order[0]]), int(n[order[1]]) if arms == 3 else 0]
-    inner = 0
-    for j in range(arms):
-        inner = inner * (int(n[order[j]]) + 1) + int(k[order[j]])
-    return int(index + inner)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
+from ..engine.counts import find_counts
 from ..values.solution import MeanVariance
 from .finite import Array, Visits, Whole
-from .induction import Masks, count_states, find, layout, moments_back
+from .induction import Masks, count_states, layout, moments_back
 
 MOST_SOLVED = 5_000
 """States of the chain for which linear equations are solved."""
@@ -86,7 +87,7 @@ class Plan:
         order, at = np.zeros(3, np.int64), 0
         for n in blocks:
             for k in np.ndindex(*(n + 1)):
-                mask = masks[find(n, np.array(k), self.arms, self.alike, where, order)]
+                mask = masks[find_counts(n, np.array(k), self.arms, self.alike, where, order)]
                 chosen = [(mask >> j & 1).astype(float) for j in range(self.arms)]
                 share = sum(chosen)
                 rows[at] = sum(c / share * forever[order[j]] for j, c in enumerate(chosen))

@@ -12,7 +12,7 @@ from .finite import Array, FiniteUser
 Prior = tuple[float, float]
 """a and b of a Beta distribution."""
 
-MOST_PRIOR = 1e6
+MOST_PRIOR = 1e5
 
 
 def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:

@@ -25,13 +25,17 @@ class Nodes(NamedTuple):
     weight: Array
 
     @classmethod
-    def fine_enough(cls, pulls: int, least: float) -> "Nodes":
-        """For posteriors after up to `pulls` pulls, and what grows at most like x^(least - 1) at 0.
+    def fine_enough(cls, known: float, least: float) -> "Nodes":
+        """For Beta(a, b) with a + b up to `known`, and what grows like x^(least - 1) at 0.
 
         Likewise at 1. The spacing is three quarters of the standard deviation of the narrowest
         posterior, which leaves an error of exp(-2 (pi / .75)^2), or less: about 1e-15.
         """
-        spacing = min(0.48 / sqrt(pulls + 1.0), 1.0 / 32.0)
+        return cls.spaced(min(0.48 / sqrt(known), 1.0 / 32.0), least)
+
+    @classmethod
+    def spaced(cls, spacing: float, least: float) -> "Nodes":
+        """With this spacing of t; an odd number of them."""
         end = asinh(DIGITS / max(least, 0.1) / pi) + spacing
         t = spacing * np.arange(-ceil(end / spacing), ceil(end / spacing) + 1)
         odds = pi * np.sinh(t)
