@@ -11,6 +11,7 @@ from .learned import *
 from .mixture import *
 from .mixture import Rule as Rule
 from .plain import *
+from .planned import Planned as Planned
 from .published import *
 from .qlearning import *
 from .visit import *

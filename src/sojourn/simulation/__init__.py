@@ -1,6 +1,7 @@
 """Simulate policies on a problem and estimate their regret."""
 
 from ..stats.moments import Estimate, Moments
+from .over_prior import OverPrior, over_prior
 from .precision import Precision
 from .reduce import Progress
 from .result import Result, Stream
@@ -8,6 +9,6 @@ from .simulate import Interrupted, PrecisionWarning, simulate
 from .store import StoreWarning
 
 __all__ = [
-    "Estimate", "Interrupted", "Moments", "Precision", "PrecisionWarning", "Progress", "Result",
-    "StoreWarning", "Stream", "simulate",
+    "Estimate", "Interrupted", "Moments", "OverPrior", "Precision", "PrecisionWarning", "Progress",
+    "Result", "StoreWarning", "Stream", "over_prior", "simulate",
 ]  # fmt: skip

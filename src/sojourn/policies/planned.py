@@ -1,0 +1,142 @@
+"""The policy of least Bayes regret, from a table that `sojourn.theory.bayes_optimum` has made."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.counts import find_counts
+from ..engine.streams import Stream, uniform
+from .base import Array, Policy, count
+from .reasons import Seen
+
+
+class Planning(NamedTuple):
+    """What the policy remembers: `Counts`, where it is in the visits, and the arm it settled on."""
+
+    pulls: Array
+    successes: Array
+    clock: Array
+    ended: Array  # visits
+    fresh: Array  # 1 at the first step of a visit
+    settled: Array  # the arm it has committed to, or -1
+    order: NDArray[np.int64]  # room for `find_counts`
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Planned(Policy):
+    """The best arm for the counts of all arms and the state, by a table; made by `Planned.of`.
+
+    It knows the user, the prior and the number of visits, and has the least Bayes regret that is
+    possible if it has to commit to an arm after `last` pulls. Ties are broken at random.
+
+    >>> import sojourn as sj
+    >>> user = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
+    >>> policy = sj.Planned.of(sj.theory.bayes_optimum(user, visits=2, pulls=20, plan=True).plan)
+    >>> memory = policy.memory(2)
+    >>> policy.update(memory, 1.0, 1, 1.0, False, 1.0)  # arm 1 was liked
+    >>> policy, policy.choose(memory, 1.0, None)
+    (Planned(last=20), 1)
+    """
+
+    title: ClassVar[str] = "Bayes optimum"
+
+    masks: NDArray[np.uint8]
+    where: NDArray[np.int64]
+    seen: Array
+    """What is seen of each state."""
+    first: Array
+    """1 for states of a first step of its own."""
+    arms: int
+    last: int
+    alike: bool
+    visits: int
+    """How many, if it is fixed; else 0."""
+
+    # As arrays have no one truth value of their comparison, a plan is equal to itself only.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @classmethod
+    def of(cls, plan: Any) -> Self:
+        """The policy of a `sojourn.theory.Plan`; ValueError if states of the user look alike."""
+        if plan is None:
+            raise ValueError("plan = None is not allowed: ask bayes_optimum for it with plan=True")
+        user, horizon = plan.visits.user, plan.visits.horizon
+        first = np.array([float(code < 0.0) for code in user.codes])
+        if len(set(zip(user.seen.tolist(), first.tolist(), strict=True))) < user.size:
+            raise ValueError(
+                "this plan cannot be played: it tells states of the user apart that look alike to "
+                "a policy"
+            )
+        visits = int(horizon.visits) if horizon.fixed else 0
+        own = (plan.arms, plan.pulls, plan.alike, visits)
+        return cls(plan.masks, plan.where, user.seen, first, *own)
+
+    def __repr__(self) -> str:
+        return f"Planned(last={self.last})"
+
+    def label_beside(self, usual: Policy | None) -> str:
+        return self.title
+
+    def memory(self, arms: int) -> Planning:
+        """Nothing seen."""
+        return Planning(
+            np.zeros(arms), np.zeros(arms), np.zeros(1), np.zeros(1), np.ones(1), np.full(1, -1.0),
+            np.zeros(3, np.int64),
+        )  # fmt: skip
+
+    def place_of(self, memory: Planning, state: float) -> int:
+        """The state of the chain of visits."""
+        own = 0.0
+        if memory.fresh[0] > 0.0:
+            for s in range(self.first.size):
+                own = max(own, self.first[s])
+        found, nearest = 0, inf
+        for s in range(self.seen.size):
+            if self.first[s] == own and abs(self.seen[s] - state) < nearest:
+                found, nearest = s, abs(self.seen[s] - state)
+        later = max(self.visits - memory.ended[0] - 1.0, 0.0)
+        return int(later) * self.seen.size + found
+
+    def choose(self, memory: Planning, state: float, rng: Stream) -> int:
+        """The arm that the table has for what was seen; after the `last` pull always the same."""
+        if memory.settled[0] >= 0.0:
+            return int(memory.settled[0])
+        arms, t = int(self.arms), int(memory.clock[0])
+        row = find_counts(
+            memory.pulls, memory.successes, arms, self.alike, self.where[t], memory.order
+        )
+        size = self.seen.size * max(int(self.visits), 1)
+        mask = self.masks[row * size + self.place_of(memory, state)]
+        tied = 0
+        for place in range(arms):
+            tied += (mask >> place) & 1
+        skip = int(uniform(rng) * tied) if tied > 1 else 0
+        arm = 0
+        for place in range(arms):
+            if (mask >> place) & 1:
+                if skip == 0:
+                    arm = memory.order[place]
+                skip -= 1
+        if t >= int(self.last):
+            memory.settled[0] = arm
+        return int(arm)
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Count the pull, and the visit if it was its end."""
+        count(memory, arm, 1, reward)
+        memory.fresh[0] = 1.0 if left else 0.0
+        if left:
+            memory.ended[0] += 1.0
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "best for what is known:", ""
+
+    def check_arms(self, arms: int) -> None:
+        if arms != self.arms:
+            raise ValueError(f"this plan is for {self.arms} arms, and there are {arms}")
