@@ -35,7 +35,7 @@ def example(path: tuple[str, ...]) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        "", "theory", "simulate", "recommend", "reproduce", "study", "study beyond",
+        "", "theory", "limit", "simulate", "recommend", "reproduce", "study", "study beyond",
         "study by-arm", "serve",
         "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
         "archive", "drop", "erase", "changes", "warm-start", "fit", "replay",

@@ -32,6 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 LINES: dict[str, tuple[str, type, str]] = {
     "theory": ("theory B --json", dict, "bounds"),
+    "limit": ("limit B --visits 2 --pulls 8 --json", dict, "high"),
     "simulate": ("simulate B -p UCB --visits 5 --runs 2 --json", dict, "policies"),
     "recommend": ("recommend B --visits 20 --precision 50% --json", dict, "regrets"),
     "reproduce": ("reproduce --list --json", list, "title"),

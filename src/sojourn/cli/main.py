@@ -22,6 +22,7 @@ from . import (
     export,
     fit,
     keys,
+    limit,
     recommend,
     replay,
     reproduce,
@@ -36,8 +37,8 @@ from .arguments import option
 from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
-    theory, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive, drop,
-    erase, changes, warm_start, fit, replay,
+    theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
+    drop, erase, changes, warm_start, fit, replay,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 

@@ -87,8 +87,9 @@ class BayesOptimum:
         priors = ", ".join(f"Beta({a:g}, {b:g})" for a, b in self.priors)
         return (
             f"{self.user!r}\n{self.arms} arms, {priors}; {self.horizon}\n"
-            f"least Bayes regret {self.regret:.6g}, at least {self.low:.6g} "
-            f"(all counts up to {self.pulls} pulls); {self.told:.6g} with the means known"
+            f"least Bayes regret: between {self.low:.6g} and {self.high:.6g}, which is attained "
+            f"(all counts up to {self.pulls} pulls)\n"
+            f"reward of all visits with the means known: {self.told:.6g}"
         )
 
 
