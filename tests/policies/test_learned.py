@@ -35,7 +35,7 @@ def expected_memory(problem: sj.Problem, steps: float, bins: int = 4) -> Watched
 @pytest.mark.parametrize("bins", [2, 4, 9])
 def test_with_much_data_the_estimates_are_the_exact_costs(setting: str, bins: int) -> None:
     problem = SETTINGS[setting]
-    costs, variances = mistake_costs(expected_memory(problem, 1e9, bins))
+    costs, variances = mistake_costs(expected_memory(problem, 1e9, bins), False)
     exact = sj.theory.mistake_costs(problem)
     assert costs[[0, -1]] == pytest.approx([exact[0], exact[1]], rel=1e-4)
     assert (variances[[0, -1]] < 1e-4 * costs[[0, -1]] ** 2).all()
@@ -66,7 +66,7 @@ def test_estimates_agree_with_a_literal_computation() -> None:
              for b in range(3)]
         )  # fmt: skip
         V = np.linalg.solve(np.eye(3) - onward, np.full(3, mean))
-        costs, variances = mistake_costs(memory)
+        costs, variances = mistake_costs(memory, False)
         for b in range(3):
             W = [follow[b, r] @ V for r in (0, 1)]
             cost = 1 + (1 - q[b, 1]) * W[1] - (1 - q[b, 0]) * W[0]
@@ -82,7 +82,7 @@ def test_for_two_states_the_conclusion_is_ulcb_or_its_opposite(
     setting: str, stance: list[float]
 ) -> None:
     memory = expected_memory(SETTINGS[setting], 1e5)
-    reconsider(memory, 1.5)
+    reconsider(memory, 1.5, False)
     assert memory.stance[[0, -1]].tolist() == stance
 
 
@@ -91,10 +91,10 @@ def test_optimistic_everywhere_until_a_difference_shows() -> None:
     problem = SETTINGS["opposite"]
     for steps in np.geomspace(10, 10_000, 40):
         memory = expected_memory(problem, steps)
-        cost, variance = mistake_costs(memory)
+        cost, variance = mistake_costs(memory, False)
         z = abs(cost[0] - cost[3]) / sqrt(variance[0] + variance[3])
         for confidence in (1.0, 1.5, 3.0):
-            reconsider(memory, confidence)
+            reconsider(memory, confidence, False)
             expected = [1, -1] if z > confidence else [1, 1]
             assert memory.stance[[0, 3]].tolist() == expected
     assert z > 3.0
@@ -109,8 +109,8 @@ def test_more_than_two_bins_are_graded_by_cost() -> None:
         for r in (0, 1):
             memory.moves[b, r, min(max(b + 2 * r - 1, 0), 2)] = 1e9
             memory.left[0, b, r] = 1e9 * leave[b, r]
-    cost, _ = mistake_costs(memory)
-    reconsider(memory, 1.5)
+    cost, _ = mistake_costs(memory, False)
+    reconsider(memory, 1.5, False)
     expected = 1 - 2 * (cost - cost.min()) / (cost.max() - cost.min())
     assert memory.stance == pytest.approx(expected)
     assert -1 == min(memory.stance) < sorted(memory.stance)[1] < max(memory.stance) == 1
@@ -139,7 +139,7 @@ def test_the_share_of_good_rewards_is_the_mean_where_levels_are_not_known() -> N
 
 def test_optimism_is_never_below_the_floor() -> None:
     memory = expected_memory(SETTINGS["B"], 1e5)
-    reconsider(memory, 1.5)
+    reconsider(memory, 1.5, False)
     for floor in (-1.0, -0.3, 0.0):
         policy = sj.LearnedKLUCB(floor=floor)
         assert [policy.optimism_now(memory, s) for s in (0.0, 1.0)] == [floor, 1.0]

@@ -183,7 +183,7 @@ def test_costs_differ_just_where_learned_policies_see_a_difference() -> None:
         memory = Watched(
             pulls, 0.6 * pulls, np.zeros(1), moves, levels, left, np.ones(3), np.zeros(1)
         )
-        reconsider(memory, 1.5)
+        reconsider(memory, 1.5, False)
         counts: Counts = {
             **{("moves", *at): n for at, n in np.ndenumerate(moves)},
             **{("left", 0, *at): n for at, n in np.ndenumerate(gone)},

@@ -215,7 +215,9 @@ def _(policy: KLUCBSwitch) -> Leaser:
 
 
 @_leaser.register(Learned)
-def _(policy: Policy) -> Leaser:
+def _(policy: Any) -> Leaser:
+    if policy.follow_improper:
+        return Leaser()  # in some state the arm of least mean may be the one to play
     bases = type(policy).__mro__
     explorer = next(c for c in bases if issubclass(c, Policy) and not issubclass(c, Learned))
     return Watching(_leaser.dispatch(explorer)(policy))

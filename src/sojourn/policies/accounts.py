@@ -99,7 +99,7 @@ def think_of_means(
     `confidence` standard errors.
     """
     arms, bins = mean.size, memory.stance.size
-    cost, variance = mistake_costs(memory)
+    cost, variance = mistake_costs(memory, False)
     greatest = least = int(np.argmax(memory.pulls))
     for arm in range(arms):
         if memory.pulls[arm] > 0.0:
@@ -117,7 +117,7 @@ def think_of_means(
         rule[b] = least if memory.side[b] < 0.0 else greatest
         memory.goal[b] = mean[int(rule[b])]
         cost[b] = abs(cost[b])
-    take_stance(memory, cost, variance, confidence)
+    take_stance(memory, cost, variance, confidence, False)
     return rule
 
 

@@ -54,6 +54,16 @@ def greatest_mean(memory: Any) -> float:
 
 
 @jitable
+def least_mean(memory: Any) -> float:
+    """The least empirical mean of an arm."""
+    bottom = inf
+    for arm in range(memory.pulls.size):
+        if memory.pulls[arm] > 0.0:
+            bottom = min(bottom, memory.successes[arm] / memory.pulls[arm])
+    return bottom
+
+
+@jitable
 def certain(arms: int, arm: int) -> Array:
     """The probabilities of a choice that is sure."""
     chances = np.zeros(arms)

@@ -20,7 +20,7 @@ from ..engine.loops import jitable
 from .base import Array, Policy, count, greatest_mean
 from .index import Index
 from .learned import Learned
-from .optimism import Always
+from .optimism import LEAST, Always
 from .reasons import Seen
 from .watched import FIRST_LOOK, count_step
 
@@ -115,6 +115,8 @@ class EmpiricalImedExplorer(Empirical):
     ) -> float:
         """-(N Kinf(F, m*) + log N) where optimism is positive, else the lower bound."""
         pulls = float(memory.pulls[arm])
+        if optimism == LEAST:
+            return -kinf_lower(memory.grid[arm], (log_t + extra) / pulls)
         if optimism > 0.0:
             return -(pulls * kinf(memory.grid[arm], target) + log(pulls))
         budget = (abs(optimism) * log_t + extra) / pulls

@@ -13,9 +13,9 @@ import numpy as np
 from ..engine.beta import beta
 from ..engine.divergence import bernoulli_kl
 from ..engine.streams import Stream
-from .base import Array, Counts, greatest_mean
+from .base import Array, Counts, greatest_mean, least_mean
 from .index import KL, greatest_score
-from .optimism import Always, TwoLevel
+from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 
 __all__ = ["IMED", "SafeIMED", "Thompson", "SafeThompson"]
@@ -38,21 +38,24 @@ class Gated(KL):
 
 @dataclass(frozen=True)
 class ImedExplorer(Gated):
-    """Plays the arm of least N kl(m, m*) + log N, where m* is the greatest empirical mean."""
+    """Plays the arm of least N kl(m, m*) + log N, where m* is the greatest empirical mean.
+
+    Where the least mean is wanted (optimism `LEAST`), m* is the least one.
+    """
 
     _why: ClassVar[str] = "little evidence against it"
 
     def target(self, memory: Counts, optimism: float) -> float:
         """m*."""
-        return greatest_mean(memory)
+        return least_mean(memory) if optimism == LEAST else greatest_mean(memory)
 
     def score(
         self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
-        """-(N kl(m, m*) + log N) where optimism is positive, else the KL index."""
+        """-(N kl(m, m*) + log N) where optimism is positive or `LEAST`, else the KL index."""
         pulls = float(memory.pulls[arm])
         mean = memory.successes[arm] / pulls
-        if optimism > 0.0:
+        if optimism > 0.0 or optimism == LEAST:
             return -(pulls * bernoulli_kl(mean, target) + log(pulls))
         return self.index(mean, pulls, log_t, extra, optimism)
 

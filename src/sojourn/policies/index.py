@@ -5,9 +5,11 @@ empirical mean m, time t = 1 + all pulls so far, and optimism x, the index is
 
     Hoeffding:  m + x sqrt((log t + c log log t) / (2 N))
     KL:         max{p : N kl(m, p) <=  x log t + c log log t}   if x > 0,
-                min{p : N kl(m, p) <= -x log t + c log log t}   otherwise.
+                min{p : N kl(m, p) <= -x log t + c log log t}   otherwise,
 
-The paper's theorems take c = 4, its simulations c = 0, which is the default.
+and at x = -infinity, where the arm of least mean is wanted (learned optimism may say so), the lower
+bound of x = -1 with its sign changed. The paper's theorems take c = 4, its simulations c = 0, which
+is the default.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ from ..engine.divergence import kl_lower, kl_upper
 from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
 from .base import Array, BoundName, Counts, Policy, certain, equally
-from .optimism import Always, Linear, Never, TopBin, TwoLevel
+from .optimism import LEAST, Always, Linear, Never, TopBin, TwoLevel
 from .reasons import Seen, engaged, short
 
 __all__ = [
@@ -184,7 +186,7 @@ class Index(Policy):
     def _figure(self, choice: Seen, mean: float, optimism: float) -> str:
         if optimism == 0.0:
             return f"mean {short(mean)}"
-        log_t = log(choice.t)
+        log_t, optimism = log(choice.t), -1.0 if optimism == LEAST else optimism
         bound = self.index(mean, choice.pulls, log_t, extra_of(self.c, log_t), optimism)
         side = "upper" if optimism > 0.0 else "lower"
         partly = f" at optimism {short(abs(optimism))}" if abs(optimism) != 1.0 else ""
@@ -192,6 +194,8 @@ class Index(Policy):
 
 
 def _act(choice: Seen, optimism: float) -> str:
+    if optimism == LEAST:
+        return "the least liked here:"
     if optimism <= 0.0:
         return "playing safe with"
     return "staying with" if choice.arm == choice.best else "trying"
@@ -205,7 +209,8 @@ class Hoeffding(Index):
         self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
     ) -> float:
         """m + x sqrt((log t + c log log t) / (2 N))."""
-        return mean + optimism * sqrt((log_t + extra) / (2.0 * pulls))
+        width = sqrt((log_t + extra) / (2.0 * pulls))
+        return width - mean if optimism == LEAST else mean + optimism * width
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,8 @@ class KL(Index):
         self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
     ) -> float:
         """The p above (x > 0) or below with N kl(m, p) = |x| log t + c log log t."""
+        if optimism == LEAST:
+            return -kl_lower(mean, (log_t + extra) / pulls)
         budget = (abs(optimism) * log_t + extra) / pulls
         return kl_upper(mean, budget) if optimism > 0.0 else kl_lower(mean, budget)
 

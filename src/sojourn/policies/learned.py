@@ -16,7 +16,7 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 (docs/beyond.md has the figures).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..engine.steps import level_of
 from .base import MOST_BINS, count
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
-from .optimism import Optimism
+from .optimism import LEAST, Optimism
 from .reasons import Seen, engaged
 from .watched import FIRST_LOOK, GOOD, Watched, count_step, reconsider
 
@@ -41,6 +41,10 @@ class Learned(Optimism):
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
     share `growth`. Departures are split by whether the reward before was good: at least
     `threshold`, which is greater than 0 and at most 1.
+
+    With `follow_improper` the arm of least mean is played in bins where mistakes cost less than 0
+    by more than `confidence` standard errors: there a success shortens the visit by more than it
+    is worth. It shows people what they like least, and is therefore not the default.
     """
 
     learns_from_departures: ClassVar[bool] = True
@@ -50,6 +54,7 @@ class Learned(Optimism):
     bins: int = 4
     growth: float = 0.1
     threshold: float = GOOD
+    follow_improper: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +64,7 @@ class Learned(Optimism):
         object.__setattr__(self, "floor", checks.number("floor", self.floor, -1, 1))
         object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2, MOST_BINS))
         object.__setattr__(self, "threshold", checks.share("threshold", self.threshold))
+        checks.flag("follow_improper", self.follow_improper)
 
     def memory(self, arms: int) -> Watched:
         """Nothing seen, optimistic everywhere."""
@@ -75,8 +81,9 @@ class Learned(Optimism):
         )
 
     def optimism_now(self, memory: Watched, state: float) -> float:
-        """That of the bin of the state, but not below the floor."""
-        return max(float(memory.stance[level_of(state, int(self.bins))]), self.floor)
+        """That of the bin of the state, but not below the floor, or `LEAST`."""
+        stance = float(memory.stance[level_of(state, int(self.bins))])
+        return stance if stance == LEAST else max(stance, self.floor)
 
     def highest(self) -> float:
         return 1.0
@@ -105,7 +112,7 @@ class Learned(Optimism):
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
         if memory.clock[0] >= memory.agenda[0]:
-            reconsider(memory, self.confidence)
+            reconsider(memory, self.confidence, self.follow_improper)
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
             memory.agenda[0] = max(later, memory.clock[0] + 1.0)
 
@@ -115,6 +122,8 @@ class Learned(Optimism):
 
     def _mood(self, choice: Seen) -> str:
         how = engaged(choice.state)
+        if choice.optimism == LEAST:
+            return f"{how}, and a success ends the visit"
         if choice.optimism is not None and choice.optimism <= 0.0:
             return f"{how}, mistakes are dear"
         return how if self.lowest() < self.highest() else ""

@@ -4,11 +4,15 @@
 """
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Self
 
 from .. import checks
 from ..engine.structs import Compiled
 from .reasons import ENGAGED
+
+LEAST = -inf
+"""The optimism where the arm of least mean is the one to play."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from ..problem import Problem
 from .base import Counts
 from .index import KL, Hoeffding
 from .learned import Learned
-from .optimism import Always, TwoLevel
+from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 from .watched import Watched
 
@@ -74,9 +74,9 @@ class LearnedAdaUCB(Learned, Hoeffding):
     floor: float = 0.0
 
     def optimism_now(self, memory: Watched, state: float) -> float:
-        """sqrt(1 - L') in the bin of the state, but not below the floor."""
+        """sqrt(1 - L') in the bin of the state, but not below the floor, or `LEAST`."""
         stance = float(memory.stance[level_of(state, int(self.bins))])
-        return max(sqrt(0.5 * (1.0 + stance)), self.floor)
+        return stance if stance == LEAST else max(sqrt(0.5 * (1.0 + stance)), self.floor)
 
 
 @jitable

@@ -1,6 +1,6 @@
 """What is remembered of departures, and what follows from it: the cost of a mistake by state."""
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from ..engine.loops import jitable
 from ..engine.steps import level_of
 from .base import Array
+from .optimism import LEAST
 
 FIRST_LOOK = 16.0
 """Steps after which the model is estimated for the first time."""
@@ -117,7 +118,18 @@ def pooled(memory: Any) -> Pooled:
 
 
 @jitable
-def mistake_costs(memory: Any) -> tuple[Array, Array]:
+def extreme_mean(memory: Any, side: float) -> int:
+    """The arm of greatest mean (`side` 1) or of least (-1), by means drawn towards 1/2."""
+    found, top = 0, -inf
+    for arm in range(memory.pulls.size):
+        mean = side * (memory.successes[arm] + 1.0) / (memory.pulls[arm] + 2.0)
+        if mean > top:
+            found, top = arm, mean
+    return found
+
+
+@jitable
+def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
     """Estimates of D(b) for every bin b, and their variances.
 
     With m the mean of the arm played most, P(1) its share of good rewards, q(b, r) the chance to
@@ -131,20 +143,24 @@ def mistake_costs(memory: Any) -> tuple[Array, Array]:
     depend on that. Of pulls whose level is not known, such as those of a warm start, a share of m
     counts as good. The variance is that of q if it were the same in all bins, with W taken as
     known.
+
+    A policy that is to `follow` costs below 0 plays the least mean in bins that were found to have
+    them, and m is that mean there, and the greatest one elsewhere.
     """
     bins = memory.stance.size
-    best = int(np.argmax(memory.pulls))
-    mean = (memory.successes[best] + 1.0) / (memory.pulls[best] + 2.0)
-    good = (good_rewards(memory, best) + 1.0) / (memory.pulls[best] + 2.0)
-    seen, leave, follow, share = pooled(memory)
+    usual = extreme_mean(memory, 1.0) if follow else int(np.argmax(memory.pulls))
+    least = extreme_mean(memory, -1.0)
+    seen, leave, then, share = pooled(memory)
     matrix, value = np.zeros((bins, bins)), np.empty(bins)
     for b in range(bins):
-        value[b] = mean
+        arm = least if memory.stance[b] == LEAST else usual
+        good = (good_rewards(memory, arm) + 1.0) / (memory.pulls[arm] + 2.0)
+        value[b] = (memory.successes[arm] + 1.0) / (memory.pulls[arm] + 2.0)
         matrix[b, b] = 1.0
         for r in range(2):
             stays = (good if r == 1 else 1.0 - good) * (1.0 - leave[b, r])
             for after in range(bins):
-                matrix[b, after] -= stays * follow[b, r, after]
+                matrix[b, after] -= stays * then[b, r, after]
     solve(matrix, value)
     cost, variance = np.empty(bins), np.zeros(bins)
     for b in range(bins):
@@ -152,25 +168,26 @@ def mistake_costs(memory: Any) -> tuple[Array, Array]:
         for r in range(2):
             onward = 0.0
             for after in range(bins):
-                onward += follow[b, r, after] * value[after]
+                onward += then[b, r, after] * value[after]
             cost[b] += (2.0 * r - 1.0) * (1.0 - leave[b, r]) * onward
             variance[b] += onward * onward * share[r] * (1.0 - share[r]) / (seen[b, r] + 1.0)
     return cost, variance
 
 
 @jitable
-def reconsider(memory: Any, confidence: float) -> None:
+def reconsider(memory: Any, confidence: float, follow: bool) -> None:
     """Set the optimism of every bin from the mistake costs as they are known now."""
-    cost, variance = mistake_costs(memory)
-    take_stance(memory, cost, variance, confidence)
+    cost, variance = mistake_costs(memory, follow)
+    take_stance(memory, cost, variance, confidence, follow)
 
 
 @jitable
-def take_stance(memory: Any, cost: Array, variance: Array, confidence: float) -> None:
+def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> None:
     """Set the optimism of every bin: +1 at the least cost, -1 at the greatest.
 
     A bin whose cost differs from that of the commonest bin by at most `confidence` standard
-    errors counts as that bin.
+    errors counts as that bin. To `follow` costs is to want the least mean (`LEAST`) where they are
+    below 0 by as many; the others are then compared among themselves.
     """
     bins, usual = cost.size, 0
     visited = np.zeros(bins)
@@ -180,12 +197,18 @@ def take_stance(memory: Any, cost: Array, variance: Array, confidence: float) ->
                 visited[b] += memory.moves[b, r, after]
         if visited[b] > visited[usual]:
             usual = b
-    least = greatest = cost[usual]
+    least, greatest = inf, -inf
     for b in range(bins):
         noise = sqrt(variance[b] + variance[usual])
         if visited[b] == 0.0 or abs(cost[b] - cost[usual]) <= confidence * noise:
-            cost[b] = cost[usual]
-        least, greatest = min(least, cost[b]), max(greatest, cost[b])
+            cost[b], variance[b] = cost[usual], variance[usual]
+        if follow and cost[b] < -confidence * sqrt(variance[b]):
+            cost[b] = LEAST
+        else:
+            least, greatest = min(least, cost[b]), max(greatest, cost[b])
     span = greatest - least
     for b in range(bins):
-        memory.stance[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
+        if cost[b] == LEAST:
+            memory.stance[b] = LEAST
+        else:
+            memory.stance[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0

@@ -136,6 +136,6 @@ def departures(
     confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
     conclusions = np.ones(settings.bins), np.zeros(1)
     memory = Watched(arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, *conclusions)
-    cost, variance = mistake_costs(memory)
+    cost, variance = mistake_costs(memory, False)
     error = np.sqrt(variance).tolist()
     return Departures(moves.sum(axis=2), left.sum(axis=0), cost.tolist(), error, confidence)

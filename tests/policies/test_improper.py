@@ -1,0 +1,66 @@
+"""Users whom a success drives away: the sign of a mistake's cost is learned and followed."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn.engine.streams import policy_stream
+from sojourn.policies.optimism import LEAST
+from sojourn.policies.watched import take_stance
+
+IMPROPER = sj.Problem([0.8, 0.7, 0.6], sj.TwoState(0.1, 0.05, 0.1, 0.6))
+
+
+def watched(visits: list[float]) -> sj.Policy:
+    policy = sj.LearnedIMED(bins=2, follow_improper=True)
+    memory = policy.memory(2)
+    for b, steps in enumerate(visits):
+        memory.moves[b, 0, 0] = steps
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("cost", "error", "stance"),
+    [
+        ((2.0, -1.0), 0.1, (1.0, LEAST)),
+        ((-1.0, 2.0), 0.1, (LEAST, 1.0)),
+        ((2.0, -1.0), 1.0, (-1.0, 1.0)),  # not below 0 for sure
+        ((-1.0, -1.1), 0.2, (LEAST, LEAST)),  # the same, and below 0
+        ((3.0, 1.0), 0.1, (-1.0, 1.0)),
+    ],
+)
+def test_stances_by_cost(cost: tuple[float, ...], error: float, stance: tuple[float, ...]) -> None:
+    memory = watched([60.0, 40.0])
+    take_stance(memory, np.array(cost), np.full(2, error**2), 1.5, True)
+    assert memory.stance.tolist() == list(stance)
+    take_stance(memory, np.array(cost), np.full(2, error**2), 1.5, False)
+    assert min(memory.stance) >= -1.0
+
+
+@pytest.mark.parametrize("name", ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"])
+def test_the_arm_of_least_mean_is_played_where_that_is_best(name: str) -> None:
+    policy = sj.POLICIES[name](follow_improper=True)
+    memory = policy.memory(3)
+    for arm, (pulls, successes) in enumerate([(50, 40), (40, 20), (60, 42)]):
+        policy.tell(memory, arm, pulls, successes)
+    memory.stance[:] = [1.0, 1.0, 1.0, LEAST]
+    assert policy.optimism_now(memory, 1.0) == -inf
+    assert policy.choose(memory, 1.0, policy_stream(0, 0)) == 1
+    chances = policy.probabilities(memory, 1.0)
+    assert chances.size == 0 or chances.tolist() == [0.0, 1.0, 0.0]
+    assert policy.choose(memory, 0.0, policy_stream(0, 0)) != 1
+
+
+def test_regret_stays_small_where_it_was_a_share_of_all_visits() -> None:
+    assert sj.theory.case(IMPROPER) == "improper"
+    with pytest.warns(sj.theory.AssumptionWarning):
+        result = sj.simulate(
+            IMPROPER, [sj.LearnedIMED(), sj.LearnedIMED(follow_improper=True)],
+            visits=5_000, checkpoints=[500, 5_000], runs=64, seed=3,
+        )  # fmt: skip
+    as_usual, followed = result.regret.mean
+    assert as_usual[1] > 1_000.0
+    assert followed[1] + 4.5 * result.regret.half_width[1, 1] / 1.96 < 25.0
+    assert followed[1] - followed[0] < 0.01 * (as_usual[1] - as_usual[0])
