@@ -49,7 +49,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
     "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
 }
-ELSEWHERE = {"study beyond", "study by-arm", "drive"}
+ELSEWHERE = {"study beyond", "study by-arm", "study limit", "drive"}
 """Tested where there is a study, or a server."""
 
 

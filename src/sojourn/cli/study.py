@@ -1,4 +1,4 @@
-"""The commands `sojourn study beyond` and `sojourn study by-arm`."""
+"""The commands `sojourn study beyond`, `sojourn study by-arm` and `sojourn study limit`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,5 +56,26 @@ def by_arm_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.by_arm.study import REPORT, study
+
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
+
+
+@app.command("limit", epilog="Example: sojourn study limit --quick --out limit")
+@with_options("options", StudyOptions)
+def limit_study_command(
+    quick: Annotated[bool, option("Few runs: some minutes (default).", "--quick")] = False,
+    precision: Annotated[
+        str | None, option("full: half an hour or so.", metavar="quick|full")
+    ] = None,
+    out: Out = Path("limit"),
+    *,
+    options: StudyOptions,
+) -> None:
+    """How far from the best possible: every policy as a multiple of the least Bayes regret.
+
+    Finished cases are kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    from ..lab.limit.study import REPORT, study
 
     conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))

@@ -111,10 +111,8 @@ def over_prior(
         for i, (problem, number) in enumerate(zip(problems, visits, strict=True)):
             rows = chunk(problem, policy, seed, i, 1, np.array([number]))
             found[p, i] = rows[0, 0, REGRET]
-            if progress is not None and i % 256 == 255:
-                progress((p + i / runs) / len(every))
-    if progress is not None:
-        progress(1.0)
+            if progress is not None and (i % 64 == 63 or i == runs - 1):
+                progress((p + (i + 1) / runs) / len(every))
     own = found[len(every) - len(policies) :]
     control = found[0] if optimum.plan is not None else np.zeros(0)
     return OverPrior(optimum, tuple(policies), own, control)

@@ -1,0 +1,1 @@
+"""The study of how far policies are from the least Bayes regret there can be."""
