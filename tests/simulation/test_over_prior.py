@@ -15,11 +15,12 @@ ERRORS = 4.5
 """Standard errors that a seeded estimate may be off by."""
 
 
-def test_the_plan_is_played_as_it_was_meant(compiled: Any, interpreted: Any) -> None:
-    """Regret on given means, with a first step of its own, visits left, and arms to settle on."""
-    shy = sj.StaysFirst(B)
-    plan = sj.theory.bayes_optimum(shy, visits=4, fixed=True, pulls=12, plan=True).plan
-    policy, problem = sj.Planned.of(plan), sj.Problem([0.6, 0.3], shy)
+@pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
+@pytest.mark.parametrize("user", [sj.StaysFirst(B), sj.TwoState(0.1, 0.05, 0.1, 0.6)])
+def test_the_plan_is_played_as_it_was_meant(user: sj.User, compiled: Any, interpreted: Any) -> None:
+    """On given means: first steps of their own, visits left, arms and rules to settle on."""
+    plan = sj.theory.bayes_optimum(user, visits=4, fixed=True, pulls=12, plan=True).plan
+    policy, problem = sj.Planned.of(plan), sj.Problem([0.6, 0.3], user)
     result = sj.simulate(problem, [policy], visits=4, runs=4_000, seed=1)
     expected = 4 * problem.value() - plan.reward(problem.means).mean
     assert abs(result.regret.mean[0, -1] - expected) < ERRORS * result.regret.std_error[0, -1]

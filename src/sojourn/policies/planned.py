@@ -21,7 +21,7 @@ class Planning(NamedTuple):
     clock: Array
     ended: Array  # visits
     fresh: Array  # 1 at the first step of a visit
-    settled: Array  # the arm it has committed to, or -1
+    settled: Array  # the arm it has committed to, or the rule; or -1
     order: NDArray[np.int64]  # room for `find_counts`
 
 
@@ -52,6 +52,8 @@ class Planned(Policy):
     arms: int
     last: int
     alike: bool
+    by_rule: bool
+    """Whether it commits to a rule: the arm in state s of the user is then bit s."""
     visits: int
     """How many, if it is fixed; else 0."""
 
@@ -72,7 +74,7 @@ class Planned(Policy):
                 "a policy"
             )
         visits = int(horizon.visits) if horizon.fixed else 0
-        own = (plan.arms, plan.pulls, plan.alike, visits)
+        own = (plan.arms, plan.pulls, plan.alike, plan.by_rule, visits)
         return cls(plan.masks, plan.where, user.seen, first, *own)
 
     def __repr__(self) -> str:
@@ -101,25 +103,36 @@ class Planned(Policy):
         later = max(self.visits - memory.ended[0] - 1.0, 0.0)
         return int(later) * self.seen.size + found
 
+    def arm_of(self, settled: int, place: int) -> int:
+        """The arm in this state of the chain of visits, once it has settled on something."""
+        return (settled >> (place % self.seen.size)) & 1 if self.by_rule else settled
+
     def choose(self, memory: Planning, state: float, rng: Stream) -> int:
         """The arm that the table has for what was seen; after the `last` pull always the same."""
+        place = self.place_of(memory, state)
         if memory.settled[0] >= 0.0:
-            return int(memory.settled[0])
+            return self.arm_of(int(memory.settled[0]), place)
         arms, t = int(self.arms), int(memory.clock[0])
         row = find_counts(
             memory.pulls, memory.successes, arms, self.alike, self.where[t], memory.order
         )
         size = self.seen.size * max(int(self.visits), 1)
-        mask = self.masks[row * size + self.place_of(memory, state)]
+        mask = self.masks[row * size + place]
+        if self.by_rule and t >= int(self.last):
+            rule = 0
+            for s in range(self.seen.size):
+                rule |= memory.order[(mask >> s) & 1] << s
+            memory.settled[0] = rule
+            return self.arm_of(rule, place)
         tied = 0
-        for place in range(arms):
-            tied += (mask >> place) & 1
+        for j in range(arms):
+            tied += (mask >> j) & 1
         skip = int(uniform(rng) * tied) if tied > 1 else 0
         arm = 0
-        for place in range(arms):
-            if (mask >> place) & 1:
+        for j in range(arms):
+            if (mask >> j) & 1:
                 if skip == 0:
-                    arm = memory.order[place]
+                    arm = memory.order[j]
                 skip -= 1
         if t >= int(self.last):
             memory.settled[0] = arm

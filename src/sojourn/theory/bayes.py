@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 
 from .. import checks
 from ..users import User
-from .finite import Array, FiniteUser, Horizon, Visits
+from .ends import Ends
+from .finite import FiniteUser, Horizon, Visits
 from .induction import ENDS, Masks, count_states, layout, step_back
 from .plan import Plan
-from .prior import Prior, check_finite, check_proper, priors_of
-from .quadrature import Nodes, Posteriors, of_greatest, posteriors
+from .prior import Prior, check_finite, priors_of
 
 MOST_PULLS = 20_000
 
@@ -200,7 +200,7 @@ class _Task:
             )
 
     def solve(self, progress: Callable[[float], None]) -> BayesOptimum:
-        ends, size = _Ends(self), self.visits.size
+        ends, size = Ends(self.user, self.visits, self.priors, self.pulls), self.visits.size
         counts = [self.count(t) for t in range(self.pulls + 1)]
         rows = np.cumsum([0, *counts])
         masks = np.empty(rows[-1] * size if self.keep else 0, np.uint8)
@@ -222,7 +222,7 @@ class _Task:
             done += counts[t]
             progress(done / max(int(rows[-2]), 1))
         commit, told_late = later[: ENDS * size].reshape(ENDS, size) @ self.visits.start
-        told = ends.told_at_once()
+        told, off = ends.told_at_once()
         plan = None
         if self.keep:
             last = self.pulls + 1 if self.arms == 3 else 1
@@ -231,64 +231,14 @@ class _Task:
                 begins = layout(t, self.arms, self.alike)[1]
                 begins[begins >= 0] += rows[t]
                 where[t, : t + 1, : begins.shape[1]] = begins
-            plan = Plan(self.arms, self.pulls, self.alike, self.visits, masks, where)
+            own = (self.arms, self.pulls, self.alike, ends.by_rule, self.visits)
+            plan = Plan(*own, masks, where)
         # Rounding may put the two a little the wrong way round where they are one.
-        high = told - float(commit)
-        low = min(max(told - float(told_late), 0.0), high)
+        high = told + off - float(commit)
+        low = min(max(told - off - float(told_late) - ends.error, 0.0), high)
         return BayesOptimum(
             self.user, self.priors, self.visits.horizon, self.pulls, told, low, high, plan
         )
-
-
-class _Ends:
-    """The two ends of the induction, for all counts of the last layer."""
-
-    def __init__(self, task: _Task) -> None:
-        self.task = task
-        zero, one = task.visits.user.orders()
-        least = min(min(a - zero, b - one) for a, b in task.priors)
-        known = max(sum(prior) for prior in task.priors)
-        self.nodes = Nodes.fine_enough(task.pulls + known, least)
-        self.values = task.visits.user.values(self.nodes.x, self.nodes.y)
-        check_proper(task.user, task.visits.user, self.values)
-
-    def rows(self, n: Sequence[int]) -> list[Posteriors]:
-        """Posteriors of every arm after so many pulls of each."""
-        return [
-            posteriors(self.nodes, a, b, int(pulls))
-            for (a, b), pulls in zip(self.task.priors, n, strict=False)
-        ]
-
-    def told_at_once(self) -> float:
-        of_visit = of_greatest(self.rows([0, 0, 0]), self.values).reshape(len(self.values))
-        return float(self.task.visits.values(of_visit) @ self.task.visits.start)
-
-    def fill(self, layer: Array, masks: Masks) -> None:
-        """Both values of every (n, k) of the last layer, and the arms to commit to."""
-        task, visits = self.task, self.task.visits
-        blocks, _ = layout(task.pulls, task.arms, task.alike)
-        at = 0
-        for n in blocks:
-            arms = self.rows(n)
-            shape = tuple(int(m) + 1 for m in n[: task.arms])
-            size = int(np.prod(shape))
-            here = layer[at * ENDS * visits.size : (at + size) * ENDS * visits.size]
-            out = here.reshape(*shape, ENDS, visits.size)
-            told = visits.values(of_greatest(arms, self.values))
-            out[..., 1, :] = np.moveaxis(told, 0, -1)
-            alone = []
-            for j, arm in enumerate(arms):
-                own = visits.values(self.values @ arm.chance.T).T  # by [k, state]
-                axes = [1] * task.arms
-                axes[j] = shape[j]
-                alone.append(np.broadcast_to(own.reshape(*axes, -1), (*shape, visits.size)))
-            best = np.max(alone, axis=0)
-            out[..., 0, :] = best
-            if masks.size:
-                chosen = sum((a >= best - 1e-12 * (1.0 + best)).astype(np.uint8) << j
-                             for j, a in enumerate(alone))  # fmt: skip
-                masks[at * visits.size : (at + size) * visits.size] = np.ravel(chosen)
-            at += size
 
 
 def available_memory() -> int | None:

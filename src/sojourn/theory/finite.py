@@ -117,14 +117,66 @@ class FiniteUser:
         >>> user.values(np.array([0.9]), np.array([0.1])).ravel().round(9).tolist()
         [90.0, 99.0]
         """
-        n, rewards = self.size, (lack, mean)
-        earn = [np.array(mean) for _ in range(n)]
+        shape = (self.size, *mean.shape)
+        return self._solved(np.broadcast_to(mean, shape), np.broadcast_to(lack, shape))
+
+    def best_values(self, one: Array, one_lack: Array, other: Array, other_lack: Array) -> Array:
+        """The same under the best rule for arms of two means: policy iteration.
+
+        >>> from sojourn import Problem, TwoState
+        >>> user = TwoState(0.1, 0.05, 0.1, 0.6)  # leaves after two good ones in a row
+        >>> means = [np.array([x]) for x in (0.8, 0.2, 0.6, 0.4)]
+        >>> worth = FiniteUser.of(user).best_values(*means)[1, 0]
+        >>> bool(np.isclose(worth, Problem([0.8, 0.6], user).value(1), rtol=1e-12))
+        True
+        """
+        shape = (self.size, *np.broadcast_shapes(one.shape, other.shape))
+        first = one >= other
+        pairs = [np.where(first, a, b) for a, b in ((one, other), (one_lack, other_lack))]
+        others = [np.where(first, b, a) for a, b in ((one, other), (one_lack, other_lack))]
+        rule = np.full(shape, True)
+        while True:
+            values = self._solved(
+                *(np.where(rule, a, b) for a, b in zip(pairs, others, strict=True))
+            )
+            better = self.mistake_costs(values) >= -1e-12 * values.max(axis=0)
+            if (better == rule).all():
+                return values
+            rule = better
+
+    def values_of_rule(
+        self, rule: int, one: Array, one_lack: Array, other: Array, other_lack: Array
+    ) -> Array:
+        """The same if the arm shown in state s is the one, or the other if bit s of `rule` is 1."""
+        shape = np.broadcast_shapes(one.shape, other.shape)
+        ways = [
+            [np.broadcast_to(x, shape) for x in xs] for xs in ((one, other), (one_lack, other_lack))
+        ]
+        mean, lack = (np.array([way[rule >> s & 1] for s in range(self.size)]) for way in ways)
+        return self._solved(mean, lack)
+
+    def endless_pairs(self) -> bool:
+        """Whether visits can become ever longer as one mean nears 1 and the other nears 0."""
+        near = np.array([1e-8, 1e-10])
+        top = self.best_values(1.0 - near, near, near, 1.0 - near).max(axis=0)
+        return bool(top[1] > 2.0 * top[0])
+
+    def _solved(self, mean: Array, lack: Array) -> Array:
+        """Values of visits in which what is shown in a state has this mean, by [state, ...]."""
+        n = self.size
+        earn = list(mean)
         go = [
-            [sum(p * (1.0 - self.leave[s, r]) * self.onward[s, r, t] for r, p in enumerate(rewards))
-             for t in range(n)] for s in range(n)
-        ]  # fmt: skip
-        end = [sum(p * self.leave[s, r] for r, p in enumerate(rewards)) for s in range(n)]
-        total = [np.zeros_like(mean)] * n
+            [
+                sum(
+                    p * (1.0 - self.leave[s, r]) * self.onward[s, r, t]
+                    for r, p in enumerate((lack[s], mean[s]))
+                )
+                for t in range(n)
+            ]
+            for s in range(n)
+        ]
+        end = [lack[s] * self.leave[s, 0] + mean[s] * self.leave[s, 1] for s in range(n)]
+        total = [np.zeros_like(mean[0])] * n
         for m in range(n - 1, -1, -1):
             total[m] = end[m] + sum(go[m][t] for t in range(m))
             for s in range(m):

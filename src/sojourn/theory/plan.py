@@ -27,6 +27,8 @@ class Plan:
     arms: int
     pulls: int
     alike: bool
+    by_rule: bool
+    """Whether the last layer has rules to commit to: the place of the arm in state s is bit s."""
     visits: Visits
     masks: Masks
     where: Whole
@@ -44,7 +46,6 @@ class Plan:
             raise ValueError(
                 f"reward needs a chain of at most {MOST_SOLVED} states, and this has {size}"
             )
-        forever = [self._forever(m) for m in mu]
         order = np.zeros(3, np.int64)
         later = np.zeros(0)
         for t in range(self.pulls, -1, -1):
@@ -52,7 +53,7 @@ class Plan:
             masks = self.masks[begin * size : end * size]
             now = np.empty(count_states(t, self.arms, False) * 2 * size)
             if t == self.pulls:
-                self._commit(now, masks.reshape(-1, size), forever)
+                self._commit(now, masks.reshape(-1, size), mu)
             else:
                 moments_back(
                     t, self.arms, self.alike, mu, moves, size, later, now, masks, order
@@ -66,29 +67,43 @@ class Plan:
         begin = int(where[where >= 0].min())
         return begin, begin + count_states(t, self.arms, self.alike)
 
-    def _forever(self, mean: float) -> Array:
-        """Mean and mean square of all rewards to come if one arm is always shown."""
+    def _forever(self, means: Array) -> Array:
+        """Mean and mean square of all to come, if what is shown in a user's state has this mean."""
         moves, size = self.visits.moves(), self.visits.size
         go, won = np.zeros((size, size)), np.zeros((size, size))
+        mean = means[self.visits.of_user]
         for s in range(size):
-            for r, chance in ((0, 1.0 - mean), (1, mean)):
+            for r, chance in ((0, 1.0 - mean[s]), (1, mean[s])):
                 here = slice(moves.first[2 * s + r], moves.first[2 * s + r + 1])
                 go[s, moves.target[here]] += chance * moves.weight[here]
                 if r:
                     won[s, moves.target[here]] += chance * moves.weight[here]
         stays = np.eye(size) - go
-        total = np.linalg.solve(stays, np.full(size, mean))
+        total = np.linalg.solve(stays, mean)
         return np.array([total, np.linalg.solve(stays, mean + 2.0 * won @ total)])
 
-    def _commit(self, now: Array, masks: Masks, forever: list[Array]) -> None:
-        rows = now.reshape(-1, 2, self.visits.size)
+    def _commit(self, now: Array, masks: Masks, mu: Array) -> None:
+        rows, n_states = now.reshape(-1, 2, self.visits.size), self.visits.user.size
         blocks, _ = layout(self.pulls, self.arms, False)
         _, where = layout(self.pulls, self.arms, self.alike)
         order, at = np.zeros(3, np.int64), 0
+        ends: dict[tuple[int, ...], Array] = {}
+
+        def forever(*arms: int) -> Array:
+            """If these are shown, by state of the user."""
+            if arms not in ends:
+                ends[arms] = self._forever(mu[list(arms)])
+            return ends[arms]
+
         for n in blocks:
             for k in np.ndindex(*(n + 1)):
                 mask = masks[find_counts(n, np.array(k), self.arms, self.alike, where, order)]
-                chosen = [(mask >> j & 1).astype(float) for j in range(self.arms)]
-                share = sum(chosen)
-                rows[at] = sum(c / share * forever[order[j]] for j, c in enumerate(chosen))
+                if self.by_rule:
+                    for s, rule in enumerate(mask.tolist()):
+                        shown = (int(order[rule >> z & 1]) for z in range(n_states))
+                        rows[at, :, s] = forever(*shown)[:, s]
+                else:
+                    chosen = (mask >> np.arange(self.arms)[:, None] & 1).astype(float)
+                    alone = [forever(*[int(order[j])] * n_states) for j in range(self.arms)]
+                    rows[at] = np.einsum("js,jms->ms", chosen / chosen.sum(axis=0), alone)
                 at += 1

@@ -47,11 +47,16 @@ def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
                 )
 
 
-def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
-    """ValueError if for some means the arm of greatest mean is not the best one to show."""
+def is_proper(finite: FiniteUser, values: Array) -> bool:
+    """Whether for all means the arm of greatest mean is the best one to show in every state."""
     costs = finite.mistake_costs(values)
-    if (costs < -1e-9 * np.abs(values).max(axis=0)).any():
+    return not bool((costs < -1e-9 * np.abs(values).max(axis=0)).any())
+
+
+def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
+    """ValueError if it is not."""
+    if not is_proper(finite, values):
         raise ValueError(
             f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
-            "arm of lower mean in some state, and the limit is for users with whom that never is"
+            "arm of lower mean in some state, and this bound is for users with whom that never is"
         )
