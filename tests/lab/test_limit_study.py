@@ -70,7 +70,7 @@ def test_claims_follow_the_numbers() -> None:
         return [check(claim, Limits([outcome])).verdict for claim in CLAIMS]
 
     assert verdicts(made(1.5)) == [Verdict.CONFIRMED] * 3
-    wrong = made(1.5, **{"UCB": 0.8, "Learned IMED": 3.0, "KL-ULCB": 1.1})
+    wrong = made(1.5, **{"UCB": 0.8, "Learned IMED": 3.0, "KL-ULCB": 1.05})
     assert verdicts(wrong) == [Verdict.NOT_CONFIRMED] * 3
 
 

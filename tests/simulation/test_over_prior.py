@@ -29,6 +29,19 @@ def test_the_plan_is_played_as_it_was_meant(user: sj.User, compiled: Any, interp
         np.testing.assert_array_equal(*rows)
 
 
+def test_it_knows_which_visit_and_which_step_it_is_at() -> None:
+    plan = sj.theory.bayes_optimum(sj.StaysFirst(B), visits=3, fixed=True, pulls=6, plan=True).plan
+    policy = sj.Planned.of(plan)
+    memory = policy.memory(2)
+    first, zero, one = (plan.visits.user.codes.index(code) for code in (-2.0, 0.0, 1.0))
+    for left in (2, 1, 0, 0):  # after this visit; a fourth one is played like the third
+        assert policy.place_of(memory, 1.0) == 3 * left + first
+        policy.update(memory, 1.0, 0, 0.0, False, 0.0)
+        assert policy.place_of(memory, 0.0) == 3 * left + zero
+        assert policy.place_of(memory, 1.0) == 3 * left + one
+        policy.update(memory, 0.0, 1, 0.0, True, 0.0)
+
+
 def test_regret_over_the_prior() -> None:
     best = sj.theory.bayes_optimum(B, visits=4, pulls=60, plan=True)
     found = over_prior(best, [sj.FixedArm(), sj.Uniform(), sj.Planned.of(best.plan)], runs=1_200)

@@ -55,7 +55,7 @@ CLAIMS: tuple[Claim[Limits], ...] = (
         AtMost(LearnedIMED, 2.5),
     ),
     _claim(
-        f"{title_of(KLULCB)}, the paper's best, has at least 1.2 times the least regret.",
-        AtMost(KLULCB, 1.2, above=True),
+        f"{title_of(KLULCB)}, the paper's best, has at least 1.1 times the least regret.",
+        AtMost(KLULCB, 1.1, above=True),
     ),
 )
