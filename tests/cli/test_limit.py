@@ -43,6 +43,11 @@ def test_wide_brackets_and_many_arms_have_another_bound(run: Run) -> None:
     assert f"below {many.regret:.6g}" in run(*words).out
 
 
+def test_a_wide_bracket_is_all_there_is_where_the_best_arm_is_wrong(run: Run) -> None:
+    outcome = run("limit", "--q", ".1,.05,.1,.6", "--visits", "20", "--pulls", "6")
+    assert (outcome.code, outcome.err) == (0, "") and "it is at least" not in outcome.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,5 +1,6 @@
 """The command `sojourn limit`."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -103,10 +104,11 @@ def limit_command(
         )  # fmt: skip
         bound = None
         if not fixed and best.high > WIDE * best.low:
-            bound = theory.bayes_lower_bound(
-                who, arms=arms, prior=pairs, visits=visits,
-                progress=lambda x: show(Now("lower bound", x)),
-            )  # fmt: skip
+            with suppress(theory.DoesNotApply):
+                bound = theory.bayes_lower_bound(
+                    who, arms=arms, prior=pairs, visits=visits,
+                    progress=lambda x: show(Now("lower bound", x)),
+                )  # fmt: skip
         found = None
         if players:
             found = over_prior(

@@ -12,7 +12,7 @@ from .induction import ENDS, TIE, Masks, layout
 from .prior import Prior, is_proper
 from .quadrature import Nodes, Posteriors, of_greatest, posteriors
 
-MOST_RULES = 6
+MOST_RULES = 4
 """States of a user for which there are rules to commit to: two to their power."""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from .. import checks
 from ..users import User
 from .finite import Array, FiniteUser
+from .model import DoesNotApply
 
 Prior = tuple[float, float]
 """a and b of a Beta distribution."""
@@ -54,9 +55,9 @@ def is_proper(finite: FiniteUser, values: Array) -> bool:
 
 
 def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
-    """ValueError if it is not."""
+    """DoesNotApply if it is not."""
     if not is_proper(finite, values):
-        raise ValueError(
+        raise DoesNotApply(
             f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
             "arm of lower mean in some state, and this bound is for users with whom that never is"
         )
