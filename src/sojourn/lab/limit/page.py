@@ -70,7 +70,8 @@ Means under Beta distributions are computed by the double exponential rule with 
 for the narrowest posterior, to about 1e-13. Values of visits are found without a subtraction, so
 that visits that become very long as m nears 1 do no harm. If they become so long that the mean
 value of a visit is infinite, the prior is refused: with q of setting A a visit is worth about 1 /
-(1 - m)^2, which has a mean only if b > 2.
+(1 - m)^2, which has a mean only if b > 2,
+and a variance, without which intervals from simulation mean little, only if b > 4.
 
 ## Many arms, long horizons
 

@@ -68,7 +68,7 @@ CASES: tuple[Case, ...] = (
     Case("B, 30 visits", _B, 30, 240),
     Case("B, exactly 10 visits", _B, 10, 100, fixed=True),
     Case("B, three arms, 5 visits", _B, 5, 50, arms=3),
-    Case("A, prior Beta(1, 3), 20 visits", _two(1, 0, 0, 0), 20, 200, prior=(1.0, 3.0)),
+    Case("A, prior Beta(2, 6), 20 visits", _two(1, 0, 0, 0), 20, 200, prior=(2.0, 6.0)),
     Case("opposite, 10 visits", _two(0.5, 0.4, 0.45, 0.02), 10, 160),
     Case("fitted to OULAD, 3 visits", _two(0.121, 0.061, 0.084, 0.033), 3, 160),
     Case("fitted to RoboMission, 10 visits", _two(0.347, 0.079, 0.539, 0.063), 10, 160),
