@@ -102,7 +102,7 @@ bounds are the same, with many the second is the greater one.
 $ sojourn limit --q 0.8,0.2,0.2,0.1 --visits 2 --pulls 40
 TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
 2 arms, Beta(1, 1), Beta(1, 1); 2 visits on average
-least Bayes regret: between 1.27397 and 1.27989, which is attained (all counts up to 40 pulls)
+least Bayes regret: between 1.274 and 1.27991, which is attained (all counts up to 40 pulls)
 reward of all visits with the means known: 8.76636
 ```
 
@@ -121,7 +121,7 @@ for every count on one core of a small machine: {times}. Memory is stated in adv
 True
 >>> policy = sj.Planned.of(best.plan)  # simulate it like any other
 >>> sj.simulate(sj.Problem([0.5, 0.7], user), [policy], visits=2, runs=100).labels
-('Bayes optimum',)
+['Bayes optimum']
 
 ```
 
