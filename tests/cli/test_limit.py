@@ -48,6 +48,14 @@ def test_a_wide_bracket_is_all_there_is_where_the_best_arm_is_wrong(run: Run) ->
     assert (outcome.code, outcome.err) == (0, "") and "it is at least" not in outcome.out
 
 
+def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sj.theory, "bayes_optimum", stop)
+    assert run("limit", "B") == Outcome(130, "", "note: stopped before the end\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

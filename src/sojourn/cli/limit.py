@@ -1,13 +1,14 @@
 """The command `sojourn limit`."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .. import checks
 from .arguments import AsJson, Seed, find_policy, option
-from .output import note, print_json, print_table
+from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
 from .progress import Now, progress
 
@@ -98,7 +99,7 @@ def limit_command(
     players = _find_policies(policy or [], who, arms, pairs)
     if WORTH_SAYING < needed < (available_memory() or 0):
         note(f"this takes {needed / 1e9:.2g} GB of memory")
-    with progress() as show:
+    with _until_stopped(), progress() as show:
         best = theory.bayes_optimum(
             who, **asked, plan=bool(policy), progress=lambda x: show(Now("optimum", x))
         )  # fmt: skip
@@ -115,6 +116,16 @@ def limit_command(
                 best, players, runs=runs, seed=seed, progress=lambda x: show(Now("policies", x))
             )
     _print(best, bound, found, needed, as_json)
+
+
+@contextmanager
+def _until_stopped() -> Iterator[None]:
+    """Ctrl-C ends the command with a note; there is nothing to show of an induction half done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("stopped before the end")
+        raise typer.Exit(STOPPED) from None
 
 
 def _print(
@@ -154,7 +165,7 @@ def _many_arms(
     if policy or fixed:
         what = "--policy" if policy else "--fixed"
         raise ValueError(f"{what} goes with two or three arms: for {arms} there is a lower bound")
-    with progress() as show:
+    with _until_stopped(), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
             progress=lambda x: show(Now("lower bound", x)),

@@ -56,8 +56,8 @@ class OverPrior:
     def multiple(self, policy: int) -> Interval:
         """The same as a multiple of the least there is.
 
-        Sampling errors of 95 % around the multiple of `high`, which is attained; its upper end is
-        above the multiple of any number in the bracket by less than high / low.
+        The least is taken to be `high`, which is attained, and the interval is that of sampling
+        alone. As a multiple of the true least it is more, by a factor of at most high / low.
         """
         value, low, high = self.regret(policy)
         least = self.optimum.high
