@@ -24,6 +24,9 @@ def test_the_plan_is_played_as_it_was_meant(user: sj.User, compiled: Any, interp
     result = sj.simulate(problem, [policy], visits=4, runs=4_000, seed=1)
     expected = 4 * problem.value() - plan.reward(problem.means).mean
     assert abs(result.regret.mean[0, -1] - expected) < ERRORS * result.regret.std_error[0, -1]
+    (told,) = result.to_dict()["policies"]
+    assert told["label"] == "Bayes optimum"
+    assert told["parameters"] == {"arms": 2, "last": 12, "visits": 4}
     for run in range(20):
         rows = (play(problem, policy, 3, run, [1, 4]) for play in (compiled, interpreted))
         np.testing.assert_array_equal(*rows)

@@ -80,6 +80,11 @@ class Planned(Policy):
     def __repr__(self) -> str:
         return f"Planned(last={self.last})"
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What results say of it: not the tables."""
+        return {"arms": self.arms, "last": self.last, "visits": self.visits}
+
     def label_beside(self, usual: Policy | None) -> str:
         return self.title
 
