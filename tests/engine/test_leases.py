@@ -185,18 +185,25 @@ def test_64_steps_at_a_time_are_64_steps(
     user = sj.TwoState(*q, start=start)
     coaster, coins, prices = coaster_for(user), *free_arms(mean, 0.5)
     assert type(coaster) is WordCoaster
-    kit = coaster.kit(user)
+    kit, policy, leaser = coaster.kit(user), sj.LearnedIMED(bins=2), leaser_for(sj.LearnedIMED())
+    memories = [policy.memory(2) for _ in range(2)]
     worlds = [make_world(coins, prices, 5, 9) for _ in range(2)]
     tallies = [make_tally(2, coins) for _ in range(2)]
     states, visit = [float(start), float(start)], 1
     for steps, visits, least in legs:
         fast = coaster.coast(
-            user, worlds[0], tallies[0], kit, 0, least, states[0], visit, steps, visits
-        )
-        slow = coast_steps(user, worlds[1], tallies[1], 0, least, states[1], visit, steps, visits)
+            leaser, policy, memories[0], user, worlds[0], tallies[0], kit,
+            0, least, states[0], visit, steps, visits,
+        )  # fmt: skip
+        slow = coast_steps(
+            leaser, policy, memories[1], user, worlds[1], tallies[1],
+            0, least, states[1], visit, steps, visits,
+        )  # fmt: skip
         assert fast == slow
         states, visit = [fast[0], slow[0]], visit + fast[2]
-        for mine, theirs in zip(tallies[0][:3], tallies[1][:3], strict=True):
+        for mine, theirs in zip(
+            [*tallies[0][:3], *memories[0]], [*tallies[1][:3], *memories[1]], strict=True
+        ):
             np.testing.assert_array_equal(mine, theirs)
 
 
@@ -206,14 +213,19 @@ def test_the_leave_table_decides_as_the_curve(
     theta: float, c6: float, mean: float, seed: int
 ) -> None:
     user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6))
+    policy, leaser = sj.LearnedIMED(), leaser_for(sj.LearnedIMED())
     coins, prices = free_arms(mean, 0.0)
     assert type(coaster_for(user)) is CurveCoaster
     runs = []
     for coaster in (coaster_for(user), Coaster()):
         world = make_world(coins, prices, seed, 2)
         tally = make_tally(4, coins)
-        end = coaster.coast(user, world, tally, coaster.kit(user), 0, 0.0, 1.0, 1, 700, 60)
-        runs.append((end, tally.pulls.tolist(), tally.won.tolist()))
+        memory = policy.memory(2)
+        end = coaster.coast(
+            leaser, policy, memory, user, world, tally, coaster.kit(user), 0, 0.0, 1.0, 1, 700, 60
+        )
+        noted = [array.tolist() for array in (memory.moves, memory.seen, memory.left)]
+        runs.append((end, tally.pulls.tolist(), tally.won.tolist(), noted))
     assert runs[0] == runs[1]
 
 

@@ -80,6 +80,9 @@ def _until_below(rewards: np.uint64, take: int, won: int, pulled: int, least: fl
 
 @primitive
 def coast_words(
+    leaser: Any,
+    policy: Any,
+    memory: Any,
     user: Any,
     world: Any,
     tally: Any,
@@ -100,6 +103,7 @@ def coast_words(
     start = ZERO - np.uint64(user.start.states[0] > 0.0)  # all ones if visits start in state 1
     s = np.uint64(state > 0.0)
     done = ended = high = 0
+    both = left_high = left_won = left_both = 0  # in state 1, and rewarded
     won, pulled = tally.won[arm], tally.pulled[arm]
     while done < steps and ended < visits and won >= least * pulled:
         rewards, left_0, left_1 = _words(
@@ -115,20 +119,30 @@ def coast_words(
         left = ((before & left_1) | (~before & left_0)) & kept
         leaving = count_ones(left)
         if ended + leaving >= visits:  # stop with the last visit wanted
-            last = ZERO
+            last, others = ZERO, left
             for _ in range(visits - ended):
-                last = left & (ZERO - left)
-                left ^= last
+                last = others & (ZERO - others)
+                others ^= last
             kept = last | (last - ONE)
             take = count_ones(kept)
             leaving = visits - ended
         won += count_ones(rewards & kept)
         high += count_ones(before & kept)
+        if leaser.watches():
+            left &= kept
+            both += count_ones(before & rewards & kept)
+            left_high += count_ones(left & before)
+            left_won += count_ones(left & rewards)
+            left_both += count_ones(left & before & rewards)
         done += take
         pulled += take
         ended += leaving
         final = np.uint64(take - 1)
         s = ((after_1 if (before >> final) & ONE else after_0) >> final) & ONE
+    leaser.note_many(
+        policy, memory, arm, done, high, won - tally.won[arm], both,
+        ended, left_high, left_won, left_both,
+    )  # fmt: skip
     tally.pulled[arm] = pulled
     tally.won[arm] = won
     tally.pulls[0, arm] += done - high

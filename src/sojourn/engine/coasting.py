@@ -40,15 +40,17 @@ class Coaster(Compiled):
         return Kit(np.zeros(0), np.zeros(0))
 
     def coast(
-        self, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
-        """Play `arm` as long as its mean is at least `least`.
+        """Play `arm` as long as its mean is at least `least`, and tell `leaser.note` of it.
 
         Ends when `steps` steps are done or `visits` visits have ended. `visit` is the number of
         the current visit. Returns the state, the steps done, and the visits ended.
         """
-        return coast_steps(user, world, tally, arm, least, state, visit, steps, visits)
+        return coast_steps(
+            leaser, policy, memory, user, world, tally, arm, least, state, visit, steps, visits
+        )
 
     def settle(self, user: Any, world: World, tally: Tally) -> None:
         """Bring the tally up to date before it is read; a coaster may leave work for this."""
@@ -67,10 +69,12 @@ class WordCoaster(TwoStateCoaster):
     """64 steps at a time, for two-state users who all start in one state."""
 
     def coast(
-        self, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
-        return coast_words(user, world, tally, arm, least, state, visit, steps, visits)
+        return coast_words(
+            leaser, policy, memory, user, world, tally, arm, least, state, visit, steps, visits
+        )
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,17 @@ class CurveCoaster(Coaster):
         return Kit(table, np.zeros(64))
 
     def coast(
-        self, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
         if world.prices.is_free(arm):
-            return coast_curve(user, world, tally, kit, arm, least, state, visit, steps, visits)
-        return coast_steps(user, world, tally, arm, least, state, visit, steps, visits)
+            return coast_curve(
+                leaser, policy, memory, user, world, tally, kit,
+                arm, least, state, visit, steps, visits,
+            )  # fmt: skip
+        return coast_steps(
+            leaser, policy, memory, user, world, tally, arm, least, state, visit, steps, visits
+        )
 
 
 def coaster_for(user: User) -> Coaster:
@@ -114,13 +123,16 @@ def _(user: Ema) -> Coaster:
 
 @jitable
 def coast_steps(
-    user: Any, world: World, tally: Tally,
+    leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally,
     arm: int, least: float, state: float, visit: int, steps: int, visits: int,
 ) -> tuple[float, int, int]:  # fmt: skip
     """`Coaster.coast`, one step at a time."""
     done = ended = 0
     while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
-        state, _, left = step(user, world, tally, arm, state)
+        before = user.experience(state)
+        state, reward, left = step(user, world, tally, arm, state)
+        departures = 1.0 if left else 0.0
+        leaser.note(policy, memory, before, arm, reward, 1.0, departures, user.experience(state))
         done += 1
         if left:
             ended += 1
@@ -130,7 +142,7 @@ def coast_steps(
 
 @jitable
 def coast_curve(
-    user: Any, world: World, tally: Tally, kit: Kit,
+    leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
     arm: int, least: float, state: float, visit: int, steps: int, visits: int,
 ) -> tuple[float, int, int]:  # fmt: skip
     """`coast_steps` for a falling leave curve, mostly without evaluating it.
@@ -155,7 +167,9 @@ def coast_curve(
         left = u < floor + share * kit.leave_table[cell] + NEAR
         if left and u >= floor + share * kit.leave_table[cell + 1] - NEAR:
             left = u < floor + share * user.leave_probability(state, reward)
-        tally.pulls[level_of(user.experience(state), levels), arm] += 1.0
+        before, departures = user.experience(state), 1.0 if left else 0.0
+        leaser.note(policy, memory, before, arm, reward, 1.0, departures, user.experience(after))
+        tally.pulls[level_of(before, levels), arm] += 1.0
         won += int(reward)
         pulled += 1
         done += 1

@@ -45,24 +45,6 @@ def write_row(tally: Tally, row: NDArray[np.float64]) -> None:
 
 
 @jitable
-def coast_watched(
-    policy: Any, leaser: Any, memory: Any, user: Any, world: World, tally: Tally,
-    arm: int, least: float, state: float, visit: int, steps: int, visits: int,
-) -> tuple[float, int, int]:  # fmt: skip
-    """`Coaster.coast` for a policy that is to see every step."""
-    done = ended = 0
-    while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
-        before = user.experience(state)
-        state, reward, left = step(user, world, tally, arm, state)
-        leaser.note(policy, memory, before, arm, reward, left, user.experience(state))
-        done += 1
-        if left:
-            ended += 1
-            state = begin(user, world, visit + ended)
-    return state, done, ended
-
-
-@jitable
 def play(
     policy: Any, user: Any, leaser: Any, coaster: Any, rewards: Any, prices: Any,
     levels: int, seed: int, run: int,
@@ -96,15 +78,10 @@ def play(
                     won = tally.won[arm]
                     steps = int(min(float(steps), leaser.patience(policy, memory)))
                     visits = last + 1 - visit
-                    if leaser.watches():
-                        state, pulls, ended = coast_watched(
-                            policy, leaser, memory, user, world, tally,
-                            arm, least, state, visit, steps, visits,
-                        )  # fmt: skip
-                    else:
-                        state, pulls, ended = coaster.coast(
-                            user, world, tally, kit, arm, least, state, visit, steps, visits
-                        )
+                    state, pulls, ended = coaster.coast(
+                        leaser, policy, memory, user, world, tally, kit,
+                        arm, least, state, visit, steps, visits,
+                    )  # fmt: skip
                     visit += ended
                     leaser.absorb(policy, memory, board, arm, pulls, tally.won[arm] - won)
                     if pulls > 0:

@@ -35,7 +35,7 @@ class Leaser(Compiled):
         """Learn from the steps of a lease."""
 
     def watches(self) -> bool:
-        """Whether every step of a lease is to be told to `note`, which takes longer."""
+        """Whether the steps of a lease are to be told to `note`."""
         return False
 
     def patience(self, policy: Any, memory: Any) -> float:
@@ -44,9 +44,23 @@ class Leaser(Compiled):
 
     def note(
         self, policy: Any, memory: Any,
-        state: float, arm: int, reward: float, left: bool, next_state: float,
+        state: float, arm: int, reward: float, steps: float, departures: float, next_state: float,
     ) -> None:  # fmt: skip
-        """Take note of one step of a lease; what it adds up to is told to `absorb`."""
+        """Take note of steps of a lease that were alike, and how many ended with a departure.
+
+        What steps add up to is told to `absorb`.
+        """
+
+    def note_many(
+        self, policy: Any, memory: Any, arm: int,
+        steps: int, high: int, good: int, both: int,
+        left: int, left_high: int, left_good: int, left_both: int,
+    ) -> None:  # fmt: skip
+        """The same of all steps of a lease with a two-state user, from counts.
+
+        Of so many `steps`, `high` began in state 1, `good` were rewarded, and `both` did both;
+        then the same of those that ended with a departure.
+        """
 
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
         """What `policy.choose` would choose, perhaps sooner."""

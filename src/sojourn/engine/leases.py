@@ -120,7 +120,7 @@ class FixedLeaser(CountingLeaser):
 
 @dataclass(frozen=True)
 class Watching(Leaser):
-    """Of a policy that learns from departures: the leases of its explorer, each step watched."""
+    """Of a policy that learns from departures: the leases of its explorer, their steps watched."""
 
     inner: Leaser
 
@@ -143,9 +143,23 @@ class Watching(Leaser):
 
     def note(
         self, policy: Any, memory: Any,
-        state: float, arm: int, reward: float, left: bool, next_state: float,
+        state: float, arm: int, reward: float, steps: float, departures: float, next_state: float,
     ) -> None:  # fmt: skip
-        policy.watch(memory, state, arm, reward, left, next_state)
+        policy.watch_many(memory, state, arm, reward, steps, departures, next_state)
+
+    def note_many(
+        self, policy: Any, memory: Any, arm: int,
+        steps: int, high: int, good: int, both: int,
+        left: int, left_high: int, left_good: int, left_both: int,
+    ) -> None:  # fmt: skip
+        for s in range(2):
+            n, gone = (high, left_high) if s else (steps - high, left - left_high)
+            hits, lost = (both, left_both) if s else (good - both, left_good - left_both)
+            for r in range(2):
+                many, few = (hits, lost) if r else (n - hits, gone - lost)
+                policy.watch_many(
+                    memory, float(s), arm, float(r), float(many), float(few), float(r)
+                )
 
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
         return self.inner.decide(policy, memory, board, state, rng)

@@ -22,7 +22,7 @@ from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
 from .reasons import Seen
-from .watched import FIRST_LOOK, count_step
+from .watched import FIRST_LOOK, count_steps
 
 __all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
 """The policies of this module, in the order in which they are listed."""
@@ -183,10 +183,12 @@ class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
             np.zeros((arms, int(self.cells) + 1)),
         )
 
-    def watch(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Count the step and the reward."""
+    def watch_many(
+        self, memory: Any, state: float, arm: int, reward: float,
+        steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Count the steps and their rewards."""
         level = 1 if reward >= self.threshold else 0
-        count_step(memory, state, arm, level, left, next_state)
-        spread(memory.grid[arm], reward)
+        count_steps(memory, state, arm, level, steps, departures, next_state)
+        for _ in range(int(steps)):
+            spread(memory.grid[arm], reward)

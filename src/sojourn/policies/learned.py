@@ -28,7 +28,7 @@ from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import LEAST, Optimism
 from .reasons import Seen, engaged
-from .watched import FIRST_LOOK, GOOD, Watched, count_step, reconsider
+from .watched import FIRST_LOOK, GOOD, Watched, count_steps, reconsider
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -98,8 +98,16 @@ class Learned(Optimism):
         self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """Count the step."""
+        departures = 1.0 if left else 0.0
+        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
+
+    def watch_many(
+        self, memory: Watched, state: float, arm: int, reward: float,
+        steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Count steps that were alike, some of which ended with a departure."""
         level = 1 if reward >= self.threshold else 0
-        count_step(memory, state, arm, level, left, next_state)
+        count_steps(memory, state, arm, level, steps, departures, next_state)
 
     def update(
         self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float

@@ -30,7 +30,7 @@ from ..engine.streams import Stream, uniform
 from .accounts import ALIKE, ROOM, SLOPE, START, VARIANCE, Visited, against, is_due, think
 from .base import Array, Policy, count, equally
 from .reasons import Seen, engaged, mean_of_pulls
-from .watched import GOOD, count_step
+from .watched import GOOD, count_steps
 
 __all__ = ["VisitIMED", "VisitThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -100,7 +100,16 @@ class Visit(Policy):
         self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
         """Count the step."""
-        count_step(memory, state, arm, 1 if reward >= self.threshold else 0, left, next_state)
+        departures = 1.0 if left else 0.0
+        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
+
+    def watch_many(
+        self, memory: Visited, state: float, arm: int, reward: float,
+        steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Count steps that were alike, some of which ended with a departure."""
+        level = 1 if reward >= self.threshold else 0
+        count_steps(memory, state, arm, level, steps, departures, next_state)
 
     def update(
         self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float

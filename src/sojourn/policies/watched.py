@@ -31,16 +31,21 @@ class Watched(NamedTuple):
 
 
 @jitable
-def count_step(
-    memory: Any, state: float, arm: int, level: int, left: bool, next_state: float
+def count_steps(
+    memory: Any,
+    state: float,
+    arm: int,
+    level: int,
+    steps: float,
+    departures: float,
+    next_state: float,
 ) -> None:
-    """Count one step where departures are counted."""
+    """Count steps that were alike, some of which ended with a departure."""
     bins = memory.stance.size
     b = level_of(state, bins)
-    memory.moves[b, level, level_of(next_state, bins)] += 1.0
-    memory.seen[arm, b, level] += 1.0
-    if left:
-        memory.left[arm, b, level] += 1.0
+    memory.moves[b, level, level_of(next_state, bins)] += steps
+    memory.seen[arm, b, level] += steps
+    memory.left[arm, b, level] += departures
 
 
 @jitable
