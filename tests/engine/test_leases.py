@@ -123,6 +123,33 @@ def test_many_arms(policy: Policy) -> None:
     same_with_and_without(problem, policy, 1_500, 3)
 
 
+IMEDS = (
+    sj.IMED(),
+    sj.IMED(random_ties=False),
+    sj.SafeIMED(c=0.7),
+    sj.SafeIMED(c0=-0.5, c1=-1.0),
+    sj.LearnedIMED(),
+    sj.LearnedIMED(floor=-1.0, bins=2),
+    sj.LearnedIMED(floor=-1.0, bins=5, c=4.0, introduce_in_any_state=False),
+)
+
+
+@pytest.mark.parametrize("policy", IMEDS, ids=repr)
+@pytest.mark.parametrize("kind", ["apart", "alike", "clear", "averages"])
+def test_evidence_against_many_arms(policy: Policy, kind: str) -> None:
+    """Floors that hold and fall, leaders that change, ties among many."""
+    user = SETTINGS["ema-1000" if kind == "averages" else "B"].user
+    means = {
+        "apart": np.random.default_rng(1).uniform(0.2, 0.9, 150),
+        "alike": np.repeat([0.5, 0.9, 1.0, 0.0], [40, 90, 2, 5]),
+        "clear": np.array([0.9, *np.linspace(0.6, 0.3, 40)]),
+        "averages": np.array([0.5, 0.7, 0.7, 0.2, 0.6]),
+    }[kind]
+    if kind != "averages" or type(policy) in ON_AVERAGES:
+        problem = sj.Problem(means.tolist(), user)
+        same_with_and_without(problem, policy, {"clear": 4_000, "averages": 300}.get(kind, 800), 3)
+
+
 def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
     for alone, learned, leaser in (
         (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),

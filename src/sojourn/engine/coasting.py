@@ -40,7 +40,8 @@ class Coaster(Compiled):
         return Kit(np.zeros(0), np.zeros(0))
 
     def coast(
-        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally,
+        kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
         """Play `arm` as long as its mean is at least `least`, and tell `leaser.note` of it.
@@ -69,7 +70,8 @@ class WordCoaster(TwoStateCoaster):
     """64 steps at a time, for two-state users who all start in one state."""
 
     def coast(
-        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally,
+        kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
         return coast_words(
@@ -88,7 +90,8 @@ class CurveCoaster(Coaster):
         return Kit(table, np.zeros(64))
 
     def coast(
-        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
+        self, leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally,
+        kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
         if world.prices.is_free(arm):

@@ -1,18 +1,32 @@
-"""The leases of IMED and of its form for whole visits, in closed form."""
+"""The decisions and leases of IMED, and the leases of its form for whole visits."""
 
 from dataclasses import dataclass
 from math import exp, inf, log
 from typing import Any
 
-import numpy as np
-
 from ..policies.accounts import ALIKE, DIFFERENT, LEADS, against
+from ..policies.base import Array
 from ..policies.index import extra_of
-from .board import SAFE
+from .board import SAFE, pick
 from .divergence import bernoulli_kl
+from .evidence import (
+    LEADER,
+    MANY,
+    PAUSE,
+    READY,
+    find_greatest,
+    greatest_bound,
+    hold_floor,
+    make_evidence,
+    note_pull,
+)
 from .lease import SHORT, fall
 from .leaser import NO_LEASE, CountingLeaser, Leaser
 from .loops import jitable
+from .streams import Stream, uniform
+
+SHARE = 0.4
+"""A lease of this share of what was asked for is taken at once."""
 
 
 @dataclass(frozen=True)
@@ -23,48 +37,85 @@ class ImedLeaser(CountingLeaser):
     N kl(its mean, m) + log N: it is not played before the leader's pulls exceed the exponential.
     """
 
+    def board(self, policy: Any, arms: int) -> Any:
+        return make_evidence(arms)
+
     def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
-        if board[0] > 0.0:
-            board[0] -= 1.0
+        if board.notes[PAUSE] > 0.0:
+            board.notes[PAUSE] -= 1.0
             return NO_LEASE
-        leader, t = int(np.argmax(memory.pulls)), memory.clock[0] + 1.0
+        leader, t = int(board.notes[LEADER]), memory.clock[0] + 1.0
         pulls = memory.pulls[leader]
-        if 2.0 * pulls >= t:
+        if board.notes[READY] > 0.0 and 2.0 * pulls >= t:
             mean = memory.successes[leader] / pulls
-            steps = 0.7 * min(room(policy, memory, leader, mean, log(t)), t)
-            while steps >= SHORT:
-                least = mean - fall(mean, pulls, steps)
-                if room(policy, memory, leader, least, log(t + steps)) >= steps:
-                    return leader, int(steps), least + SAFE
-                steps *= 0.5
-        board[0] = 3.0
+            least, steps, wanted = mean, 0.0, SHORT
+            while wanted >= SHARE * SHORT:
+                found = room(
+                    policy, memory.pulls, memory.successes, board.bounds, board.notes,
+                    board.means[1], least, t + steps, wanted,
+                )  # fmt: skip
+                if steps > 0.0 and found >= wanted:
+                    return leader, int(min(found, steps)), least + SAFE
+                steps = 0.7 * min(found, t) if steps == 0.0 else wanted
+                wanted, least = SHARE * steps, mean - fall(mean, pulls, steps)
+        board.notes[PAUSE] = 3.0
         return NO_LEASE
+
+    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+        if board.notes[READY] == 0.0:
+            return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
+        leader, optimism = int(board.notes[LEADER]), policy.optimism_now(memory, state)
+        pulls = memory.pulls[leader]
+        mean = memory.successes[leader] / pulls
+        target, tree, log_t = max(mean, board.means[1]), board.bounds, 0.0
+        if optimism > 0.0:
+            hold_floor(memory.pulls, memory.successes, tree, board.notes, target)
+        else:
+            log_t, tree = log(memory.clock[0] + 1.0), board.keys
+            if policy.is_graded():
+                tree = board.means
+            extra = extra_of(policy.c, log_t)
+            if lower_bound_exceeds(mean, pulls, log_t, extra, optimism, tree[1]):
+                return leader
+        ties = find_greatest(
+            policy, memory.pulls, memory.successes, tree, board.notes, board.tied,
+            log_t, optimism, target,
+        )  # fmt: skip
+        skip = int(uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
+        return pick(board.tied, ties, skip)
+
+    def learn(
+        self, policy: Any, memory: Any, board: Any,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        policy.update(memory, state, arm, reward, left, next_state)
+        if board.notes[READY] == 0.0 or arm != int(board.notes[LEADER]):
+            log_t = log(memory.clock[0] + 1.0)
+            note_pull(policy, memory.pulls, memory.successes, board, arm, log_t)
 
 
 @jitable
-def room(policy: Any, memory: Any, leader: int, least: float, log_end: float) -> float:
-    """Steps for which the leader wins while its mean is at `least`, if they end before `log_end`.
+def room(
+    policy: Any, pulls: Array, successes: Array, tree: Array, notes: Array,
+    rival: float, least: float, end: float, steps: float,
+) -> float:  # fmt: skip
+    """Steps for which the leader wins while its mean is at `least`, if they end before time `end`.
 
-    In states of low optimism its lower bound must be above the others' means, which are above
-    their lower bounds.
+    Where these are fewer than `steps`, it may say even less. In states of low optimism the leader's
+    lower bound must be above the others' means, at most `rival`, which are above their own.
     """
-    pulls, reach, rival = memory.pulls[leader], inf, 0.0
-    for arm in range(memory.pulls.size):
-        n = memory.pulls[arm]
-        if arm != leader:
-            if n == 0.0:
-                return 0.0
-            mean = memory.successes[arm] / n
-            if mean >= least - SAFE:
-                return 0.0
-            rival = max(rival, mean)
-            reach = min(reach, n * bernoulli_kl(mean, least) + log(n))
-    low, extra = min(policy.lowest(), 0.0), extra_of(policy.c, log_end)
-    if policy.lowest() < policy.highest() and not lower_bound_exceeds(
-        least, pulls, log_end, extra, low, rival
-    ):
+    often = pulls[int(notes[LEADER])]
+    if rival >= least - SAFE:
         return 0.0
-    return exp(min(reach - SAFE, 60.0)) - pulls  # type: ignore[no-any-return]
+    if policy.lowest() < policy.highest():
+        low, log_end = min(policy.lowest(), 0.0), log(end)
+        extra = extra_of(policy.c, log_end)
+        if not lower_bound_exceeds(least, often, log_end, extra, low, rival):
+            return 0.0
+    hold_floor(pulls, successes, tree, notes, least)
+    enough = -log(often + steps) if pulls.size > MANY else inf
+    reach = -greatest_bound(pulls, successes, tree, notes, least, enough)
+    return exp(min(reach - SAFE, 60.0)) - often  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

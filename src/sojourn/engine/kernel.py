@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .lend import keep, lend
 from .loops import jitable, loop
-from .steps import Tally, World, begin, make_tally, make_world, step
+from .steps import Tally, begin, make_tally, make_world, step
 from .streams import policy_stream
 
 REGRET, REWARD, STEPS, BY_LEVEL = 0, 1, 2, 3

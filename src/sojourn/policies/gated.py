@@ -12,6 +12,7 @@ import numpy as np
 
 from ..engine.beta import beta
 from ..engine.divergence import bernoulli_kl
+from ..engine.loops import jitable
 from ..engine.streams import Stream
 from .base import Array, Counts, greatest_mean, least_mean
 from .index import KL, greatest_score
@@ -36,6 +37,12 @@ class Gated(KL):
         return f"{why}{mean_of_pulls(choice)}"
 
 
+@jitable
+def evidence(mean: float, pulls: float, target: float) -> float:
+    """N kl(m, target) + log N, the IMED index for m* = target."""
+    return pulls * bernoulli_kl(mean, target) + log(pulls)
+
+
 @dataclass(frozen=True)
 class ImedExplorer(Gated):
     """Plays the arm of least N kl(m, m*) + log N, where m* is the greatest empirical mean.
@@ -52,11 +59,17 @@ class ImedExplorer(Gated):
     def score(
         self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
-        """-(N kl(m, m*) + log N) where optimism is positive or `LEAST`, else the KL index."""
+        """What its mean and pulls are worth."""
         pulls = float(memory.pulls[arm])
         mean = memory.successes[arm] / pulls
+        return self.worth(mean, pulls, log_t, extra, optimism, target)
+
+    def worth(
+        self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, target: float
+    ) -> float:
+        """-(N kl(m, m*) + log N) where optimism is positive or `LEAST`, else the KL index."""
         if optimism > 0.0 or optimism == LEAST:
-            return -(pulls * bernoulli_kl(mean, target) + log(pulls))
+            return -evidence(mean, pulls, target)
         return self.index(mean, pulls, log_t, extra, optimism)
 
 
