@@ -200,7 +200,11 @@ def free_arms(*means: float) -> tuple[Coins, CommonPrices]:
 @given(
     st.tuples(chances, chances, chances, chances),
     st.floats(0.0, 1.0),
-    st.lists(st.tuples(st.integers(1, 300), st.integers(1, 9), st.floats(0, 1)), max_size=12),
+    st.lists(
+        st.tuples(st.integers(1, 300), st.integers(1, 9), st.just(0.0) | st.floats(0, 1)),
+        min_size=1,
+        max_size=12,
+    ),
     st.integers(0, 1),
 )
 def test_64_steps_at_a_time_are_64_steps(
