@@ -163,7 +163,7 @@ def find_greatest(
         # The arm of greatest bound is likely to win: others have to come close to it.
         while i < size:
             i = 2 * i if tree[2 * i] >= tree[2 * i + 1] else 2 * i + 1
-        least, i = bound_at(pulls, successes, i - size, target) - SAFE, 1
+        least, i = max(bound_at(pulls, successes, i - size, target) - SAFE, NOBODY), 1
     while i > 0:
         mean = successes[arm] / pulls[arm]
         value = policy.worth(mean, pulls[arm], log_t, extra, optimism, target)
