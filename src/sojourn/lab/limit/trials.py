@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import theory
+from ...engine.fingerprint import fingerprint
 from ...policies import POLICIES, Policy
 from ...problem import Problem
 from ...simulation import Progress, over_prior
@@ -130,7 +131,7 @@ class LimitTrial(Trial):
     def run(self, *, quick: bool, **how: Any) -> Any:
         """What was found, in plain types; a finished trial is taken from the folder."""
         players, runs, seed = self.players(), self.quick if quick else self.runs, how["seed"]
-        key = {"version": __version__, "runs": runs, "seed": seed, "policies": list(players)}
+        key = {"version": __version__, "runs": runs, "seed": seed, **self._told_apart_by(players)}
         kept = Path(how["store"]).parent / KEPT / f"{self.name}.json"
         if kept.exists():
             known = json.loads(kept.read_text(encoding="utf-8"))
@@ -160,6 +161,13 @@ class LimitTrial(Trial):
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(json.dumps({"key": key, "found": data}) + "\n", encoding="utf-8")
         return data
+
+    def _told_apart_by(self, players: dict[str, Policy]) -> dict[str, Any]:
+        """What else the numbers depend on: the case, and the policies with their code."""
+        case = self.case
+        how = [case.visits, case.pulls, case.fixed, case.arms, list(case.prior)]
+        who = {x: f"{p!r} {fingerprint(type(p))}" for x, p in players.items()}  # type: ignore[arg-type]
+        return {"case": [repr(case.user), *how], "policies": who}
 
 
 def _environment(case: Case) -> Environment:
