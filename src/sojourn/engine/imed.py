@@ -48,8 +48,9 @@ class ImedLeaser(CountingLeaser):
         pulls = memory.pulls[leader]
         if board.notes[READY] > 0.0 and 2.0 * pulls >= t:
             mean = memory.successes[leader] / pulls
-            least, steps, wanted = mean, 0.0, SHORT
+            steps, wanted = 0.0, SHORT  # first, how much room there is at all
             while wanted >= SHARE * SHORT:
+                least = mean - fall(mean, pulls, steps)
                 found = room(
                     policy, memory.pulls, memory.successes, board.bounds, board.notes,
                     board.means[1], least, t + steps, wanted,
@@ -57,7 +58,7 @@ class ImedLeaser(CountingLeaser):
                 if steps > 0.0 and found >= wanted:
                     return leader, int(min(found, steps)), least + SAFE
                 steps = 0.7 * min(found, t) if steps == 0.0 else wanted
-                wanted, least = SHARE * steps, mean - fall(mean, pulls, steps)
+                wanted = SHARE * steps
         board.notes[PAUSE] = 3.0
         return NO_LEASE
 
