@@ -15,6 +15,7 @@ from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
+from ..policies.priced import AheadExplorer
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
 from .board import SAFE, decide, make_board, note_pull, when
@@ -226,6 +227,11 @@ def _(policy: ThompsonExplorer) -> Leaser:
 @_leaser.register
 def _(policy: KLUCBSwitch) -> Leaser:
     return Leaser()  # its index is none of KL's
+
+
+@_leaser.register
+def _(policy: AheadExplorer) -> Leaser:
+    return Leaser()  # its budget depends on pulls, which those of KL do not know
 
 
 @_leaser.register(Learned)

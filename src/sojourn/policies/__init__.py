@@ -1,7 +1,7 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..registry import Registry
-from . import empirical, gated, index, learned, mixture, plain, published, qlearning, visit
+from . import empirical, gated, index, learned, mixture, plain, priced, published, qlearning, visit
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
 from .gated import *
@@ -12,14 +12,17 @@ from .mixture import *
 from .mixture import Rule as Rule
 from .plain import *
 from .planned import Planned as Planned
+from .priced import *
 from .published import *
 from .qlearning import *
 from .visit import *
 
+_MODULES = (
+    index, gated, empirical, learned, priced, visit, published, qlearning, plain, mixture,
+)  # fmt: skip
+
 ALL: tuple[type[Policy], ...] = tuple(
-    getattr(module, name)
-    for module in (index, gated, empirical, learned, visit, published, qlearning, plain, mixture)
-    for name in module.__all__
+    getattr(module, name) for module in _MODULES for name in module.__all__
 )
 """Every policy of the package: a module lists its own in `__all__`."""
 

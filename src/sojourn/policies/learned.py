@@ -120,9 +120,13 @@ class Learned(Optimism):
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
         if memory.clock[0] >= memory.agenda[0]:
-            reconsider(memory, self.confidence, self.follow_improper)
+            self.think(memory)
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
             memory.agenda[0] = max(later, memory.clock[0] + 1.0)
+
+    def think(self, memory: Watched) -> None:
+        """Set the optimism of every bin."""
+        reconsider(memory, self.confidence, self.follow_improper)
 
     @property
     def _case(self) -> str | None:

@@ -187,12 +187,12 @@ def reconsider(memory: Any, confidence: float, follow: bool) -> None:
 
 
 @jitable
-def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> None:
-    """Set the optimism of every bin: +1 at the least cost, -1 at the greatest.
+def settle(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> Array:
+    """Give bins that do not differ the same cost; returns how many steps each bin has seen.
 
     A bin whose cost differs from that of the commonest bin by at most `confidence` standard
-    errors counts as that bin. To `follow` costs is to want the least mean (`LEAST`) where they are
-    below 0 by as many; the others are then compared among themselves.
+    errors counts as that bin. To `follow` costs is to call them `LEAST` where they are below 0 by
+    more than `confidence` standard errors, and by more than one.
     """
     bins, usual = cost.size, 0
     visited = np.zeros(bins)
@@ -202,17 +202,29 @@ def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, fo
                 visited[b] += memory.moves[b, r, after]
         if visited[b] > visited[usual]:
             usual = b
-    least, greatest = inf, -inf
     for b in range(bins):
         noise = sqrt(variance[b] + variance[usual])
         if visited[b] == 0.0 or abs(cost[b] - cost[usual]) <= confidence * noise:
             cost[b], variance[b] = cost[usual], variance[usual]
-        if follow and cost[b] < -confidence * sqrt(variance[b]):
+    for b in range(bins):
+        if follow and cost[b] < -max(confidence, 1.0) * sqrt(variance[b]):
             cost[b] = LEAST
-        else:
+    return visited
+
+
+@jitable
+def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> None:
+    """Set the optimism of every bin: +1 at the least cost, -1 at the greatest (see `settle`).
+
+    Where the cost is `LEAST`, the optimism is that too.
+    """
+    settle(memory, cost, variance, confidence, follow)
+    least, greatest = inf, -inf
+    for b in range(cost.size):
+        if cost[b] != LEAST:
             least, greatest = min(least, cost[b]), max(greatest, cost[b])
     span = greatest - least
-    for b in range(bins):
+    for b in range(cost.size):
         if cost[b] == LEAST:
             memory.stance[b] = LEAST
         else:

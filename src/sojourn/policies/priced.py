@@ -1,0 +1,164 @@
+"""An index from prices: explore as far as the steps ahead are worth it, where mistakes are cheap.
+
+What is a pull of an arm worth that looks worse than another? It costs D(s) times the difference
+now, and what it shows may pay in all steps ahead. With one arm unknown and the other known that is
+a stopping problem (Chernoff and Ray 1965; Lai 1987). Its solution for R steps ahead is an upper
+confidence bound whose budget, after N pulls, is less than log(R / N) nats. R is not known, so it
+grows with time, and the arms share it (as in MOSS: Audibert and Bubeck 2009).
+
+Where a mistake costs more than in other states, waiting for those is an alternative. It costs the
+chance that the arm is better, for as long as one waits; so a dearer state has a budget of its own
+that does not depend on R (`patience`). docs/index-policy.md derives it.
+"""
+
+from dataclasses import dataclass
+from math import erfc, exp, inf, log, log1p, pi, sqrt
+from typing import Any, ClassVar
+
+from .. import checks
+from ..engine.divergence import kl_upper
+from ..engine.loops import jitable
+from .gated import Gated
+from .learned import Learned
+from .optimism import LEAST
+from .watched import Watched, mistake_costs, settle
+
+__all__ = ["PricedIndex"]
+"""The policies of this module, in the order in which they are listed."""
+
+
+@jitable
+def nats(log_ratio: float) -> float:
+    """The budget of a bound, y - log(1 + y) / 2, for y = log(steps ahead / pulls); 0 for y <= 0.
+
+    >>> round(nats(5.0), 6)
+    4.10412
+    """
+    return log_ratio - 0.5 * log1p(log_ratio) if log_ratio > 0.0 else 0.0
+
+
+@jitable
+def regained(x: float) -> float:
+    """E max(Z - x, 0) for a standard normal Z.
+
+    What an arm x standard deviations behind gains, on average, once its mean is known.
+    """
+    return exp(-0.5 * x * x) / sqrt(2.0 * pi) - 0.5 * x * erfc(x / sqrt(2.0))
+
+
+@jitable
+def patience(surcharge: float) -> float:
+    """The x >= 0 with E max(Z - x, 0) = surcharge x: how far behind an arm is worth a pull here.
+
+    >>> round(patience(1.0), 6), round(patience(0.01), 6)
+    (0.27603, 1.724094)
+    """
+    low, high = 0.0, 40.0
+    if surcharge <= 0.0:
+        return high
+    for _ in range(60):
+        x = 0.5 * (low + high)
+        if regained(x) > surcharge * x:
+            low = x
+        else:
+            high = x
+    return low
+
+
+@jitable
+def price(memory: Any, confidence: float, follow: bool) -> None:
+    """Set the optimism of every bin from the mistake costs D and shares of steps w as known now.
+
+    In a bin whose D is above that of others by an average of A, relative to the mean of D,
+
+        A(b) = sum over i of w(i) max(D(b) - D(i), 0) / sum over i of w(i) D(i),
+
+    an arm is worth a pull if it is at most x = `patience` (A) standard deviations behind, that is
+    x^2 / 2 nats; the optimism is 1 - exp(-x^2 / 2): 1 in the cheapest bin.
+    """
+    cost, variance = mistake_costs(memory, follow)
+    visited = settle(memory, cost, variance, confidence, follow)
+    whole, bins = 0.0, cost.size
+    for b in range(bins):
+        if cost[b] != LEAST:
+            cost[b] = max(cost[b], 0.0)
+            whole += visited[b] * cost[b]
+    for b in range(bins):
+        if cost[b] == LEAST:
+            memory.stance[b] = LEAST
+            continue
+        surcharge = 0.0
+        for i in range(bins):
+            if cost[i] != LEAST:
+                surcharge += visited[i] * max(cost[b] - cost[i], 0.0)
+        x = patience(surcharge / whole) if whole > 0.0 else inf
+        memory.stance[b] = 1.0 - exp(-0.5 * x * x)
+
+
+@dataclass(frozen=True)
+class AheadExplorer(Gated):
+    """KL upper bounds with as many nats as the steps ahead of each arm are worth.
+
+    Without `visits` the steps ahead of an arm are as many as there were, and `ahead` more: a number
+    from 1 to 1e9. With `visits`, the number of visits that there will be, they are those left at
+    the average length so far; 0 means that it is not known.
+    """
+
+    _why: ClassVar[str] = "it may pay in the steps ahead"
+
+    ahead: float = 200.0
+    visits: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "ahead", checks.number("ahead", self.ahead, 1, checks.LARGE))
+        object.__setattr__(self, "visits", checks.whole("visits", self.visits, 0, checks.LARGE))
+
+    def target(self, memory: Any, optimism: float) -> float:
+        """The logarithm of the steps ahead of each arm."""
+        arms, steps = memory.pulls.size, memory.clock[0]
+        if self.visits == 0.0:
+            return log(steps / arms + self.ahead)
+        ended = memory.left.sum()
+        return log(max(self.visits - ended, 1.0) * steps / ((ended + 1.0) * arms))
+
+    def score(
+        self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
+    ) -> float:
+        """The greatest p with N kl(m, p) <= min(nats(log(ahead / N)), -log(1 - optimism))."""
+        pulls = float(memory.pulls[arm])
+        mean = memory.successes[arm] / pulls
+        if optimism <= 0.0:
+            return self.index(mean, pulls, log_t, extra, optimism)
+        budget = nats(target - log(pulls)) + extra
+        if optimism < 1.0:
+            budget = min(budget, -log1p(-optimism))
+        return kl_upper(mean, budget / pulls)
+
+
+@dataclass(frozen=True)
+class PricedIndex(Learned, AheadExplorer):
+    """The arm of greatest p with N kl(m, p) <= min(y - log(1 + y) / 2, x^2 / 2), y = log(R / N).
+
+    With N pulls of an arm at mean m; R = t / M + `ahead` the steps ahead of each of M arms at time
+    t, or what is left of `visits`; and E max(Z - x, 0) = A x, where A is how much dearer than in
+    others a mistake is in this state (`price`), learned from departures. In the cheapest state x is
+    infinite. Nothing has to be known in advance (docs/index-policy.md).
+
+    >>> policy = PricedIndex(bins=2)
+    >>> memory = policy.memory(arms=2)
+    >>> for step in range(400):  # people leave after two bad ones in a row, and only then
+    ...     good, last = step % 5 > 1, step % 5 in (0, 3, 4)
+    ...     policy.update(memory, float(last), 0, float(good), not (good or last), float(good))
+    >>> policy.optimism_now(memory, 1.0), round(policy.optimism_now(memory, 0.0), 2)
+    (1.0, 0.08)
+    """
+
+    title: ClassVar[str] = "Priced index"
+
+    confidence: float = 0.0
+    floor: float = 0.0
+
+    def think(self, memory: Watched) -> None:
+        """Price the bins."""
+        price(memory, self.confidence, self.follow_improper)

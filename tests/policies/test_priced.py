@@ -1,0 +1,241 @@
+"""The priced index: its formula, its prices, and the stopping problem behind it."""
+
+from itertools import pairwise
+from math import exp, inf, log
+from statistics import NormalDist
+
+import naive
+import numpy as np
+import pytest
+from twins import step_by_step
+
+import sojourn as sj
+from sojourn.lab.paper import SETTINGS
+from sojourn.policies.priced import nats, patience, price
+
+Z = NormalDist()
+
+
+def waits(surcharge: float) -> float:
+    """The x with E max(Z - x, 0) = surcharge x."""
+    low, high = 0.0, 12.0
+    for _ in range(50):
+        x = (low + high) / 2
+        more = Z.pdf(x) - x * (1 - Z.cdf(x)) > surcharge * x
+        low, high = (x, high) if more else (low, x)
+    return low
+
+
+@pytest.mark.parametrize("surcharge", [5.0, 1.0, 0.3, 0.05, 1e-3, 1e-6])
+def test_patience(surcharge: float) -> None:
+    x = patience(surcharge)
+    assert x == pytest.approx(waits(surcharge), rel=1e-6)
+    z = np.linspace(x, x + 12.0, 20_001)
+    gains = (z - x) * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+    assert np.trapezoid(gains, z) == pytest.approx(surcharge * x, rel=1e-5)
+
+
+def test_patience_has_no_end_where_nothing_is_dearer() -> None:
+    assert patience(0.0) == 40.0
+    assert all(a > b for a, b in pairwise(patience(s) for s in (0.0, 1e-9, 0.1, 1.0, 1e9)))
+
+
+# --- the stopping problem ----------------------------------------------------------------------
+
+
+def boundaries(lam: float, c: np.ndarray, w: np.ndarray, R: float, N: int) -> dict[int, list]:
+    """For each number of pulls and each state: the mean below which the known arm is better.
+
+    One arm has a uniform prior, the other the mean `lam`. A step is in state z with chance w(z) and
+    counts c(z)-fold; another follows with chance 1 - 1 / R. After N pulls the better one is kept.
+    """
+    beta, mean_c, (cheap, dear) = 1 - 1 / R, w @ c, np.argsort(c)
+    p = (np.arange(N + 1) + 1) / (N + 2)
+    value, found = mean_c * np.maximum(p, lam) / (1 - beta), {}
+    for n in range(N - 1, 0, -1):
+        p = (np.arange(n + 1) + 1) / (n + 2)
+        after = beta * (p * value[1 : n + 2] + (1 - p) * value[: n + 1])
+        never = np.full(n + 1, mean_c * lam / (1 - beta))
+        here = w[cheap] * (c[cheap] * p + after) + w[dear] * c[dear] * lam
+        value = np.max([never, here / (1 - beta * w[dear]), mean_c * p + after], axis=0)
+        gains = [c[z] * (p - lam) + after - beta * value for z in (0, 1)]
+        found[n] = [float(np.interp(0.0, gain, p)) for gain in gains]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("prices", "shares"),
+    [((3, 1), (0.3, 0.7)), ((1.5, 1), (0.5, 0.5)), ((1.05, 1), (0.3, 0.7)), ((1, 2), (0.2, 0.8))],
+)
+def test_budgets_are_near_and_above_those_of_the_stopping_problem(
+    prices: tuple[float, float], shares: tuple[float, float]
+) -> None:
+    """The dear state's is an upper limit as R grows; the cheap one's is generous on purpose."""
+    c, w, R = np.array(prices, float), np.array(shares), 3e4
+    cheap, dear = np.argsort(c)
+    found = boundaries(0.5, c, w, R, 1200)
+    x = patience(float(w[cheap] * (c[dear] - c[cheap]) / (w @ c)))
+    for n in (30, 60, 100):
+        behind = (0.5 - found[n][dear]) * 2 * np.sqrt(n + 2)
+        assert 0.8 * x < behind < x
+        evidence = (n + 2) * naive.kl(found[n][cheap], 0.5)
+        assert 0.5 * nats(log(R / n)) < evidence < nats(log(R / n))
+
+
+# --- prices ------------------------------------------------------------------------------------
+
+
+def prices_in(costs: list[float], shares: list[float]) -> list[float]:
+    """A(b) as the docstring has it."""
+    mean = sum(w * d for w, d in zip(shares, costs, strict=True))
+    return [
+        sum(w * max(d - e, 0) for w, e in zip(shares, costs, strict=True)) / mean for d in costs
+    ]
+
+
+def remember(problem: sj.Problem, steps: tuple[float, float]) -> sj.policies.watched.Watched:
+    """What so many steps in states 0 and 1 show of the best arm on average."""
+    memory = sj.PricedIndex(bins=2).memory(problem.arms)
+    arm, mean = problem.best_arm, max(problem.means)
+    for s in (0, 1):
+        for r, chance in ((0, 1 - mean), (1, mean)):
+            n = steps[s] * chance
+            memory.moves[s, r, r] = memory.seen[arm, s, r] = n
+            memory.left[arm, s, r] = n * problem.user.leave_probability(float(s), float(r))
+    memory.pulls[arm] = memory.clock[0] = sum(steps)
+    memory.successes[arm] = sum(steps) * mean
+    return memory
+
+
+@pytest.mark.parametrize("setting", ["A", "B", "C", "opposite"])
+def test_prices_are_those_of_the_model(setting: str) -> None:
+    problem, steps = SETTINGS[setting], (2e8, 8e8)
+    memory = remember(problem, steps)
+    price(memory, 0.0, False)
+    exact = [problem.mistake_cost(0), problem.mistake_cost(1)]
+    for found, surcharge in zip(memory.stance, prices_in(exact, [0.2, 0.8]), strict=True):
+        wanted = 1 - exp(-(waits(surcharge) ** 2) / 2) if surcharge > 0 else 1.0
+        assert found == pytest.approx(wanted, rel=1e-3)
+
+
+def test_where_nothing_was_seen_or_nothing_differs_there_is_one_price() -> None:
+    fresh = sj.PricedIndex(bins=3).memory(2)
+    fresh.stance[:] = 0.5
+    price(fresh, 0.0, False)
+    assert fresh.stance.tolist() == [1, 1, 1]
+    neutral = sj.Problem([0.6, 0.5], sj.TwoState(0.2, 0.2, 0.2, 0.2))
+    memory = remember(neutral, (1e6, 1e6))
+    price(memory, 1.0, False)
+    assert memory.stance.tolist() == [1, 1]
+
+
+def test_a_mistake_that_pays_is_as_cheap_as_one_that_costs_nothing() -> None:
+    problem = sj.Problem([0.8, 0.7], sj.TwoState(0.1, 0.05, 0.1, 0.6))
+    assert problem.mistake_cost(1) < 0 < problem.mistake_cost(0)
+    memory = remember(problem, (1e6, 1e6))
+    price(memory, 0.0, False)
+    assert memory.stance[1] == 1.0
+    assert memory.stance[0] == pytest.approx(1 - exp(-(waits(1.0) ** 2) / 2))
+
+
+# --- the policy --------------------------------------------------------------------------------
+
+
+def twin(history: list, t: int, state: int, arms: int, visits: int) -> list[float]:
+    """The indices from the steps so far, for a user of two states; prices as of step `t`."""
+    pulls = [sum(a == arm for _, a, _, _ in history) for arm in range(arms)]
+    wins = [sum(r for _, a, r, _ in history if a == arm) for arm in range(arms)]
+    cap = inf
+    if t:
+        told = history[:t]
+        often = [sum(a == arm for _, a, _, _ in told) for arm in range(arms)]
+        top = int(np.argmax(often))
+        mean = (sum(r for _, a, r, _ in told if a == top) + 1) / (often[top] + 2)
+        n = {(s, r): 0.0 for s in (0, 1) for r in (0, 1)}
+        gone = dict(n)
+        for s, _, r, left in told:
+            n[s, r] += 1
+            gone[s, r] += left
+        stay = {}
+        for r in (0, 1):
+            usual = (gone[0, r] + gone[1, r] + 0.5) / (n[0, r] + n[1, r] + 1)
+            for s in (0, 1):
+                stay[s, r] = 1 - (gone[s, r] + usual) / (n[s, r] + 1)
+        chance = {0: 1 - mean, 1: mean}
+        onward = np.array([[chance[r] * stay[s, r] for r in (0, 1)] for s in (0, 1)])
+        v = np.linalg.solve(np.eye(2) - onward, [mean, mean])
+        costs = [max(1 + stay[s, 1] * v[1] - stay[s, 0] * v[0], 0) for s in (0, 1)]
+        shares = [(n[s, 0] + n[s, 1]) / t for s in (0, 1)]
+        surcharge = prices_in(costs, shares)[state] if min(shares) > 0 else 0.0
+        cap = waits(surcharge) ** 2 / 2 if surcharge > 0 else inf
+    steps, ended = len(history), sum(left for *_, left in history)
+    ahead = max(visits - ended, 1) * steps / (ended + 1) / arms if visits else steps / arms + 200
+    indices = []
+    for N, S in zip(pulls, wins, strict=True):
+        y = max(log(ahead / N), 0.0)
+        indices.append(naive.max_p(S / N, N, min(y - log(1 + y) / 2, cap)))
+    return indices
+
+
+@pytest.mark.parametrize("visits", [0, 60])
+@pytest.mark.parametrize("setting", ["B", "D", "opposite"])
+def test_it_plays_the_greatest_index(setting: str, visits: int) -> None:
+    problem = SETTINGS[setting]
+    policy = sj.PricedIndex(bins=2, visits=visits)
+    history = step_by_step(problem, policy, 3, 1, 60 if setting != "D" else 4)[:300]
+    agenda, thought = 16.0, 0
+    for t, (state, arm, _, _) in enumerate(history):
+        if t >= agenda:
+            thought, agenda = t, max(np.ceil(1.1 * t), t + 1)
+        if t < problem.arms:
+            assert arm == t
+        elif t % 5 == 0:
+            indices = twin(history[:t], thought, int(state), problem.arms, visits)
+            assert indices[arm] >= max(indices) - 1e-4, (t, indices, arm)
+
+
+def test_one_price_is_a_plain_upper_bound() -> None:
+    """With a floor of 1 the state does not matter: KL bounds with nats(log(R / N))."""
+    policy = sj.PricedIndex(floor=1.0)
+    memory = policy.memory(2)
+    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 920
+    ahead = log(920 / 2 + 200)
+    assert policy.target(memory, 1.0) == pytest.approx(ahead)
+    for arm, (n, mean) in enumerate(((900, 0.8), (20, 0.7))):
+        value = policy.score(memory, arm, log(921), 0.0, 1.0, ahead)
+        y = ahead - log(n)
+        assert value == pytest.approx(naive.max_p(mean, n, max(y - log(1 + max(y, 0)) / 2, 0)))
+    assert policy.probabilities(memory, 0.0).tolist() == [0, 1]
+
+
+def test_known_visits_end_exploration() -> None:
+    policy = sj.PricedIndex(visits=100)
+    memory = policy.memory(2)
+    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 920
+    memory.left[0, 0, 0] = 1
+    assert policy.target(memory, 1.0) == pytest.approx(log(99 * (920 / 2) / 2))
+    assert policy.probabilities(memory, 1.0).tolist() == [0, 1]
+    memory.left[0, 0, 0] = 99
+    assert policy.probabilities(memory, 1.0).tolist() == [1, 0]
+
+
+def test_it_has_less_regret_than_learned_imed() -> None:
+    """Many arms is where it gains most; 4.5 standard errors of the difference."""
+    problem = sj.Problem(np.linspace(0.8, 0.2, 12).tolist(), sj.TwoState(0.5, 0.2, 0.2, 0.05))
+    result = sj.simulate(problem, [sj.LearnedIMED(), sj.PricedIndex()], visits=500, runs=64, seed=2)
+    gain = result.difference("LearnedIMED", "PricedIndex")
+    assert gain.mean[-1] > 4.5 * gain.half_width[-1] / 1.96
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"ahead": 0.5}, "ahead = 0.5 is not allowed"),
+        ({"ahead": inf}, "ahead = inf is not allowed"),
+        ({"visits": -1}, "visits = -1 is not allowed"),
+        ({"visits": 2.5}, "visits = 2.5 is not allowed"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, float], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        sj.PricedIndex(**parameters)
