@@ -126,6 +126,12 @@ NOT = {"state": 0.0, "optimism": -1.0}
             {"state": 0.0},
             "user is not engaged: trying *cooking*, upper bound .92",
         ),
+        (
+            sj.PricedIndex(),
+            {"state": 0.0, "optimism": 0.2},
+            "user is not engaged, mistakes are dearer: trying *cooking*, "
+            "it may pay in the steps ahead, mean .80 of 100 pulls",
+        ),
         (sj.Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),
         (sj.FixedArm(), {"optimism": None}, "always *cooking*"),
         (

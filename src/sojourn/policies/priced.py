@@ -6,9 +6,8 @@ a stopping problem (Chernoff and Ray 1965; Lai 1987). Its solution for R steps a
 confidence bound whose budget, after N pulls, is less than log(R / N) nats. R is not known, so it
 grows with time, and the arms share it (as in MOSS: Audibert and Bubeck 2009).
 
-Where a mistake costs more than in other states, waiting for those is an alternative. It costs the
-chance that the arm is better, for as long as one waits; so a dearer state has a budget of its own
-that does not depend on R (`patience`). docs/index-policy.md derives it.
+Where a mistake costs more than in other states one may wait for those, at the risk that the arm is
+better: a dearer state has a budget that does not depend on R (`patience`; docs/index-policy.md).
 """
 
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from ..engine.loops import jitable
 from .gated import Gated
 from .learned import Learned
 from .optimism import LEAST
+from .reasons import Seen, engaged
 from .watched import Watched, mistake_costs, settle
 
 __all__ = ["PricedIndex"]
@@ -162,3 +162,8 @@ class PricedIndex(Learned, AheadExplorer):
     def think(self, memory: Watched) -> None:
         """Price the bins."""
         price(memory, self.confidence, self.follow_improper)
+        price(memory, self.confidence)
+
+    def _mood(self, choice: Seen) -> str:
+        dearer = choice.optimism is not None and choice.optimism < 1.0
+        return engaged(choice.state) + (", mistakes are dearer" if dearer else "")
