@@ -50,7 +50,7 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
     chances = None if isinstance(policy, Index) else ready(_chances, policy, state)
-    learned = isinstance(pupil, Learned) and type(pupil).watch is Learned.watch
+    learned = isinstance(pupil, Learned) and type(pupil).watch_many is Learned.watch_many
     if learned or isinstance(pupil, Visit):
         return Calls(choose, chances, True, think=ready(_think, pupil))
     if type(pupil).update is Policy.update:

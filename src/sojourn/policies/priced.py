@@ -162,7 +162,6 @@ class PricedIndex(Learned, AheadExplorer):
     def think(self, memory: Watched) -> None:
         """Price the bins."""
         price(memory, self.confidence, self.follow_improper)
-        price(memory, self.confidence)
 
     def _mood(self, choice: Seen) -> str:
         dearer = choice.optimism is not None and choice.optimism < 1.0
