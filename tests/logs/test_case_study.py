@@ -40,4 +40,4 @@ def test_the_commands_print_what_the_page_shows(
     for command, expected in sessions():
         assert main(shlex.split(command)) == 0
         assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == expected
-    assert (tmp_path / "oulad.html").read_text(encoding="utf-8").count("<svg") == 6
+    assert (tmp_path / "oulad.html").read_text(encoding="utf-8").count("<svg") == 7
