@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.divergence import bernoulli_kl
+from ..engine.linear import solve
 from ..engine.loops import jitable
 from .base import Array
 from .effects import QUIRKS, chance, fit_effects, spread
-from .watched import Pooled, good_rewards, mistake_costs, pooled, solve, take_stance
+from .watched import Pooled, good_rewards, mistake_costs, pooled, take_stance
 
 FAR = 30.0
 """Nats against an account from which on it is not looked at."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.linear import solve
 from ..engine.loops import jitable
 from ..engine.steps import level_of
 from .base import Array
@@ -46,22 +47,6 @@ def count_steps(
     memory.moves[b, level, level_of(next_state, bins)] += steps
     memory.seen[arm, b, level] += steps
     memory.left[arm, b, level] += departures
-
-
-@jitable
-def solve(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, for a matrix whose diagonal dominates its rows."""
-    n = right.size
-    for i in range(n):
-        for j in range(i + 1, n):
-            factor = matrix[j, i] / matrix[i, i]
-            for k in range(i + 1, n):
-                matrix[j, k] -= factor * matrix[i, k]
-            right[j] -= factor * right[i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            right[i] -= matrix[i, k] * right[k]
-        right[i] /= matrix[i, i]
 
 
 @jitable

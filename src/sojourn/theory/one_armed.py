@@ -24,6 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import checks
+from ..engine.linear import solve
 from ..engine.loops import jitable, loop
 from ..users import User
 from .finite import Array, FiniteUser, Horizon, Moves, Visits
@@ -217,7 +218,7 @@ def settle(outside: Array, known: float, moves: Moves, price: Any, value: Array)
                     chance = mean if r == 1 else 1.0 - mean
                     for i in range(moves.first[2 * s + r], moves.first[2 * s + r + 1]):
                         matrix[s, moves.target[i]] -= chance * moves.weight[i]
-        eliminate(matrix, value)
+        solve(matrix, value)
         changed = False
         for s in range(states):
             best = value[s]
@@ -234,19 +235,3 @@ def settle(outside: Array, known: float, moves: Moves, price: Any, value: Array)
                     best, action[s], changed = total, a, True
         if not changed:
             return
-
-
-@jitable
-def eliminate(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, for a matrix whose diagonal dominates its rows."""
-    n = right.size
-    for i in range(n):
-        for j in range(i + 1, n):
-            factor = matrix[j, i] / matrix[i, i]
-            for k in range(i + 1, n):
-                matrix[j, k] -= factor * matrix[i, k]
-            right[j] -= factor * right[i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            right[i] -= matrix[i, k] * right[k]
-        right[i] /= matrix[i, i]
