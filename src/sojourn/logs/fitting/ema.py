@@ -15,7 +15,7 @@ from .paths import STARTS, THETAS, Lens, Paths
 from .sample import Codes, Sample
 from .users import TableLeave
 
-MOST = 300_000
+MOST = 200_000
 """Of larger samples the moving average takes about this many steps, of some of the users."""
 
 SHUFFLES = 19
