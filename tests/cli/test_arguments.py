@@ -63,6 +63,14 @@ def test_policies_with_parameters(text: str, policy: Any) -> None:
     assert find_policy(text, PROBLEM) == policy
 
 
+def test_who_has_to_know_the_user_is_told_where_there_is_something_to_tell() -> None:
+    exact = sj.ExactIndex(PROBLEM.user, visits=50, pulls=10)
+    assert find_policy("Exact index, pulls=10", PROBLEM, {"visits": 50}) == exact
+    assert find_policy("ExactIndex:visits=50,pulls=10", PROBLEM, {"visits": 7}) == exact
+    with pytest.raises(ValueError, match=r"policy 'ExactIndex' is not known"):
+        find_policy("ExactIndex", PROBLEM)
+
+
 @pytest.mark.parametrize(
     ("text", "bound"),
     [

@@ -32,6 +32,15 @@ def test_it_compares_policies(run: Run) -> None:
     assert f"{found.multiple(0)}" in outcome.out and "Fixed arm, arm=1" in outcome.out
 
 
+def test_who_has_to_know_visits_and_prior_is_told(run: Run) -> None:
+    words = ("--prior", "1,3", "-p", "ExactIndex:pulls=10", "--runs", "20")
+    best = sj.theory.bayes_optimum(B, prior=(1, 3), visits=2, pulls=20, plan=True)
+    exact = sj.ExactIndex(B, visits=2, prior=(1, 3), pulls=10)
+    found = over_prior(best, [exact], runs=20)
+    data = run("limit", "B", *SMALL, *words, "--json").json
+    assert data["policies"] == found.to_dict()["policies"]
+
+
 def test_wide_brackets_and_many_arms_have_another_bound(run: Run) -> None:
     bound = sj.theory.bayes_lower_bound(B, visits=300)
     assert (

@@ -16,8 +16,8 @@ from sojourn.lab.limit.study import study
 from sojourn.lab.limit.trials import CASES, TRIALS, Case, LimitTrial, roster, title_of
 from sojourn.lab.report import Report
 from sojourn.stats.intervals import Interval
-from sojourn.theory.finite import FiniteUser
-from sojourn.theory.prior import check_finite, priors_of
+from sojourn.values.finite import FiniteUser
+from sojourn.values.prior import check_finite, priors_of
 
 SMALL = Case("B, 2 visits", CASES[0].make, 2, 12)
 
@@ -27,10 +27,14 @@ def trial(**policies: Any) -> LimitTrial:
     return LimitTrial(SMALL.name, "B", environment, policies, 20, 20, visits=2, case=SMALL)
 
 
+EVERY = [title_of(cls) for cls in (*sj.POLICIES.values(), *sj.policies.TOLD.values())]
+
+
 def test_every_policy_of_the_registry_plays() -> None:
-    assert set(roster()) == {title_of(cls) for cls in sj.POLICIES.values()}
     for each in TRIALS[:1] + TRIALS[4:5]:
-        assert set(each.players()) == set(roster())
+        assert set(each.players()) == set(roster(each.case)) == set(EVERY)
+    exact = TRIALS[4].players()["Exact index"]
+    assert exact == sj.ExactIndex(CASES[4].user, visits=5)
 
 
 def test_cases_are_a_dozen_that_have_a_limit() -> None:
@@ -59,8 +63,7 @@ def test_who_does_not_fit_is_left_out_and_who_has_to_know_the_horizon_is_told_it
 
 
 def made(multiple: float, **others: float) -> LimitOutcome:
-    names = [title_of(cls) for cls in sj.POLICIES.values()]
-    multiples = dict.fromkeys(names, multiple) | others
+    multiples = dict.fromkeys(EVERY, multiple) | others
     regrets = {x: Interval.around(4.0 * m, 0.01) for x, m in multiples.items()}
     return LimitOutcome("case", 3.9, 4.0, 50.0, 100, regrets)
 
@@ -69,9 +72,9 @@ def test_claims_follow_the_numbers() -> None:
     def verdicts(outcome: LimitOutcome) -> list[Verdict]:
         return [check(claim, Limits([outcome])).verdict for claim in CLAIMS]
 
-    assert verdicts(made(1.5)) == [Verdict.CONFIRMED] * 3
-    wrong = made(1.5, **{"UCB": 0.8, "Learned IMED": 3.0, "KL-ULCB": 1.05})
-    assert verdicts(wrong) == [Verdict.NOT_CONFIRMED] * 3
+    assert verdicts(made(1.5, **{"Exact index": 1.05})) == [Verdict.CONFIRMED] * 4
+    wrong = made(1.5, **{"UCB": 0.8, "Learned IMED": 3.0, "KL-ULCB": 1.05, "Exact index": 1.2})
+    assert verdicts(wrong) == [Verdict.NOT_CONFIRMED] * 4
 
 
 def test_policies_are_sorted_and_those_that_miss_cases_come_last() -> None:
@@ -86,12 +89,12 @@ def test_policies_are_sorted_and_those_that_miss_cases_come_last() -> None:
 
 
 def test_the_page_has_a_row_for_everybody() -> None:
-    findings = Limits([made(1.5)])
+    findings = Limits([made(1.5, **{"Exact index": 1.05})])
     report = Report(findings, [check(claim, findings) for claim in CLAIMS], "command", 0, "quick")
     page = to_page(report)
-    assert "3 confirmed" in page
-    for cls in sj.POLICIES.values():
-        assert page.count(f"| {title_of(cls)} |") == 2
+    assert "4 confirmed" in page
+    for title in EVERY:
+        assert page.count(f"| {title} |") == 2
 
 
 def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_verdicts_as_json(tmp_path: Path, run: Any) -> None:
-    data = {"seed": 0, "quick": True, "outcomes": [made(1.5).to_dict()]}
+    data = {"seed": 0, "quick": True, "outcomes": [made(1.5, **{"Exact index": 1.05}).to_dict()]}
     (tmp_path / "outcomes.json").write_text(json.dumps(data))
     page = tmp_path / "docs" / "limit.md"
     done = run("study", "limit", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")

@@ -7,8 +7,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.simulation.over_prior import drawn, over_prior
-from sojourn.theory.finite import FiniteUser
 from sojourn.theory.quadrature import Nodes
+from sojourn.values.finite import FiniteUser
 
 B = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
 ERRORS = 4.5

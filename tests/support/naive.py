@@ -486,3 +486,96 @@ class TinyBandit:
                     total += chance * self.q[S, R] * again * new
             best = max(best, total)
         return best
+
+
+class OneKnown:
+    """An arm of unknown mean beside one of mean l: the best of all rules, in fractions.
+
+    moves[S][R] has the next states with their chances, visits to come included; what is missing
+    from 1 is the end. After `pulls` pulls of the arm its mean is taken for p, and the better of the
+    two is shown for ever.
+    """
+
+    def __init__(
+        self,
+        moves: list[list[dict[int, Fraction]]],
+        prior: tuple[int, int],
+        pulls: int,
+        l: Fraction,  # noqa: E741
+    ) -> None:
+        self.moves, self.prior, self.pulls, self.l = moves, prior, pulls, l
+        self.seen: dict[tuple[int, int], tuple[list[Fraction], list[Fraction]]] = {}
+
+    def forever(self, mean: Fraction) -> list[Fraction]:
+        """What is to come from each state if an arm of this mean is shown."""
+        states = range(len(self.moves))
+        go = [
+            [
+                (1 - mean) * self.moves[S][0].get(T, 0) + mean * self.moves[S][1].get(T, 0)
+                for T in states
+            ]
+            for S in states
+        ]
+        return solved([[int(S == T) - go[S][T] for T in states] for S in states], [mean] * len(go))
+
+    def once(self, mean: Fraction, after: list[list[Fraction]]) -> list[Fraction]:
+        """What is to come if an arm of this mean is shown, and after[R][S] is what follows."""
+        return [
+            sum(
+                (chance * (R + sum(w * after[R][T] for T, w in self.moves[S][R].items())))
+                for R, chance in ((0, 1 - mean), (1, mean))
+            )
+            for S in range(len(self.moves))
+        ]
+
+    def value(self, n: int, k: int) -> list[Fraction]:
+        return self.solve(n, k)[0]
+
+    def lead(self, n: int, k: int) -> list[Fraction]:
+        """What a pull has over showing the known arm, by state."""
+        value, pull = self.solve(n, k)
+        return [x - y for x, y in zip(pull, self.once(self.l, [value, value]), strict=True)]
+
+    def solve(self, n: int, k: int) -> tuple[list[Fraction], list[Fraction]]:
+        """The value of each state, and that of a pull in it."""
+        if (n, k) in self.seen:
+            return self.seen[n, k]
+        a, b = self.prior
+        p, size = Fraction(a + k, a + b + n), len(self.moves)
+        if n == self.pulls:
+            ends = self.forever(max(p, self.l))
+            return ends, ends
+        pull = self.once(p, [self.value(n + 1, k), self.value(n + 1, k + 1)])
+        best = None
+        for rule in product((False, True), repeat=size):
+            rows, right = [], []
+            for S in range(size):
+                go = [
+                    (1 - self.l) * self.moves[S][0].get(T, 0) + self.l * self.moves[S][1].get(T, 0)
+                    for T in range(size)
+                ]
+                rows.append([int(S == T) - (0 if rule[S] else go[T]) for T in range(size)])
+                right.append(pull[S] if rule[S] else self.l)
+            value = solved(rows, right)
+            best = value if best is None or sum(value) > sum(best) else best
+        self.seen[n, k] = best, pull
+        return best, pull
+
+
+def gittins(a: int, b: int, beta: float, horizon: int) -> float:
+    """Gittins' index of a Bernoulli arm, by bisection on when to retire to a known mean.
+
+    After `horizon` pulls the arm is retired at the greater of both means.
+    """
+    low, high = a / (a + b), 1.0
+    while high - low > 1e-7:
+        l = (low + high) / 2  # noqa: E741
+        ends = [max(l, (a + k) / (a + b + horizon)) / (1 - beta) for k in range(horizon + 1)]
+        for n in range(horizon - 1, -1, -1):
+            p = [(a + k) / (a + b + n) for k in range(n + 1)]
+            pull = [
+                p[k] * (1 + beta * ends[k + 1]) + (1 - p[k]) * beta * ends[k] for k in range(n + 1)
+            ]
+            ends = [max(l / (1 - beta), x) for x in pull]
+        low, high = (l, high) if pull[0] > l / (1 - beta) else (low, l)
+    return low

@@ -5,8 +5,8 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 
 import sojourn as sj
-from sojourn.theory.finite import FiniteUser, Horizon, Visits
 from sojourn.theory.one_armed import _Bandit
+from sojourn.values.finite import FiniteUser, Horizon, Visits
 
 B = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
 OPPOSITE = sj.paper.SETTINGS["opposite"].user

@@ -4,7 +4,7 @@ The rooms that these words need are imported when a word is looked up, so that h
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import Signature, signature
@@ -53,10 +53,13 @@ def with_options(
     return decorate
 
 
-def find_policy(text: str, problem: "Problem | None" = None) -> "Policy":
+def find_policy(
+    text: str, problem: "Problem | None" = None, told: Mapping[str, Any] | None = None
+) -> "Policy":
     """The policy that a name or a label stands for, with parameters after a colon or comma.
 
-    Without a problem it is as it is by default, not as the paper would set it.
+    Without a problem it is as it is by default, not as the paper would set it. Policies that have
+    to know the user are found only if there is something they are `told`: parameters, unless given.
 
     >>> from sojourn.cli.problems import find_problem
     >>> problem = find_problem("A")
@@ -65,12 +68,15 @@ def find_policy(text: str, problem: "Problem | None" = None) -> "Policy":
     >>> find_policy("Learned IMED, floor=-1", problem).label
     'Learned IMED, floor=-1'
     """
-    from ..policies import POLICIES
+    from ..policies import POLICIES, TOLD
 
     name, *rest = re.split("[:,]", text, maxsplit=1)
     words = [word.strip() for word in "".join(rest).split(",")]
-    cls = POLICIES.find("policy", name.strip())
+    knows_user = told is not None and name in TOLD
+    cls = TOLD[name] if knows_user else POLICIES.find("policy", name.strip())
     parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
+    if told is not None and knows_user:
+        parameters = {**told, **parameters}
     if problem is None:
         policy = cls(**_complete(cls, parameters))
     else:

@@ -96,7 +96,7 @@ def limit_command(
 
     asked = {"arms": arms, "prior": pairs, "visits": visits, "fixed": fixed, "pulls": pulls}
     needed = theory.bayes_memory(who, **asked, plan=bool(policy))
-    players = _find_policies(policy or [], who, arms, pairs)
+    players = _find_policies(policy or [], who, arms, pairs, visits)
     if WORTH_SAYING < needed < (available_memory() or 0):
         note(f"this takes {needed / 1e9:.2g} GB of memory")
     with _until_stopped(), progress() as show:
@@ -217,13 +217,16 @@ def _find_prior(text: str) -> Any:
     return pairs[0] if len(pairs) == 1 else pairs
 
 
-def _find_policies(names: list[str], who: "User", arms: int, pairs: Any) -> "list[Policy]":
+def _find_policies(
+    names: list[str], who: "User", arms: int, pairs: Any, visits: float
+) -> "list[Policy]":
     """As for a problem of which only the prior means are known."""
     from ..problem import Problem
-    from ..theory.prior import priors_of
+    from ..values.prior import priors_of
 
     means = [a / (a + b) for a, b in priors_of(pairs, arms)]
-    found = [find_policy(name, Problem(means, who)) for name in names]
+    told = {"visits": visits, "prior": pairs}
+    found = [find_policy(name, Problem(means, who), told) for name in names]
     for policy in found:
         policy.check_arms(arms)
     return found

@@ -95,7 +95,7 @@ def simulate_command(
     from ..simulation import Interrupted, simulate
 
     names = policy or (GENERAL if problem.user.states is None else TWO_STATE)
-    policies = [find_policy(name, problem) for name in names]
+    policies = [find_policy(name, problem, {"visits": visits}) for name in names]
     _check_outputs(save, plot)
     try:
         with progress() as show:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from ..policies.base import Policy
+from ..policies.base import Policy, count
+from ..policies.exact import ExactIndex
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
@@ -22,11 +23,13 @@ from .board import SAFE, decide, make_board, note_pull, when
 from .divergence import bernoulli_kl
 from .imed import ImedLeaser, VisitLeaser, lower_bound_exceeds
 from .lease import lease
-from .leaser import CountingLeaser, Leaser
+from .leaser import NO_LEASE, CountingLeaser, Leaser
 from .streams import Stream
 from .structs import entry_for
 
 FOR_EVER = 1 << 62
+PAUSE = 7.0
+"""Steps until the next look for a lease, where there was none and a look takes all arms."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,39 @@ class FixedLeaser(CountingLeaser):
 
     def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
         return int(policy.arm), FOR_EVER, 0.0
+
+
+@dataclass(frozen=True)
+class ExactLeaser(Leaser):
+    """Of the exact index: the arm whose posterior mean is above the indices of all others.
+
+    Those stay as they are while it is played, and its own is at least its posterior mean, less
+    `below`, after however many pulls: so the promise is for ever, as long as that mean is above.
+    """
+
+    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+        if board[0] > 0.0:
+            board[0] -= 1.0
+            return NO_LEASE
+        a, b = policy.prior
+        leader, mean = 0, 0.0
+        for arm in range(memory.pulls.size):
+            own = (a + memory.successes[arm]) / (a + b + memory.pulls[arm])
+            if own > mean:
+                leader, mean = arm, own
+        pulls, top = memory.pulls[leader], policy.top_beside(memory, leader) + policy.below
+        # k / n >= least implies (a + k) / (a + b + n) > top for this n and all greater ones.
+        least = top + max(top * (a + b) - a, 0.0) / max(pulls, 1.0) + SAFE
+        if policy.has_first_step() or pulls == 0.0 or memory.successes[leader] < least * pulls:
+            board[0] = PAUSE
+            return NO_LEASE
+        return leader, FOR_EVER, least
+
+    def absorb(
+        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+    ) -> None:
+        count(memory, arm, pulls, successes)
+        policy.rate(memory, arm)
 
 
 @dataclass(frozen=True)
@@ -251,6 +287,11 @@ def _(policy: VisitIMED) -> Leaser:
 @_leaser.register
 def _(policy: EpsilonMixture) -> Leaser:
     return Mixed(leaser_for(policy.policy))
+
+
+@_leaser.register
+def _(policy: ExactIndex) -> Leaser:
+    return ExactLeaser()
 
 
 @_leaser.register

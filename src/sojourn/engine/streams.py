@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .loops import primitive
 
 Stream = NDArray[np.uint64]
+"""A policy's own random numbers: pass it to `uniform`, which gives the next one."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 M1 = np.uint64(0xBF58476D1CE4E5B9)

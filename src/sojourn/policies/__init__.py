@@ -4,6 +4,7 @@ from ..registry import Registry
 from . import empirical, gated, index, learned, mixture, plain, priced, published, qlearning, visit
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
+from .exact import ExactIndex as ExactIndex
 from .gated import *
 from .index import *
 from .index import Index as Index
@@ -30,3 +31,8 @@ POLICIES: Registry[type[Policy]] = Registry(
     "policy", "sojourn.policies", {cls.__name__: cls for cls in ALL}
 )
 """By name; the command line, the service, benchmarks, docs and contract tests go through it."""
+
+TOLD: Registry[type[Policy]] = Registry(
+    "policy", "sojourn.policies.told", {"ExactIndex": ExactIndex}
+)
+"""Policies that have to know the user: for simulations, and not for live experiments."""

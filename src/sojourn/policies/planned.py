@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.counts import find_counts
+from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
+from ..values.finite import FiniteUser
 from .base import Array, Policy, count
 from .reasons import Seen
 
@@ -23,6 +25,33 @@ class Planning(NamedTuple):
     fresh: Array  # 1 at the first step of a visit
     settled: Array  # the arm it has committed to, or the rule; or -1
     order: NDArray[np.int64]  # room for `find_counts`
+
+
+def looks_of(user: FiniteUser) -> tuple[Array, Array]:
+    """What is seen of each state, and 1 for states of a first step of its own.
+
+    ValueError if states look alike.
+    """
+    first = np.array([float(code < 0.0) for code in user.codes])
+    if len(set(zip(user.seen.tolist(), first.tolist(), strict=True))) < user.size:
+        raise ValueError(
+            "this cannot be played: it tells states of the user apart that look alike to a policy"
+        )
+    return user.seen, first
+
+
+@jitable
+def find_state(seen: Array, first: Array, fresh: float, state: float) -> int:
+    """The state of the user that looks most like this; `fresh` is 1 at a first step of a visit."""
+    own = 0.0
+    if fresh > 0.0:
+        for s in range(first.size):
+            own = max(own, first[s])
+    found, nearest = 0, inf
+    for s in range(seen.size):
+        if first[s] == own and abs(seen[s] - state) < nearest:
+            found, nearest = s, abs(seen[s] - state)
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,16 +95,11 @@ class Planned(Policy):
         """The policy of a `sojourn.theory.Plan`; ValueError if states of the user look alike."""
         if plan is None:
             raise ValueError("plan = None is not allowed: ask bayes_optimum for it with plan=True")
-        user, horizon = plan.visits.user, plan.visits.horizon
-        first = np.array([float(code < 0.0) for code in user.codes])
-        if len(set(zip(user.seen.tolist(), first.tolist(), strict=True))) < user.size:
-            raise ValueError(
-                "this plan cannot be played: it tells states of the user apart that look alike to "
-                "a policy"
-            )
+        seen, first = looks_of(plan.visits.user)
+        horizon = plan.visits.horizon
         visits = int(horizon.visits) if horizon.fixed else 0
         own = (plan.arms, plan.pulls, plan.alike, plan.by_rule, visits)
-        return cls(plan.masks, plan.where, user.seen, first, *own)
+        return cls(plan.masks, plan.where, seen, first, *own)
 
     def __repr__(self) -> str:
         return f"Planned(last={self.last})"
@@ -97,15 +121,8 @@ class Planned(Policy):
 
     def place_of(self, memory: Planning, state: float) -> int:
         """The state of the chain of visits."""
-        own = 0.0
-        if memory.fresh[0] > 0.0:
-            for s in range(self.first.size):
-                own = max(own, self.first[s])
-        found, nearest = 0, inf
-        for s in range(self.seen.size):
-            if self.first[s] == own and abs(self.seen[s] - state) < nearest:
-                found, nearest = s, abs(self.seen[s] - state)
         later = max(self.visits - memory.ended[0] - 1.0, 0.0)
+        found = find_state(self.seen, self.first, memory.fresh[0], state)
         return int(later) * self.seen.size + found
 
     def arm_of(self, settled: int, place: int) -> int:

@@ -85,6 +85,7 @@ def simulate(
         progress: Called with a `Progress` after every chunk.
 
     None of `workers`, `client` and `store` changes a bit of the result.
+    docs/reference/simulating.md shows them all at work.
 
     >>> import sojourn as sj
     >>> print(sj.simulate(sj.paper.SETTINGS["A"], [sj.FixedArm()], visits=10, runs=2))

@@ -1,5 +1,6 @@
 """What is known of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
 
+from ..values.visit_index import IndexTable, visit_index
 from .bayes import BayesOptimum, TooLarge, bayes_memory, bayes_optimum
 from .gaps import (
     Condition,
@@ -20,8 +21,8 @@ from .slopes import Bound, bounds
 
 __all__ = [
     "AssumptionWarning", "BayesOptimum", "Bound", "Check", "Condition", "Conjecture",
-    "DoesNotApply", "Lemma3", "Lemma4", "LowerBound", "Plan", "Summary", "TooLarge",
+    "DoesNotApply", "IndexTable", "Lemma3", "Lemma4", "LowerBound", "Plan", "Summary", "TooLarge",
     "assumptions", "bayes_lower_bound", "bayes_memory", "bayes_optimum", "bounds", "case",
     "conjecture", "gap_condition", "lemma3", "lemma4", "mistake_costs", "monotone_gap",
-    "sufficient_condition", "summary", "warn_about",
+    "sufficient_condition", "summary", "visit_index", "warn_about",
 ]  # fmt: skip

@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 
 from .. import checks
 from ..users import User
+from ..values.finite import FiniteUser, Horizon, Visits
+from ..values.prior import Prior, check_finite, priors_of
 from .ends import Ends
-from .finite import FiniteUser, Horizon, Visits
 from .induction import ENDS, Masks, count_states, layout, step_back
 from .plan import Plan
-from .prior import Prior, check_finite, priors_of
 
 MOST_PULLS = 20_000
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from .. import checks
 from ..users import User
-from .finite import Array, FiniteUser, Visits
+from ..values.finite import Array, FiniteUser, Visits
+from ..values.prior import Prior, is_proper
 from .induction import ENDS, TIE, Masks, layout
-from .prior import Prior, is_proper
 from .quadrature import Nodes, Posteriors, of_greatest, posteriors
 
 MOST_RULES = 4

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..engine.counts import find_counts
 from ..engine.loops import jitable, loop
-from .finite import Array, Moves, Whole
+from ..values.finite import Array, Moves, Whole
 
 Masks = NDArray[np.uint8]
 """Sets of arms: bit a stands for the arm in place a."""

@@ -27,8 +27,9 @@ from .. import checks
 from ..engine.linear import solve
 from ..engine.loops import jitable, loop
 from ..users import User
-from .finite import Array, FiniteUser, Horizon, Moves, Visits
-from .prior import Prior, check_finite, check_proper, priors_of
+from ..values.finite import Array, FiniteUser, Horizon, Moves, Visits
+from ..values.prior import Prior, check_finite, is_proper, priors_of
+from .model import DoesNotApply
 from .quadrature import Nodes, posteriors
 
 MOST_ARMS, MOST_PULLS = 1_000_000, 20_000
@@ -167,6 +168,15 @@ class _Bandit:
         at_most = np.clip(1.0 - above.sum(axis=1), 0.0, 1.0)
         whole = np.array([pull, show, waste + known * here * at_most])
         return whole, 0.5 * np.array([pull, show, waste])
+
+
+def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
+    """DoesNotApply if it is not."""
+    if not is_proper(finite, values):
+        raise DoesNotApply(
+            f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
+            "arm of lower mean in some state, and this bound is for users with whom that never is"
+        )
 
 
 @loop

@@ -7,8 +7,8 @@ import numpy as np
 
 from .. import checks
 from ..engine.counts import find_counts
+from ..values.finite import Array, Visits, Whole
 from ..values.solution import MeanVariance
-from .finite import Array, Visits, Whole
 from .induction import Masks, count_states, layout, moments_back
 
 MOST_SOLVED = 5_000

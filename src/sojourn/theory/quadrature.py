@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .finite import Array
+from ..values.finite import Array
 
 DIGITS = 38.0
 """Natural logarithm of what is left out beyond the last nodes: about 1e-16."""

@@ -136,7 +136,7 @@ class Chain(User):
         return mean
 
     def leave_probability(self, state: float, reward: float) -> float:
-        """leave[state][reward]."""
+        """`leave[state][reward]`."""
         return float(self.leaving[int(state), int(reward)])
 
     def experience(self, state: float) -> float:

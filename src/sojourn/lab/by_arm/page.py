@@ -20,7 +20,9 @@ In the paper leaving depends on the state and the reward. Here it may depend on 
 item may be liked and still end visits. Policies that go for the mean (**KL-UCB**, **IMED**,
 **Learned IMED**) meet those that look at the whole visit (**Visit IMED**, **Visit Thompson**; they
 estimate from every step how much arms differ in leaving, and play for what a visit is worth),
-**Q-learning**, which assumes least, and choosing at random (**Uniform**).
+**Q-learning**, which assumes least, and choosing at random (**Uniform**). See also [the
+model](model.md#items-that-drive-people-away); [a feed with clickbait](case-feed.md), from its log
+to a decision; [beyond the paper](beyond.md), the study this one follows.
 
 ## Claims
 

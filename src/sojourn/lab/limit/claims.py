@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...policies import KLULCB, LearnedIMED, Policy
+from ...policies import KLULCB, ExactIndex, LearnedIMED, Policy
 from ..claims import Claim, Measure, Measured
 from .outcomes import Limits
 from .trials import title_of
@@ -49,6 +49,11 @@ CLAIMS: tuple[Claim[Limits], ...] = (
         "No policy has less Bayes regret than the lower end of the bracket (by more than the 5 % "
         "that noise may explain).",
         NoneBelow(),
+    ),
+    _claim(
+        f"{title_of(ExactIndex)}, which is told the user, the prior and the visits, has at most "
+        "1.1 times the least regret.",
+        AtMost(ExactIndex, 1.1),
     ),
     _claim(
         f"{title_of(LearnedIMED)}, the default so far, has at most 2.5 times the least regret.",

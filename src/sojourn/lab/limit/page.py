@@ -10,7 +10,8 @@ How good can any policy be? If the user is known and means are drawn from a prio
 number: the **least Bayes regret**, regret averaged over means, users and chance. `sojourn limit`
 and `sojourn.theory.bayes_optimum` compute it for two or three arms, any user with finitely many
 states, and a geometric or a fixed number of visits. This page says how, why the bracket around it
-holds, and how far the policies of this package are from it.
+holds, and how far the policies of this package are from it; [the limit](ideas/limit.md) is the idea
+in short.
 
 ## The recursion
 
@@ -130,20 +131,26 @@ True
 means. For 60 pulls that nobody leaves and means .3 and .5 they are 27.667781619675 and
 23.650456467947, as published with BinaryBandit (P. Jacko).
 
+## An index that reaches it
+
+The optimum of many arms and long horizons is out of reach. An index is not: for each arm alone, the
+known mean at which it is worth a pull in the state at hand. `ExactIndex` computes it for a user who
+is known, and plays the greatest; [its page](exact-index.md) says how, and what is not proved.
+
 ## Every policy as a multiple of the optimum
 
 Made by `{command}` (sojourn {version}, seed {seed}, precision “{precision}”); the same command
 with the same seed gives the same numbers. Intervals are 95 %; policies met the same means and
 users, and what the runs of the optimum itself are off by, whose mean is known, corrects all
 others. Policies are those of the registry, as they are made for a problem of which only the user
-and the prior means are known.
+and the prior means are known; and the exact index.
 
 {cases}
 
 {multiples}
 
-Sorted by geometric mean. What a policy is told in advance differs: the optimum knows q, prior and
-horizon; ULCB and its kin assume the normal case, and learned policies nothing.
+Sorted by geometric mean. What a policy is told in advance differs: the optimum and the exact index
+know q, prior and horizon; ULCB and its kin assume the normal case, and learned policies nothing.
 
 ![Every policy as a multiple of the least Bayes regret](figures/limit.png)
 

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from ... import theory
 from ...engine.fingerprint import fingerprint
-from ...policies import POLICIES, Policy
+from ...policies import POLICIES, TOLD, Policy
 from ...problem import Problem
 from ...simulation import Progress, over_prior
-from ...theory.prior import Prior, priors_of
 from ...users import Chain, TwoState, User
+from ...values.prior import Prior, priors_of
 from ...version import __version__
 from ..trials import Environment, Roster, Trial
 
@@ -85,12 +85,17 @@ def title_of(cls: type[Policy]) -> str:
     return cls.title or cls.__name__
 
 
-def roster() -> Roster:
+def roster(case: Case) -> Roster:
     """Every policy that is installed, as it is made for a problem of which the user is known.
 
-    Policies that have to be told the number of visits say so by a parameter `visits`.
+    Policies that have to be told the number of visits say so by a parameter `visits`; those that
+    have to know the user are told the prior, too.
     """
-    return {title_of(cls): partial(_policy, cls) for cls in POLICIES.values()}
+    told: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
+    return {
+        **{title_of(cls): partial(_policy, cls) for cls in POLICIES.values()},
+        **{title_of(cls): partial(cls.for_problem, **told) for cls in TOLD.values()},
+    }
 
 
 def _policy(cls: type[Policy], problem: Problem) -> Policy:
@@ -106,7 +111,7 @@ class LimitTrial(Trial):
     @classmethod
     def of(cls, case: Case) -> "LimitTrial":
         return cls(
-            case.name, case.name, partial(_environment, case), roster(), QUICK_RUNS, FULL_RUNS,
+            case.name, case.name, partial(_environment, case), roster(case), QUICK_RUNS, FULL_RUNS,
             visits=round(case.visits), case=case,
         )  # fmt: skip
 
@@ -123,7 +128,7 @@ class LimitTrial(Trial):
                 policy.check_arms(self.case.arms)
             except ValueError:
                 continue
-            if "visits" in {field.name for field in fields(policy)}:
+            if getattr(policy, "visits", self.case.visits) != self.case.visits:
                 policy = type(policy)(**{**policy.parameters, "visits": self.case.visits})
             found[label] = policy
         return found

@@ -34,7 +34,8 @@ what a simulation or an exact computation says about it. This page is written by
 
 (sojourn {version}, seed {seed}, precision "{precision}"); the same command with the same seed gives
 the same numbers. Regret is summed from gaps, intervals are 95 %, and every curve has 20,000 visits.
-The problems are described in [model.md](model.md) and by `sojourn theory A`.
+The problems are described in [model.md](model.md) and by `sojourn theory A`;
+[beyond.md](beyond.md) goes on from here.
 
 {summary}
 

@@ -126,7 +126,7 @@ class Fit:
         visits: int = 0,
         name: str = "totals",
     ) -> "Fit":
-        """The fit to published totals: n[s][r] steps and k[s][r] departures by (previous, reward).
+        """The fit to published totals: `n[s][r]` steps and `k[s][r]` departures, s before r.
 
         Without the users, steps count as independent and means as known: intervals are too narrow.
         """

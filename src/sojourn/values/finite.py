@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..users import User
-from ..values.solution import first_states
+from .solution import first_states
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..users import User
 from .finite import Array, FiniteUser
-from .model import DoesNotApply
 
 Prior = tuple[float, float]
 """a and b of a Beta distribution."""
@@ -30,7 +28,7 @@ def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:
     if not good or not ((given >= 1.0 / MOST_PRIOR) & (given <= MOST_PRIOR)).all():
         raise ValueError(
             f"prior = {checks.shown(prior)} is not allowed: give a and b of a Beta distribution, "
-            f"above 0, or such a pair for each of {arms} arms"
+            f"above 0{f', or such a pair for each of {arms} arms' if arms > 1 else ''}"
         )
     return tuple((float(a), float(b)) for a, b in np.broadcast_to(given, (arms, 2)))
 
@@ -52,12 +50,3 @@ def is_proper(finite: FiniteUser, values: Array) -> bool:
     """Whether for all means the arm of greatest mean is the best one to show in every state."""
     costs = finite.mistake_costs(values)
     return not bool((costs < -1e-9 * np.abs(values).max(axis=0)).any())
-
-
-def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
-    """DoesNotApply if it is not."""
-    if not is_proper(finite, values):
-        raise DoesNotApply(
-            f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
-            "arm of lower mean in some state, and this bound is for users with whom that never is"
-        )
