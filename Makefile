@@ -5,7 +5,7 @@ BIN    := .venv/bin
 READY  := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench attack clean
+.PHONY: help run test lint docs bench attack clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: lint  ## lint, then every test and doctest
 	$(BIN)/pytest -q -n $$($(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal
 	@echo "All checks passed."
 
+docs: $(READY)  ## the documentation as a site: open site/index.html
+	@$(BIN)/python -m website
+
 bench: $(READY)  ## speed against bare loops and other packages; ARGS=--quick for a rough look
 	@$(BIN)/python -m benchmarks $(ARGS)
 
@@ -39,5 +42,5 @@ attack: $(READY)  ## kill, hang, fill, flood and fuzz the service for ten minute
 	@$(BIN)/python -m attack $(ARGS)
 
 clean:  ## remove .venv and everything generated
-	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist site
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

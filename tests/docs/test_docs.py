@@ -1,4 +1,4 @@
-"""Docs that run: examples, commands, problem files, links, and the policy in CONTRIBUTING.md."""
+"""Docs that run: examples, commands, problem files, links, and the policy that one can add."""
 
 import doctest
 import importlib
@@ -6,46 +6,83 @@ import json
 import re
 import shlex
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import serving
 
 import sojourn as sj
 from sojourn import problem_files as files
 from sojourn.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 SMALL = ["--runs", "2", "--visits", "20"]
+SERVE = "sojourn serve --store sqlite:///"
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
 
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced code blocks of a page that are in this language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.M | re.S)
+    return [text for found, text in all_blocks(page) if found == language]
+
+
+def all_blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of every fenced code block of a page."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
 @pages
-def test_examples(page: Path) -> None:
-    text = "\n\n".join(b for b in blocks(page, "python") if b.startswith(">>>"))
-    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+def test_examples_and_commands(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One after the other, in an empty folder, as a reader would who copies them."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    url = "http://127.0.0.1:8000"
+    with ExitStack() as stack:
+        for language, text in all_blocks(page):
+            if language == "python" and text.startswith(">>>"):
+                run_example(text.replace("http://127.0.0.1:8000", url), names, page)
+            elif language == "console":
+                capsys.readouterr()
+                run_commands(text, capsys)
+            elif language == "sh" and text.startswith(SERVE):
+                store = f"sqlite:///{tmp_path / text.removeprefix(SERVE).strip()}"
+                url = stack.enter_context(serving.serve(store)).url
 
 
-@pages
-def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run_example(text: str, names: dict[str, Any], page: Path) -> None:
+    test = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+    assert doctest.DocTestRunner(verbose=False).run(test, clear_globs=False).failed == 0
+    names.update(test.globs)
+
+
+def run_commands(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They run, small ones if no output is shown; else as shown, to the same output."""
-    shown = re.split(r"^\$ sojourn ", "".join(blocks(page, "console")), flags=re.M)[1:]
+    shown = re.split(r"^\$ sojourn ", text, flags=re.M)[1:]
     for line, _, output in (text.partition("\n") for text in shown):
         arguments = shlex.split(line, comments=True)
         small = SMALL if arguments[0] == "simulate" and not output.strip() else []
         assert main(arguments + small) == 0, line
         printed = [text.rstrip() for text in capsys.readouterr().out.splitlines()]
-        assert not output.strip() or printed == output.rstrip().splitlines()
+        assert not output.strip() or same(output.rstrip().splitlines(), printed), "\n".join(printed)
+
+
+def same(shown: list[str], printed: list[str]) -> bool:
+    """Whether that is what was printed; a line of three dots stands for any lines."""
+    if "..." not in shown:
+        return shown == printed
+    cut = shown.index("...")
+    rest = printed[cut:]
+    return shown[:cut] == printed[:cut] and any(
+        same(shown[cut + 1 :], rest[skipped:]) for skipped in range(len(rest) + 1)
+    )
 
 
 @pages
@@ -58,20 +95,39 @@ def test_problem_files(page: Path) -> None:
 
 @pages
 def test_links(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        assert "://" in target or (page.parent / target).exists(), target
+    """Files are there, and so are headings, by the anchors that GitHub gives them."""
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text()):
+        if "://" not in target:
+            found = page.parent / target if target else page
+            assert found.exists(), target
+            assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
+
+
+@pages
+def test_every_page_leads_on(page: Path) -> None:
+    """There is a way to another page of the docs."""
+    links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text())
+    assert {(page.parent / link).resolve() for link in links} & {*PAGES} - {page}
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The policy in CONTRIBUTING.md, as a module of one's own."""
-    (block,) = (b for b in blocks(ROOT / "CONTRIBUTING.md", "python") if "class" in b)
+    """The policy that the page about adding one has, as a module of one's own."""
+    page = ROOT / "docs" / "how-to" / "add-a-policy.md"
+    (block,) = (b for b in blocks(page, "python") if "class" in b)
     (tmp_path / "careful_greedy.py").write_text(block)
     monkeypatch.syspath_prepend(tmp_path)
     return importlib.import_module("careful_greedy")
 
 
-def test_the_policy_in_contributing(example: ModuleType, compiled: Any, interpreted: Any) -> None:
+def test_the_policy_that_one_can_add(example: ModuleType, compiled: Any, interpreted: Any) -> None:
     problem, policy = sj.paper.SETTINGS["B"], example.CarefulGreedy(epsilon=0.2)
     assert doctest.testmod(example).failed == 0
 

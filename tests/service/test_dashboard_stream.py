@@ -114,9 +114,9 @@ def test_every_template_of_a_panel_is_listed_once() -> None:
 def test_a_panel_is_one_template_and_one_line(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that docs/dashboard.md adds is framed on the page, and its live part streamed."""
-    text = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text()
-    template, line = re.findall(r"^   ```(?:html|python)\n(.*?)^   ```$", text, re.M | re.S)
+    """The one that the page about it adds is framed, and its live part streamed."""
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "add-a-panel.md").read_text()
+    template, line = re.findall(r"^```(?:html|python)\n(.*?)^```$", text, re.M | re.S)
     loader = ChoiceLoader([DictLoader({"panels/timeouts.html": template}), templates().loader])
     monkeypatch.setattr(templates(), "loader", loader)
     (added,) = eval(line, {"Panel": Panel})
@@ -128,7 +128,7 @@ def test_a_panel_is_one_template_and_one_line(
         section = '<section class="half" id="panel-timeouts" aria-labelledby="h-timeouts">'
         assert page.startswith(section) and page.endswith("</section>")
         assert '<h2 id="h-timeouts">Timeouts</h2>' in page
-        assert '<p id="timeouts" class="note"> 0 of 1 visits timed out. </p>' in page
+        assert '<p id="timeouts" class="note">0 of 1 visits timed out. </p>' in page
         messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
         _, everything = await first(messages, 2)
         assert parts_of(everything) == {**PARTS, "timeouts": "p"}

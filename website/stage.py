@@ -1,0 +1,119 @@
+"""The sources of the site: the folder docs as it reads on GitHub, made ready for MkDocs.
+
+Pages that are generated are added, files outside of docs to which a page links get a page of their
+own, and names of the package become links to the reference.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from posixpath import dirname, normpath, relpath
+
+import yaml
+
+from . import policies, reference
+from .markdown import outside_code, parts, title
+from .prose import linked
+
+ROOT = Path(__file__).parents[1]
+HOME = "docs/README.md"
+ICON = "src/sojourn/service/dashboard/static/icon.svg"
+LINK = re.compile(r"(?<=\]\()([^)\s:#]+)(?=(?:#[^)\s]*)?\))")
+FILE_NAME = re.compile(r"\[[\w/.-]+\.md\](?=\(([^)\s:#]+))")
+FILE = """---
+search:
+  exclude: true
+---
+
+# {path}
+
+````{language}
+{text}
+````
+"""
+ALL_POLICIES = "<!-- all policies -->"
+LANGUAGES = {".json": "json", ".py": "python", ".service": "ini", ".ts": "ts", ".yaml": "yaml"}
+
+
+def stage(folder: Path) -> Path:
+    """Write all that MkDocs needs into an empty folder; the path of its configuration."""
+    docs = folder / "docs"
+    shutil.copytree(ROOT / "docs", docs)
+    shutil.copy(ROOT / ICON, docs / "assets")
+    for path in _sources():
+        _write(docs / place(path), _page(path))
+    for page, text in reference.pages().items():
+        if (docs / page).exists():
+            raise ValueError(f"docs/{page} is in the way of the page that is generated there")
+        _write(docs / page, text)
+    return _configuration(folder)
+
+
+def place(path: str) -> str:
+    """Where in the site's sources a file of the project is.
+
+    >>> place("docs/start/fit.md"), place("CONTRIBUTING.md"), place("examples/own_user.py")
+    ('start/fit.md', 'files/CONTRIBUTING.md', 'files/examples/own_user.py.md')
+    """
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return f"files/{path}" if path.endswith(".md") else f"files/{path}.md"
+
+
+def _sources() -> list[str]:
+    """The pages in docs, the files they link to, the files these link to if they are pages, ..."""
+    todo = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/**/*.md"))]
+    found: dict[str, None] = {}
+    while todo:
+        path = todo.pop()
+        if path not in found and (path.endswith(".md") or not path.startswith("docs/")):
+            found[path] = None
+            todo += _targets(path) if path.endswith(".md") else []
+    return list(found)
+
+
+def _targets(path: str) -> list[str]:
+    """The files of the project to which a page links."""
+    text = "".join(part for part, alone in parts((ROOT / path).read_text()) if not alone)
+    targets = [_target(path, link) for link in LINK.findall(text)]
+    return [target for target in targets if (ROOT / target).is_file()]
+
+
+def _target(path: str, link: str) -> str:
+    return normpath(f"{dirname(path) or '.'}/{link}")
+
+
+def _page(path: str) -> str:
+    """A file as a page of the site."""
+    text, here = (ROOT / path).read_text(), dirname(place(path))
+    if not path.endswith(".md"):
+        return FILE.format(path=path, language=LANGUAGES.get(Path(path).suffix, "text"), text=text)
+
+    def titled(link: re.Match[str]) -> str:
+        return f"[{title(ROOT / _target(path, link[1]))}]"
+
+    def moved(link: re.Match[str]) -> str:
+        return relpath(place(_target(path, link[0])), here or ".")
+
+    text = outside_code(text, lambda part: LINK.sub(moved, FILE_NAME.sub(titled, part)))
+    if path == HOME:
+        text = f"---\nhide: [navigation]\n---\n\n{text}"
+    if ALL_POLICIES in text:
+        text = text.replace(ALL_POLICIES, policies.tables())
+    return linked(text.replace("```python\n>>>", "```pycon\n>>>"))
+
+
+def _configuration(folder: Path) -> Path:
+    """The project's, with the pages of the reference in its navigation."""
+    head, nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")
+    entries = yaml.safe_load(nav)
+    (section,) = (entry for entry in entries if "Reference" in entry)
+    section["Reference"] += reference.navigation()
+    path = folder / "mkdocs.yml"
+    path.write_text(f"{head}\n{yaml.safe_dump({'nav': entries})}")
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
