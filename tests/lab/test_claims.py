@@ -1,15 +1,17 @@
 """Verdicts: of a measurement, of a claim, and of a claim beside its variants."""
 
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
 from made_up import made_up
 
-from sojourn.lab.claims import Claim, Measured, Verdict, check, hinges, overall
+from sojourn.lab.claims import Checked, Claim, Measured, Verdict, check, hinges, overall
 from sojourn.lab.paper.measures.regret import Less
+from sojourn.lab.report import Report
 from sojourn.stats.intervals import Interval
 
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
+CONFIRMED, NOT_YET, NOT_CONFIRMED, UNDECIDED = Verdict
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,30 @@ def test_a_claim_is_as_good_as_its_worst_measurement() -> None:
     assert overall([yes, perhaps]) is UNDECIDED
     assert overall([yes, perhaps, no]) is NOT_CONFIRMED
     assert overall([]) is UNDECIDED
+    not_yet = no._replace(otherwise=NOT_YET)
+    assert overall([yes, perhaps, not_yet]) is NOT_YET
+    assert overall([not_yet, no]) is NOT_CONFIRMED
+
+
+def test_only_the_other_side_is_what_a_measurement_says_it_is() -> None:
+    on_it = Measured("x", Interval(1.0, 0.5, 1.5), 0.0, True, "x is not", NOT_YET)
+    assert on_it.verdict is CONFIRMED
+    assert on_it._replace(threshold=1.0).verdict is UNDECIDED
+    assert on_it._replace(threshold=2.0).verdict is NOT_YET
+    claim = Claim("x", "Section 0", "x is.", (Less("x", "a", "b"),))
+    found = Checked(claim, [on_it, on_it._replace(threshold=2.0)], NOT_YET)
+    assert found.contrary == ["x is not"] == found.to_dict()["contrary"]
+
+
+def test_counts_speak_of_not_yet_only_where_it_occurs() -> None:
+    claim = Claim("x", "Section 0", "x is.", (Less("x", "a", "b"),))
+    report = Report({}, [Checked(claim, [], verdict) for verdict in Verdict], "", 0, "quick")
+    assert report.summary == (
+        "4 claims: 1 confirmed, 1 not yet (asymptotic), 1 not confirmed, "
+        "1 not decidable at this precision."
+    )
+    assert "not yet" not in replace(report, checked=report.checked[:1]).summary
+    assert list(report.kinds) == [Less.kind]
 
 
 def test_check_evaluates_a_claim() -> None:

@@ -1,7 +1,10 @@
 """Every measure, on results with known numbers or on exact problems."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +27,10 @@ from sojourn.lab.paper.measures.growth import SlopeBelow, SlopeNears, Towards
 from sojourn.lab.paper.measures.regret import Agrees, Less, MoreWrongPulls, Times, rising
 from sojourn.lab.paper.measures.states import LinearPulls, Settles, WithinLemma4
 from sojourn.lab.paper.measures.widths import OptimalWidth, OwnWidth, RawWidth
+from sojourn.lab.paper.results import LabelledResult
 from sojourn.stats.intervals import Interval
 
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
+CONFIRMED, NOT_YET, NOT_CONFIRMED, UNDECIDED = Verdict
 THREE = (200, 2000, 20000)
 
 
@@ -86,14 +90,35 @@ def test_towards_and_slopes_see_that_nothing_moves() -> None:
 
 def test_a_slope_is_compared_with_the_policys_own_bound() -> None:
     tables = {"x": made_up({"a": 12.0}, 0.001)}
-    (total,) = SlopeBelow("x", "a", 2000).measure(tables)
+    (total,) = SlopeBelow("x", "a", THREE).measure(tables)
     assert total.interval.value == pytest.approx(12.0)
     assert total.threshold == pytest.approx(12.908243, abs=1e-6)  # FACTS.md, setting B, ULCB
     assert total.verdict is CONFIRMED
-    (least,) = SlopeBelow("x", "a", 2000, "lower bound", above=True).measure(tables)
+    (least,) = SlopeBelow("x", "a", THREE, "lower bound", above=True).measure(tables)
     assert least.threshold == pytest.approx(5.814130, abs=1e-6) and least.verdict is CONFIRMED
-    (settled,) = SlopeBelow("x", "a", 2000, level=0).measure(tables)
+    (settled,) = SlopeBelow("x", "a", THREE, level=0).measure(tables)
     assert settled.interval == Interval.exact(0.0)
+
+
+@pytest.mark.parametrize(
+    ("growth", "slope", "upper", "lower"),
+    [
+        (np.log, 20.0, NOT_YET, CONFIRMED),
+        (np.log, 2.0, CONFIRMED, NOT_YET),
+        (lambda k: k, 1.0, NOT_CONFIRMED, CONFIRMED),  # linear: the slope is multiplied by 10
+        (lambda k: k**0.25, 30.0, NOT_YET, CONFIRMED),  # by 1.8: not told from log K
+        (lambda k: k**0.35, 30.0, NOT_CONFIRMED, CONFIRMED),  # by 2.2
+        (lambda k: -1.0 / k, 100.0, CONFIRMED, NOT_CONFIRMED),  # bounded: by 0.1
+    ],
+)
+def test_a_bound_about_k_without_end_fails_only_if_regret_is_not_like_log_k(
+    growth: Callable[[Any], Any], slope: float, upper: Verdict, lower: Verdict
+) -> None:
+    tables = {"x": made_up({"a": slope}, 1e-6, growth=growth)}
+    (most,) = SlopeBelow("x", "a", THREE).measure(tables)
+    (least,) = SlopeBelow("x", "a", THREE, "lower bound", above=True).measure(tables)
+    assert (most.verdict, least.verdict) == (upper, lower)
+    assert "a decade before" in most.contrary
 
 
 def test_a_slope_needs_two_points() -> None:
@@ -121,6 +146,11 @@ def test_widths() -> None:
     table = made_up({"a": 5.0}, spread=1.0)
     (own,) = OwnWidth("x", 1.97).measure({"x": table})
     assert own.interval.value == pytest.approx(1.96, abs=0.001) and own.verdict is CONFIRMED
+    (wide,) = OwnWidth("x", 1.95).measure({"x": table})
+    assert wide.verdict is UNDECIDED  # a fixed number of runs: no half-width was asked for
+    asked = LabelledResult(replace(table.result, precision=1.95), table.labels)
+    (wide,) = OwnWidth("x", 1.95).measure({"x": asked})
+    assert wide.verdict is NOT_CONFIRMED
     (raw,) = RawWidth("x", ("a",), 1e4, 0.5).measure({"x": table})
     assert raw.interval.value == pytest.approx(0.196, abs=0.0001)
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -20,8 +21,9 @@ from made_up import made_up
 from sojourn import UCB
 from sojourn.cli.main import main
 from sojourn.cli.reproduce import reproduce_command
-from sojourn.lab.claims import Verdict, hinges
+from sojourn.lab.claims import Checked, Measured, Verdict, hinges
 from sojourn.lab.paper.claims import CLAIMS
+from sojourn.lab.paper.digest import digest
 from sojourn.lab.paper.draw import draw
 from sojourn.lab.paper.figures import FIGURES, MAIN
 from sojourn.lab.paper.lines import lines
@@ -30,19 +32,21 @@ from sojourn.lab.paper.report import to_page
 from sojourn.lab.paper.reproduce import reproduce
 from sojourn.lab.paper.results import Results
 from sojourn.lab.paper.trials import TRIALS
+from sojourn.lab.paper.words import ADDRESS
 from sojourn.lab.progress import Overall
 from sojourn.lab.report import Report
 from sojourn.lab.study import STORE
 from sojourn.lab.trials import Trial
 from sojourn.simulation import Interrupted
 from sojourn.simulation.work import Job
+from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")
 
 TINY = {
     name: replace(trial, quick=4, visits=60, checkpoints="log:8") for name, trial in TRIALS.items()
 }
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = Verdict
+CONFIRMED, NOT_YET, NOT_CONFIRMED, UNDECIDED = Verdict
 
 
 def tiny(out: Path, *names: str, seed: int = 0, redraw: bool = False) -> Report[Results]:
@@ -65,12 +69,44 @@ def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, Report[Resu
             assert (folder / "figures" / f"{name}.{suffix}").stat().st_size > 1000
         assert f'id="{name}"' in html and f"figures/{name}.svg" in text
         assert figure.title in text
-    assert html.count("data:image/svg+xml;base64,") == len(FIGURES)
-    assert "http" not in html and "<script" not in html
+    assert html.count("data:image/svg+xml;base64,") == len(FIGURES) + 1  # the first one twice
+    assert not re.search(r"<script|<link|@import|url\(|src=.http", html)  # loads nothing
+    assert {f'id="claim-{claim.name}"' for claim in CLAIMS} <= set(
+        re.findall(r'id="claim-.+?"', html)
+    )
+    for place in re.findall(r'href="#(.+?)"', html):
+        assert f'id="{place}"' in html
+    assert ADDRESS in html and (folder / "figures" / "verdicts.svg").exists()
     for line in report.verdicts().markdown().splitlines():
         assert line in text
     saved = json.loads((folder / "claims.json").read_text())
     assert [row["verdict"] for row in saved] == [found.verdict.value for found in report.checked]
+
+
+def test_the_digest_fits_a_screen_and_has_every_count(whole: tuple[Path, Report[Results]]) -> None:
+    folder, report = whole
+    said = digest(report, folder / "report.html").splitlines()
+    assert len(said) <= 30 and max(map(len, said[:-1])) <= 100
+    assert f"figures drawn: {len(FIGURES)}, claims checked: {len(CLAIMS)}." in said[1]
+    counts = next(line for line in said if line.startswith("all ")).split()[1:]
+    assert counts == [str(n) for n in report.counts.values() if n]
+    assert "report.html" in said[-1] and "--verdicts" in said[-1]
+
+
+def test_the_digest_says_why(whole: tuple[Path, Report[Results]]) -> None:
+    """With a claim that fails, one that is not yet so, and one whose choice was made otherwise."""
+    few = Measured("x", Interval.exact(1.0), 0.0, above=False, contrary="x is 1, not 0")
+    one, other, variant = CLAIMS[4], CLAIMS[6], CLAIMS[5]
+    assert variant.of and not one.of and not other.of
+    made = [
+        Checked(one, [few], NOT_CONFIRMED),
+        Checked(variant, [few], NOT_CONFIRMED),
+        Checked(other, [few._replace(otherwise=NOT_YET)], NOT_YET),
+    ]
+    said = digest(replace(whole[1], checked=made), Path("report.html"))
+    assert "Not confirmed:\n  Theorem 1, x is 1, not 0\n  1 more where a choice" in said
+    assert "Not yet at K = 20,000: Theorem 2. " in said
+    assert "Undecided" not in said
 
 
 def test_exact_claims_do_not_depend_on_precision(whole: tuple[Path, Report[Results]]) -> None:
@@ -107,7 +143,7 @@ def test_the_same_seed_gives_the_same_files(
     assert first == second
     everything = contents(whole[0])
     for name in first:
-        if name.startswith(("results", "figures")):
+        if name.startswith(("results", "figures")) and "verdicts" not in name:
             assert first[name] == everything[name], name
     other = tiny(tmp_path / "other", "c", seed=1)
     assert other.findings["B"].regret("UCB") != whole[1].findings["B"].regret("UCB")
@@ -263,7 +299,9 @@ def test_command_lists_and_prints_json(
         "leave-curves", "conjecture", "conjecture-theta", "lemma-6", "lemma-6-values",
     }  # fmt: skip
     reproduce_command(["transitions"], out=tmp_path, quick=True)
-    assert "report.html" in capsys.readouterr().out
+    assert "figures drawn: 1, claims checked: 0" in capsys.readouterr().out
+    reproduce_command(["gaps"], out=tmp_path, verdicts=True)
+    assert capsys.readouterr().out.count("confirmed   ") == 5
     with pytest.raises(ValueError, match="give either --quick or --precision paper"):
         reproduce_command(quick=True, precision="paper")
 
@@ -314,7 +352,8 @@ def test_the_page_has_every_verdict_reading_and_main_figure(
     small = tmp_path / "small" / "page.md"
     again = reproduce(["d"], out=folder, redraw=True, page=small, trials=TINY)
     assert small.read_text() == to_page(again, {"d": FIGURES["d"]})
-    assert [path.name for path in (small.parent / "figures").iterdir()] == ["d.svg"]
+    drawn = {path.name for path in (small.parent / "figures").iterdir()}
+    assert drawn == {"d.svg", "verdicts.svg"}
 
 
 def test_rows_say_what_other_choices_give(whole: tuple[Path, Report[Results]]) -> None:

@@ -1,5 +1,8 @@
 """Results with numbers that are known because they were made up."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from sojourn import ULCB, Result
@@ -16,8 +19,9 @@ def made_up(
     spread: float,
     pairs: float = 0.0,
     grid: tuple[int, ...] = (200, 2000, 20000),
+    growth: Callable[[Any], Any] = np.log,
 ) -> LabelledResult:
-    """A result on setting B in which regret is the given slope times log K.
+    """A result on setting B in which regret is the given slope times log K, or another `growth`.
 
     `spread` is the standard error of every total, `pairs` that of differences. In state 0 regret
     is the slope itself at every K. Visits have 10 steps, 9 of them with the best arm, in state 1.
@@ -26,10 +30,10 @@ def made_up(
 
     def moments(slope: float) -> Moments:
         mean = np.zeros((points.size, columns(2, 2)))
-        mean[:, REGRET] = slope * np.log(points)
+        mean[:, REGRET] = slope * growth(points)
         mean[:, STEPS] = 10.0 * points
         mean[:, BY_LEVEL] = slope
-        mean[:, BY_LEVEL + 1] = slope * np.log(points) - slope
+        mean[:, BY_LEVEL + 1] = slope * growth(points) - slope
         mean[:, -2], mean[:, -1] = 9.0 * points, slope * points
         return Moments(RUNS, mean, np.full_like(mean, (RUNS - 1) * RUNS * spread**2))
 

@@ -8,7 +8,7 @@ import typer
 from ..show.tables import Table
 from .arguments import option, with_options
 from .output import note, print_json, print_table
-from .studies import Out, StudyOptions, conduct, precision_of
+from .studies import Out, StudyOptions, conduct, every_verdict, precision_of
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
@@ -29,6 +29,9 @@ def reproduce_command(
     list_names: Annotated[
         bool, option("Print the names of the figures and end.", "--list")
     ] = False,
+    verdicts: Annotated[
+        bool, option("Print every claim with its verdict, not a digest.", "--verdicts")
+    ] = False,
     *,
     options: StudyOptions,
 ) -> None:
@@ -37,6 +40,7 @@ def reproduce_command(
     Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
     first run on a machine also compiles, which takes some minutes once.
     """
+    from ..lab.paper.digest import digest
     from ..lab.paper.reproduce import reproduce
 
     if list_names:
@@ -45,7 +49,8 @@ def reproduce_command(
     wanted = precision_of(quick, precision, "paper")
     if not options.redraw:
         note("the first run on a machine also compiles, which takes some minutes once")
-    conduct(reproduce, out / "report.html", options, names=names or (), precision=wanted)
+    say = every_verdict if verdicts else digest
+    conduct(reproduce, out / "report.html", options, say, names=names or (), precision=wanted)
 
 
 def _print_figures(as_json: bool) -> None:

@@ -40,10 +40,23 @@ def precision_of(quick: bool, precision: str | None, best: str) -> str:
     return precision or QUICK
 
 
+def every_verdict(report: "Report[Any]", report_file: Path) -> str:
+    """A line for each claim, the counts, and where the report is."""
+    lines = []
+    for found in report.checked:
+        section = f"{found.claim.section}: " if found.claim.section else ""
+        lines.append(f"{found.verdict.value:<32}{section}{found.claim.text}")
+    return "\n".join([*lines, f"\n{report.summary}\nReport: {report_file}"])
+
+
 def conduct(
-    study: Callable[..., "Report[Any]"], report_file: Path, options: StudyOptions, **more: Any
+    study: Callable[..., "Report[Any]"],
+    report_file: Path,
+    options: StudyOptions,
+    say: Callable[["Report[Any]", Path], str] = every_verdict,
+    **more: Any,
 ) -> None:
-    """Run a study with these options and print its verdicts."""
+    """Run a study with these options and print what `say` says of its report."""
     asked = options._asdict()
     as_json = asked.pop("as_json")
     try:
@@ -54,8 +67,5 @@ def conduct(
         raise typer.Exit(STOPPED) from None
     if as_json:
         print_json([found.to_dict() for found in report.checked])
-        return
-    for found in report.checked:
-        section = f"{found.claim.section}: " if found.claim.section else ""
-        print(f"{found.verdict.value:<32}{section}{found.claim.text}")
-    print(f"\n{report.summary}\nReport: {report_file}")
+    else:
+        print(say(report, report_file))

@@ -1,8 +1,10 @@
 """Claims, the measures that test them, and the verdicts.
 
 A measurement says on which side of a threshold a number was claimed to be. It confirms the claim
-if the whole 95 % interval is there, contradicts it if the whole interval is on the other side, and
-otherwise leaves it open at the precision of the results.
+if the whole 95 % interval is there, and leaves it open at the precision of the results if the
+threshold is in the interval. What it means that the whole interval is on the other side, the
+measurement says itself: the claim is not confirmed; unless it is about more than was measured, such
+as K without end.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ..stats.intervals import Interval
 
@@ -22,17 +24,27 @@ class Verdict(StrEnum):
     """What the measurements say about a claim."""
 
     CONFIRMED = "confirmed"
+    NOT_YET = "not yet (asymptotic)"
     NOT_CONFIRMED = "not confirmed"
     UNDECIDED = "not decidable at this precision"
 
 
+SEVEREST_FIRST = (Verdict.NOT_CONFIRMED, Verdict.NOT_YET, Verdict.UNDECIDED, Verdict.CONFIRMED)
+
+
 class Measured(NamedTuple):
-    """One measurement: what it is, the number, and the side of the threshold that was claimed."""
+    """One measurement: what it is, the number, and the side of the threshold that was claimed.
+
+    `otherwise` is the verdict if the number is surely on the other side, and `contrary` says in
+    plain words what is so then.
+    """
 
     what: str
     interval: Interval
     threshold: float
     above: bool
+    contrary: str = ""
+    otherwise: Verdict = Verdict.NOT_CONFIRMED
 
     @property
     def verdict(self) -> Verdict:
@@ -47,9 +59,9 @@ class Measured(NamedTuple):
         if low == high == self.threshold:  # exact and equal: "at least" and "at most" both hold
             return Verdict.CONFIRMED
         if low > self.threshold:
-            return Verdict.CONFIRMED if self.above else Verdict.NOT_CONFIRMED
+            return Verdict.CONFIRMED if self.above else self.otherwise
         if high < self.threshold:
-            return Verdict.NOT_CONFIRMED if self.above else Verdict.CONFIRMED
+            return self.otherwise if self.above else Verdict.CONFIRMED
         return Verdict.UNDECIDED
 
     def __str__(self) -> str:
@@ -58,15 +70,16 @@ class Measured(NamedTuple):
 
 
 def overall(measured: Sequence[Measured]) -> Verdict:
-    """Of a claim with several measurements: confirmed if all are, not if any is not."""
+    """Of a claim with several measurements: the severest, so that it is confirmed if all are."""
     verdicts = {m.verdict for m in measured}
-    if Verdict.NOT_CONFIRMED in verdicts:
-        return Verdict.NOT_CONFIRMED
-    return Verdict.CONFIRMED if verdicts == {Verdict.CONFIRMED} else Verdict.UNDECIDED
+    return next((v for v in SEVEREST_FIRST if v in verdicts), Verdict.UNDECIDED)
 
 
 class Measure(ABC, Generic[Findings]):
     """Something to measure on findings, or to compute; the fields of a subclass say what."""
+
+    kind: ClassVar[str] = ""
+    """What measures of this kind are about, where a report sorts claims by it."""
 
     @property
     def trials(self) -> tuple[str, ...]:
@@ -100,6 +113,10 @@ class Claim(Generic[Findings]):
     def trials(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for m in self.measures for name in m.trials))
 
+    @property
+    def kind(self) -> str:
+        return self.measures[0].kind
+
 
 class Checked(NamedTuple):
     """A claim with its measurements and the verdict."""
@@ -108,15 +125,22 @@ class Checked(NamedTuple):
     measured: list[Measured]
     verdict: Verdict
 
+    @property
+    def contrary(self) -> list[str]:
+        """In plain words, what is otherwise than claimed."""
+        wrong = {Verdict.NOT_CONFIRMED, Verdict.NOT_YET}
+        return [m.contrary for m in self.measured if m.verdict in wrong and m.contrary]
+
     def to_dict(self) -> dict[str, Any]:
         claim, where, choices = self.claim, {}, {}
         if claim.section:
-            where = {"section": claim.section, "text": claim.text}
+            where = {"kind": claim.kind, "section": claim.section, "text": claim.text}
             choices = {"note": claim.note, "choice": claim.choice, "variant_of": claim.of}
         return {
             "claim": claim.name,
             **where,
             "verdict": self.verdict.value,
+            **({"contrary": self.contrary} if self.contrary else {}),
             **choices,
             "measurements": [
                 {

@@ -1,6 +1,7 @@
 """What a study found, with the verdicts on its claims."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -8,8 +9,20 @@ from ..show.tables import Table
 from ..version import __version__
 from .claims import Checked, Findings, Verdict, hinges
 
-CLASSES = {verdict.value: verdict.name.lower() for verdict in Verdict}
-"""How the HTML page marks the cells that are verdicts."""
+
+def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
+    """How many have which verdict."""
+    found = Counter(c.verdict for c in checked)
+    return {verdict: found[verdict] for verdict in Verdict}
+
+
+def in_words(counts: Mapping[Verdict, int]) -> str:
+    """How many have which verdict; "not yet" is only spoken of where claims are asymptotic.
+
+    >>> in_words({Verdict.CONFIRMED: 3, Verdict.NOT_YET: 0, Verdict.NOT_CONFIRMED: 0})
+    '3 confirmed, 0 not confirmed'
+    """
+    return ", ".join(f"{n} {v.value}" for v, n in counts.items() if n or v is not Verdict.NOT_YET)
 
 
 @dataclass(frozen=True)
@@ -21,17 +34,25 @@ class Report(Generic[Findings]):
     command: str
     seed: int
     precision: str
+    figures: Sequence[str] = ()
+    """The names of those that were drawn."""
     version: str = __version__
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        found = [c.verdict for c in self.checked]
-        return {verdict: found.count(verdict) for verdict in Verdict}
+        return count(self.checked)
 
     @property
     def summary(self) -> str:
-        parts = ", ".join(f"{n} {verdict.value}" for verdict, n in self.counts.items())
-        return f"{len(self.checked)} claims: {parts}."
+        return f"{len(self.checked)} claims: {in_words(self.counts)}."
+
+    @property
+    def kinds(self) -> dict[str, list[Checked]]:
+        """The claims by their kind, in the order of the kinds' first claims."""
+        found: dict[str, list[Checked]] = {}
+        for checked in self.checked:
+            found.setdefault(checked.claim.kind, []).append(checked)
+        return found
 
     @property
     def facts(self) -> dict[str, str]:
@@ -53,14 +74,14 @@ class Report(Generic[Findings]):
             text = f"{claim.text}\n({claim.note})" if claim.note else claim.text
             row = [text, "\n".join(shown), found.verdict.value]
             if claim.section:
-                row = [claim.section, *row, "\n".join(self._choices(found))]
+                row = [claim.section, *row, "\n".join(self.choices(found))]
             rows.append(row)
         headings = ["claim", "measurement, 95 % interval", "verdict"]
         if any(found.claim.section for found in self.checked):
             headings = ["section", *headings, "open choices"]
         return Table(headings, rows, left=range(len(headings)))
 
-    def _choices(self, found: Checked) -> list[str]:
+    def choices(self, found: Checked) -> list[str]:
         """The verdict if open choices are made otherwise; or which choice this claim makes."""
         claim = found.claim
         said = [f"this row: {claim.choice}"] if claim.choice else []

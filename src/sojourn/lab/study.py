@@ -113,7 +113,9 @@ class Study(ABC, Generic[Findings]):
         findings, made = self.load(folder, made)
         self._draw(findings, folder / PICTURES, meter)
         checked = [check(claim, findings) for claim in self.claims]
-        report = Report(findings, checked, self.command(made), made.seed, made.precision)
+        report = Report(
+            findings, checked, self.command(made), made.seed, made.precision, [*self.figures]
+        )
         self._write(report, folder, None if page is None else Path(page))
         return report
 

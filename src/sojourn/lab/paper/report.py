@@ -1,8 +1,9 @@
 """The report and the documentation's page: verdicts, and every figure with its table of values."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,18 +11,46 @@ from ...show.curves import Line
 from ...show.pages import render
 from ...show.tables import Table
 from ...stats.intervals import Interval
-from ..claims import hinges
-from ..report import CLASSES, Report
+from ..bars import verdict_bars
+from ..claims import Checked, Verdict, hinges
+from ..report import Report, count, in_words
+from . import words
 from .claims.readings import READINGS
 from .figures import MAIN, Figure
 from .lines import PolicyLine, lines
 from .panels import Graph
 from .results import Results
-from .settings import SETTINGS
+from .settings import IN_WORDS, SETTINGS
 from .trials import TRIALS
-from .words import HOW, HTML, MARKDOWN, PAGE, TITLE
 
 Figures = Mapping[str, Figure]
+
+CITED = {
+    "authors": words.AUTHORS,
+    "paper": words.PAPER,
+    "venue": words.VENUE,
+    "address": words.ADDRESS,
+    "story": words.STORY,
+}
+
+
+class Shown(NamedTuple):
+    """A figure of the HTML report: its picture is in the page itself."""
+
+    name: str
+    figure: Figure
+    picture: str
+    values: Table
+
+
+def own(report: Report[Results], verdict: Verdict) -> list[Checked]:
+    """The claims with this verdict, without those that make a choice or read words otherwise."""
+    return [c for c in report.checked if c.verdict is verdict and not c.claim.of]
+
+
+def variants(report: Report[Results], verdict: Verdict) -> list[Checked]:
+    """The claims with this verdict that make a choice or read words otherwise."""
+    return [c for c in report.checked if c.verdict is verdict and c.claim.of]
 
 
 def to_markdown(report: Report[Results], figures: Figures) -> str:
@@ -30,9 +59,32 @@ def to_markdown(report: Report[Results], figures: Figures) -> str:
         f"{_figure(name, figure)}\n{value_table(figure, report.findings).markdown()}\n"
         for name, figure in figures.items()
     ]
-    return MARKDOWN.format(
-        **report.facts, how=HOW, verdicts=report.verdicts().markdown(), figures="\n".join(shown)
+    return words.MARKDOWN.format(
+        **report.facts,
+        **CITED,
+        how=words.HOW,
+        disagreements=_disagreements(report),
+        settings=settings_table().markdown(),
+        verdicts=report.verdicts().markdown(),
+        figures="\n".join(shown),
     )
+
+
+def _disagreements(report: Report[Results]) -> str:
+    of_the_paper = _list(own(report, Verdict.NOT_CONFIRMED))
+    others = variants(report, Verdict.NOT_CONFIRMED)
+    if not others:
+        return of_the_paper
+    return "\n\n".join([of_the_paper, words.OTHERWISE, _list(others)])
+
+
+def _list(found: Sequence[Checked], why: bool = True) -> str:
+    """Section and text of each, and in plain words `why` it is here."""
+    said = (
+        f"- {c.claim.section}: {c.claim.text}" + (f" *{'; '.join(c.contrary)}.*" if why else "")
+        for c in found
+    )
+    return "\n".join(said) if found else "None."
 
 
 def _figure(name: str, figure: Figure) -> str:
@@ -44,25 +96,60 @@ def _figure(name: str, figure: Figure) -> str:
 
 def to_html(report: Report[Results], figures: Figures, pictures: Path) -> str:
     """The report as one HTML page, with the pictures of that folder in it."""
-    shown = [
-        (
-            name,
-            figure,
-            base64.b64encode((pictures / f"{name}.svg").read_bytes()).decode(),
-            value_table(figure, report.findings),
+    shown = {
+        name: Shown(
+            name, figure, _embedded(pictures / f"{name}.svg"), value_table(figure, report.findings)
         )
         for name, figure in figures.items()
+    }
+    first, not_yet = shown.get(words.FIRST_FIGURE), report.counts[Verdict.NOT_YET]
+    left_out = {"first": first is None, "not-yet": not not_yet}
+    return render(
+        words.HTML,
+        title=words.TITLE,
+        **report.facts,
+        **CITED,
+        how=words.HOW,
+        contents={k: v for k, v in words.CONTENTS.items() if not left_out.get(k)},
+        first=first,
+        says=words.SAYS,
+        not_redrawn=words.NOT_REDRAWN,
+        bars=verdict_bars(report),
+        own=own(report, Verdict.NOT_CONFIRMED),
+        variants=variants(report, Verdict.NOT_CONFIRMED),
+        not_yet=words.NOT_YET,
+        asymptotic=[c for c in report.checked if c.verdict is Verdict.NOT_YET],
+        settings=settings_table(),
+        figures=list(shown.values()),
+        kinds=[(kind, found, in_words(count(found))) for kind, found in report.kinds.items()],
+        choices=report.choices,
+    )
+
+
+def _embedded(picture: Path) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
+
+
+def settings_table() -> Table:
+    """The problems of the figures: their arms, their users, and who they are in words."""
+    rows = [
+        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), IN_WORDS[name]]
+        for name, problem in SETTINGS.items()
     ]
-    verdicts = report.verdicts().html(CLASSES)
-    return render(HTML, title=TITLE, **report.facts, how=HOW, verdicts=verdicts, figures=shown)
+    return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))
 
 
 def to_page(report: Report[Results], figures: Figures) -> str:
     """The page for the documentation, with the main figures that there are."""
     readings = [(f"“{r.words}”", r.taken, r.instead) for r in READINGS]
-    return PAGE.format(
+    return words.PAGE.format(
         **report.facts,
-        how=HOW,
+        **CITED,
+        how=words.HOW,
+        disagreements=_disagreements(report),
+        not_yet=words.NOT_YET,
+        asymptotic=_list([c for c in report.checked if c.verdict is Verdict.NOT_YET], why=False),
+        settings=settings_table().markdown(),
         readings=Table(("words", "taken to mean", "could also mean"), readings).markdown(),
         hinges=_hinges(report),
         verdicts=report.verdicts().markdown(),

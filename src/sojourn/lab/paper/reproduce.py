@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Unpack
 
 from ...simulation import Result
+from ..bars import verdict_bars
 from ..report import Report
-from ..study import How, Made, Study
+from ..study import PICTURES, How, Made, Study
 from ..trials import QUICK, Trial
 from .claims import CLAIMS, claims_about
 from .draw import draw
@@ -89,6 +90,7 @@ class Reproduction(Study[Results]):
         return {
             "report.md": to_markdown(report, self.shown),
             "report.html": to_html(report, self.shown, pictures),
+            f"{PICTURES}/verdicts.svg": verdict_bars(report) + "\n",
         }
 
     def page(self, report: Report[Results]) -> str:

@@ -82,7 +82,7 @@ CLAIMS: tuple[Claim[Results], ...] = (
         "Section 4.2, Theorem 4",
         "The regrets of DISC-ULCB and DISC-KL-ULCB grow at most like their bounds times log K, "
         f"{ALREADY}.",
-        tuple(SlopeBelow(setting, label, MIDDLE) for setting in EMA for label in DISC),
+        tuple(SlopeBelow(setting, label, DECADES) for setting in EMA for label in DISC),
         f"With c = 0, as in the paper's simulations; the theorem takes c = 4. {AT_LAST}",
     ),
     Claim(
@@ -91,7 +91,7 @@ CLAIMS: tuple[Claim[Results], ...] = (
         "In the general-state setting too, no policy's regret grows more slowly than the lower "
         f"bound of Theorem 3, {ALREADY}.",
         tuple(
-            SlopeBelow(setting, label, MIDDLE, LOWER, above=True)
+            SlopeBelow(setting, label, DECADES, LOWER, above=True)
             for setting in EMA
             for label in POLICIES
         ),

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+from ...claims import Verdict
 from ...trials import VISITS
+from ..measures.growth import DOUBLED
 
 PAPER_RUNS = 1e7
 TENFOLD = 10.0
@@ -86,8 +88,11 @@ READINGS = (
     Interpretation(
         "grows at most like the bound",
         f"the slope of regret against log K from K = {MIDDLE:,} to {VISITS:,} is at most the "
-        "bound's (for lower bounds: at least)",
-        "theorems are about K → ∞ and stay true whatever the slope is here",
+        "bound's (for lower bounds: at least). Theorems are about K → ∞: a slope on the other side "
+        f"is “{Verdict.NOT_YET.value}”; “{Verdict.NOT_CONFIRMED.value}” is one that also was "
+        f"multiplied by {DOUBLED:g} or more since the decade before (for lower bounds: divided), "
+        "which is not like log K",
+        "theorems stay true whatever the slope is here",
     ),
     Interpretation(
         "slightly better",
@@ -109,7 +114,8 @@ READINGS = (
     Interpretation(
         "half-widths at most",
         "of regret from raw rewards over 10⁷ runs, as the paper's numbers are",
-        "of the estimates here, which sum gaps and need far fewer runs: a row of its own each",
+        "of the estimates here, which sum gaps and need far fewer runs: a row of its own each, not "
+        "decided by a quick run, which asks for no half-width",
     ),
     Interpretation(
         "nearly tight for large n",

@@ -29,7 +29,7 @@ WRONG = tuple(f"{name}, wrong signs" for name in OURS)
 
 def _below(suffix: str, *labels: str, level: int | None = None) -> tuple[Measure[Results], ...]:
     return tuple(
-        SlopeBelow(f"{setting}{suffix}", label, MIDDLE, level=level)
+        SlopeBelow(f"{setting}{suffix}", label, DECADES, level=level)
         for setting in MAIN
         for label in labels
     )
@@ -122,7 +122,7 @@ MAIN_PART: tuple[Claim[Results], ...] = (
         "Section 3.2, Theorem 3",
         "No consistent policy's regret grows more slowly than the lower bound times log K, "
         f"{ALREADY}.",
-        tuple(SlopeBelow(s, label, MIDDLE, LOWER, above=True) for s in MAIN for label in FOUR),
+        tuple(SlopeBelow(s, label, DECADES, LOWER, above=True) for s in MAIN for label in FOUR),
         f"With c = 0. {AT_LAST}",
     ),
     *_EXACT_BOUNDS,
@@ -225,7 +225,7 @@ OPPOSITE: tuple[Claim[Results], ...] = (
             f"Appendix F.{part}, Theorem {number}",
             f"In the opposite case the regret of {name} grows at most like its bound times log K, "
             f"{ALREADY}.",
-            (SlopeBelow("opposite", label, MIDDLE),),
+            (SlopeBelow("opposite", label, DECADES),),
             f"With c = 0; the theorem takes c = 4. {AT_LAST}",
         )
         for number, part, name, label in zip((5, 6), (1, 2), OURS, RIGHT, strict=True)
@@ -236,7 +236,7 @@ OPPOSITE: tuple[Claim[Results], ...] = (
         "In the opposite case no consistent policy's regret grows more slowly than the lower bound "
         f"times log K, {ALREADY}.",
         tuple(
-            SlopeBelow("opposite", label, MIDDLE, LOWER, above=True)
+            SlopeBelow("opposite", label, DECADES, LOWER, above=True)
             for label in ("UCB", "KL-UCB", *RIGHT, *WRONG)
         ),
         f"With c = 0. {AT_LAST}",

@@ -157,7 +157,7 @@ CLAIMS: tuple[Claim[Results], ...] = (
         "Section 1.1",
         "Q-learning with ε-greedy and Q-learning with UCB are not regret optimal.",
         tuple(
-            SlopeBelow(f"{setting}-rl", other, MIDDLE, LOWER, above=True)
+            SlopeBelow(f"{setting}-rl", other, DECADES, LOWER, above=True)
             for setting in MAIN
             for other in Q_NAMES.values()
         ),

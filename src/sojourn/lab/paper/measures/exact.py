@@ -20,13 +20,19 @@ POINTS = 1001
 """States looked at where there are infinitely many."""
 
 
+class Computed(Measure[Results]):
+    """A measure that needs no trial."""
+
+    kind = "values, gaps and bounds, computed exactly"
+
+
 def _states(problem: Problem) -> list[float]:
     finite = problem.user.states
     return [float(s) for s in (np.linspace(0.0, 1.0, POINTS) if finite is None else range(finite))]
 
 
 @dataclass(frozen=True)
-class MistakesCost(Measure[Results]):
+class MistakesCost(Computed):
     """In every state a pull of another arm than the best costs something."""
 
     problem: str
@@ -34,11 +40,12 @@ class MistakesCost(Measure[Results]):
     def measure(self, results: Results) -> list[Measured]:
         problem = SETTINGS[self.problem]
         least = min(problem.mistake_cost(s) for s in _states(problem))
-        return [Measured(f"{self.problem}: smallest D(s)", Interval.exact(least), 0.0, above=True)]
+        what, so = f"{self.problem}: smallest D(s)", f"{self.problem}: a mistake costs {least:.4g}"
+        return [Measured(what, Interval.exact(least), 0.0, above=True, contrary=so)]
 
 
 @dataclass(frozen=True)
-class ValuesRise(Measure[Results]):
+class ValuesRise(Computed):
     """V* does not fall with the state."""
 
     problem: str
@@ -47,11 +54,12 @@ class ValuesRise(Measure[Results]):
         problem = SETTINGS[self.problem]
         least = float(np.diff([problem.value(s) for s in _states(problem)]).min())
         what = f"{self.problem}: smallest step of V*(s)"
-        return [Measured(what, Interval.exact(least), 0.0, above=True)]
+        so = f"{self.problem}: V* falls with the state, by {-least:.4g}"
+        return [Measured(what, Interval.exact(least), 0.0, above=True, contrary=so)]
 
 
 @dataclass(frozen=True)
-class GapOrder(Measure[Results]):
+class GapOrder(Computed):
     """Exact gaps of the two states: state 0 dearer (or cheaper, `opposite`) than state 1."""
 
     problem: str
@@ -59,12 +67,14 @@ class GapOrder(Measure[Results]):
 
     def measure(self, results: Results) -> list[Measured]:
         costs = theory.mistake_costs(SETTINGS[self.problem])
+        ratio = costs[0] / costs[1]
         what = f"{self.problem}: gap in state 0 over gap in state 1"
-        return [Measured(what, Interval.exact(costs[0] / costs[1]), 1.0, not self.opposite)]
+        so = f"{self.problem}: a mistake in state 0 costs {ratio:.4g} times one in state 1"
+        return [Measured(what, Interval.exact(ratio), 1.0, not self.opposite, so)]
 
 
 @dataclass(frozen=True)
-class ExampleGaps(Measure[Results]):
+class ExampleGaps(Computed):
     """With q00 = 1 alone the gaps are (μ1 - μa) / (1 - μ1) in state 1, over (1 - μ1)² in 0."""
 
     problem: str
@@ -80,11 +90,12 @@ class ExampleGaps(Measure[Results]):
             if mean < best
         )
         what = f"{self.problem}: largest relative deviation of a gap from its formula"
-        return [Measured(what, Interval.exact(worst), self.rounding, above=False)]
+        so = f"{self.problem}: a gap is {worst:.3g} times its formula away from it"
+        return [Measured(what, Interval.exact(worst), self.rounding, above=False, contrary=so)]
 
 
 @dataclass(frozen=True)
-class Lemma2(Measure[Results]):
+class Lemma2(Computed):
     """Wherever the condition of Lemma 2 holds, a mistake costs at least as much in state 0.
 
     Looks at all problems of Assumption 1 with leave probabilities in `qs` and best mean in `means`.
@@ -97,7 +108,8 @@ class Lemma2(Measure[Results]):
         met = [p for p in self._problems() if theory.sufficient_condition(p).holds]
         failures = sum(not theory.gap_condition(p).holds for p in met)
         what = f"counterexamples among {len(met)} problems that meet the condition"
-        return [Measured(what, Interval.exact(float(failures)), 0.0, above=False)]
+        so = f"{failures} of {len(met)} problems that meet the condition are counterexamples"
+        return [Measured(what, Interval.exact(float(failures)), 0.0, above=False, contrary=so)]
 
     def _problems(self) -> Iterator[Problem]:
         for q00, q01, q10, q11 in product(self.qs, repeat=4):
@@ -108,7 +120,7 @@ class Lemma2(Measure[Results]):
 
 
 @dataclass(frozen=True)
-class BoundRatio(Measure[Results]):
+class BoundRatio(Computed):
     """The slope of one of the paper's bounds is at most `at_most` times that of another.
 
     `one` and `other` are names of `theory.bounds`; `n` is the number of bins.
@@ -127,11 +139,12 @@ class BoundRatio(Measure[Results]):
         slopes = {b.name: b.slope or nan for b in theory.bounds(SETTINGS[self.problem], n=self.n)}
         what = f"{self.problem}: slope of the bound, {self.one} over {self.other}"
         found = Interval.exact(slopes[self.one] / slopes[self.other])
-        return [Measured(what, found, self.at_most, above=False)]
+        so = f"{self.problem}: the bound of {self.one} is {found.value:.4g} times {self.other}'s"
+        return [Measured(what, found, self.at_most, above=False, contrary=so)]
 
 
 @dataclass(frozen=True)
-class LongestVisits(Measure[Results]):
+class LongestVisits(Computed):
     """No rule that chooses by the state keeps users longer than the best arm does."""
 
     problem: str
@@ -142,7 +155,8 @@ class LongestVisits(Measure[Results]):
         rules = set(product(range(problem.arms), repeat=2)) - {best}
         longest = max(_length(problem, rule) for rule in rules) / _length(problem, best)
         what = f"{self.problem}: longest visit with another rule over that with the best arm"
-        return [Measured(what, Interval.exact(longest), 1.0, above=False)]
+        so = f"{self.problem}: another rule keeps users {longest:.4g} times as long"
+        return [Measured(what, Interval.exact(longest), 1.0, above=False, contrary=so)]
 
 
 def _length(problem: Problem, rule: tuple[int, ...]) -> float:
@@ -152,7 +166,7 @@ def _length(problem: Problem, rule: tuple[int, ...]) -> float:
 
 
 @dataclass(frozen=True)
-class GapFalls(Measure[Results]):
+class GapFalls(Computed):
     """For the paper's leave curve, the gap never grows with the state."""
 
     c6s: tuple[float, ...]
@@ -164,8 +178,9 @@ class GapFalls(Measure[Results]):
         found = []
         for row in _scan(self.c6s, self.mean, self.theta):
             rise = 0.0 if row.holds else row.rise
-            what = f"c6 = {row.c6:g}, θ = {self.theta:g}: largest rise of D(s)"
-            found.append(Measured(what, Interval.exact(rise), 0.0, above=False))
+            where = f"c6 = {row.c6:g}, θ = {self.theta:g}"
+            what, so = f"{where}: largest rise of D(s)", f"{where}: D(s) rises by {rise:.3g}"
+            found.append(Measured(what, Interval.exact(rise), 0.0, above=False, contrary=so))
         return found
 
 

@@ -3,14 +3,24 @@
 from dataclasses import dataclass
 from math import hypot, log
 
-from ....stats.intervals import Interval, Pair
-from ...claims import Measured
+from ....stats.intervals import Interval, Pair, ratio
+from ...claims import Measured, Verdict
 from ..results import Results
 from . import Simulated
 
+DOUBLED = 2.0
+"""If from one decade of visits to the next the slope against log K is multiplied by so much, or for
+lower bounds divided, regret does not grow like log K at all."""
+
+
+class Growth(Simulated):
+    """A measure of how regret grows."""
+
+    kind = "growth of regret, against the bounds"
+
 
 @dataclass(frozen=True)
-class Towards(Simulated):
+class Towards(Growth):
     """Regret / log K is nearer to the policy's bound at the end than at an earlier K."""
 
     trial: str
@@ -28,11 +38,15 @@ class Towards(Simulated):
             f"{bound:,.4g} ({now[0] - bound:+,.4g} at K = {k:,}, {before[0] - bound:+,.4g} at "
             f"K = {k0:,}), change"
         )
-        return [Measured(what, _nearer(now, before, bound), 0.0, above=False)]
+        so = (
+            f"{self.trial}: regret / log K of {self.label} moves away from its bound "
+            f"{bound:,.3g}: {before[0]:,.3g}, then {now[0]:,.3g}"
+        )
+        return [Measured(what, _nearer(now, before, bound), 0.0, above=False, contrary=so)]
 
 
 @dataclass(frozen=True)
-class SlopeNears(Simulated):
+class SlopeNears(Growth):
     """The slope of regret against log K over the last span is nearer to the bound than before.
 
     `marks` are three numbers of visits: slopes are taken between them.
@@ -53,7 +67,11 @@ class SlopeNears(Simulated):
             f"slope {late[0]:,.4g} up to K = {trial.visits(last):,}, {early[0]:,.4g} up to "
             f"{trial.visits(middle):,}"
         )
-        return [Measured(what, _nearer(late, early, bound), 0.0, above=False)]
+        so = (
+            f"{self.trial}: the slope of {self.label} moves away from its bound's {bound:,.3g}: "
+            f"{early[0]:,.3g}, then {late[0]:,.3g}"
+        )
+        return [Measured(what, _nearer(late, early, bound), 0.0, above=False, contrary=so)]
 
 
 def _nearer(now: Pair, before: Pair, bound: float) -> Interval:
@@ -63,25 +81,37 @@ def _nearer(now: Pair, before: Pair, bound: float) -> Interval:
 
 
 @dataclass(frozen=True)
-class SlopeBelow(Simulated):
-    """The slope of regret against log K, from `since` to the end, is at most the bound's.
+class SlopeBelow(Growth):
+    """The slope of regret against log K over the last span is at most the bound's.
 
-    The bound is the policy's own unless `bound` names another; with `above` the slope is at least
-    that. With a `level` only the regret that arose at that level of experience counts.
+    `marks` are three numbers of visits: slopes are taken between them. The bound is the policy's
+    own unless `bound` names another; with `above` the slope is at least that. With a `level` only
+    the regret that arose at that level of experience counts.
+
+    Bounds are about K without end. A slope on the other side says "not yet", unless it shows that
+    regret does not grow like log K: see `DOUBLED`.
     """
 
     trial: str
     label: str
-    since: int
+    marks: tuple[int, int, int]
     bound: str | None = None
     above: bool = False
     level: int | None = None
 
     def measure(self, results: Results) -> list[Measured]:
         trial = results[self.trial]
-        found = Interval.around(*trial.slope(self.label, self.since, None, self.level))
+        first, middle, last = self.marks
+        early = trial.slope(self.label, first, middle, self.level)
+        late = trial.slope(self.label, middle, last, self.level)
+        bound = trial.bound(self.bound or self.label)
+        change = ratio(late, early)
+        unlike_log = change.high < 1.0 / DOUBLED if self.above else change.low > DOUBLED
         where = "" if self.level is None else f" in state {self.level}"
-        what = (
-            f"{self.trial}: slope of {self.label}{where} from K = {trial.visits(self.since):,} on"
+        what = f"{self.trial}: slope of {self.label}{where} from K = {trial.visits(middle):,} on"
+        so = (
+            f"{self.trial}: the slope of {self.label}{where} is {late[0]:,.3g} "
+            f"({early[0]:,.3g} a decade before), the bound's {bound:,.3g}"
         )
-        return [Measured(what, found, trial.bound(self.bound or self.label), self.above)]
+        verdict = Verdict.NOT_CONFIRMED if unlike_log else Verdict.NOT_YET
+        return [Measured(what, Interval.around(*late), bound, self.above, so, verdict)]

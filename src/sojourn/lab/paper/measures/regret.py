@@ -10,8 +10,14 @@ from ..results import LabelledResult, Results, at
 from . import Simulated
 
 
+class Compared(Simulated):
+    """A measure of how much regret there is, beside something else."""
+
+    kind = "regret: who has less, and how much"
+
+
 @dataclass(frozen=True)
-class Less(Simulated):
+class Less(Compared):
     """`one` has less regret than `other` after `visits` visits (all of them unless given)."""
 
     trial: str
@@ -24,9 +30,10 @@ class Less(Simulated):
         found = trial.difference(self.one, self.other, self.visits)
         base = trial.regret(self.other, self.visits)[0]
         when = "" if self.visits is None else f", K = {trial.visits(self.visits):,}"
-        share = found.value / base if base else nan
-        what = f"{self.trial}: regret of {self.one} less {self.other} ({share:+.1%}){when}"
-        return [Measured(what, found, 0.0, above=False)]
+        other = f"{self.other} ({found.value / base if base else nan:+.1%}){when}"
+        what = f"{self.trial}: regret of {self.one} less {other}"
+        so = f"{self.trial}: {self.one} has {found} more regret than {other}"
+        return [Measured(what, found, 0.0, above=False, contrary=so)]
 
 
 def rising(trial: str, *labels: str) -> tuple[Less, ...]:
@@ -39,7 +46,7 @@ def rising(trial: str, *labels: str) -> tuple[Less, ...]:
 
 
 @dataclass(frozen=True)
-class Times(Simulated):
+class Times(Compared):
     """The regret of `other` is more than `factor` times that of `one`, and the ratio grows with K.
 
     `since` is the earlier K of that comparison.
@@ -65,14 +72,15 @@ class Times(Simulated):
         )
         name = f"{self.trial}: regret of {self.other} over that of {self.one}"
         grew = f"{name}, at K = {mine.visits():,} over at K = {mine.visits(self.since):,}"
+        so = f"{self.trial}: the regret of {self.other} is {late.value:.3g} times {self.one}'s"
         return [
-            Measured(name, late, self.factor, above=True),
-            Measured(grew, growth, 1.0, above=True),
+            Measured(name, late, self.factor, True, f"{so}, not {self.factor:g}"),
+            Measured(grew, growth, 1.0, True, f"{so}, and was {early.value:.3g} times it before"),
         ]
 
 
 @dataclass(frozen=True)
-class MoreWrongPulls(Simulated):
+class MoreWrongPulls(Compared):
     """After `visits` visits `one` has pulled arms other than the best more often than `other`."""
 
     trial: str
@@ -93,7 +101,8 @@ class MoreWrongPulls(Simulated):
             f"({other[0]:,.4g}), K = {mine.visits(self.visits):,}"
         )
         found = Interval.around(one[0] - other[0], one[1] + other[1])
-        return [Measured(what, found, 0.0, above=True)]
+        so = f"{self.trial}: {self.one} pulls wrong arms {-found.value:,.3g} times less often"
+        return [Measured(what, found, 0.0, above=True, contrary=so)]
 
 
 def _wrong_pulls(trial: LabelledResult, label: str, visits: int) -> Pair:
@@ -108,7 +117,7 @@ def _wrong_pulls(trial: LabelledResult, label: str, visits: int) -> Pair:
 
 
 @dataclass(frozen=True)
-class Agrees(Simulated):
+class Agrees(Compared):
     """Regret summed from gaps and regret from raw rewards agree to a share of all rewards."""
 
     trial: str
@@ -123,7 +132,8 @@ class Agrees(Simulated):
         total = trial.visits() * trial.problem.value()
         interval = Interval.around((raw - gaps) / total, (wide + narrow) / total)
         what = f"{self.trial}: {self.label}, (from rewards less from gaps) / reward"
+        so = f"{self.trial}: {self.label}'s regrets differ by {interval.value:.1%} of the reward"
         return [
-            Measured(what, interval, -self.share, above=True),
-            Measured(what, interval, self.share, above=False),
+            Measured(what, interval, -self.share, above=True, contrary=so),
+            Measured(what, interval, self.share, above=False, contrary=so),
         ]

@@ -10,8 +10,14 @@ from ..results import Results, at
 from . import Simulated
 
 
+class ByState(Simulated):
+    """A measure of what happens in which state."""
+
+    kind = "what happens in which state"
+
+
 @dataclass(frozen=True)
-class Settles(Simulated):
+class Settles(ByState):
     """The regret that arises in state 0 all but stops growing, while that in state 1 goes on.
 
     From `since` to the end it grows by less than a `share` in state 0, and by more in state 1.
@@ -34,12 +40,16 @@ class Settles(Simulated):
                 + ("" if grown else ", in no run")
             )
             share = Interval.around(grown / before, width / before)
-            found.append(Measured(what, share, self.share, above))
+            so = (
+                f"{self.trial}: {self.label}'s regret in state {level} still grows by "
+                f"{share.value:.1%} in the last decade of visits"
+            )
+            found.append(Measured(what, share, self.share, above, so))
         return found
 
 
 @dataclass(frozen=True)
-class WithinLemma4(Simulated):
+class WithinLemma4(ByState):
     """The regret that arises in state 0 is at most the constant of Lemma 4."""
 
     trial: str
@@ -48,12 +58,13 @@ class WithinLemma4(Simulated):
     def measure(self, results: Results) -> list[Measured]:
         trial = results[self.trial]
         interval = Interval.around(*trial.regret(self.label, None, 0))
-        what = f"{self.trial}: {self.label}'s regret in state 0"
-        return [Measured(what, interval, theory.lemma4(trial.problem).regret, above=False)]
+        what, most = f"{self.trial}: {self.label}'s regret in state 0", theory.lemma4(trial.problem)
+        so = f"{what} is {interval.value:,.4g}, the constant {most.regret:,.4g}"
+        return [Measured(what, interval, most.regret, above=False, contrary=so)]
 
 
 @dataclass(frozen=True)
-class LinearPulls(Simulated):
+class LinearPulls(ByState):
     """The best arm has more than a share p_min / 2 of all pulls, as Lemma 3 has it."""
 
     trial: str
@@ -71,5 +82,6 @@ class LinearPulls(Simulated):
             width = float(pulls.half_width[p, point, :, best].sum())
             share = ratio((top, width), at(trial.result.steps, p, point))
             what = f"{self.trial}: best arm's share of pulls, K = {trial.visits(mark):,}"
-            found.append(Measured(what, share, least, above=True))
+            so = f"{what}, is {share.value:.1%}, not {least:.1%}"
+            found.append(Measured(what, share, least, above=True, contrary=so))
         return found
