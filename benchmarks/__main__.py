@@ -14,6 +14,7 @@ from .timing import one_core
 
 SCHEMA = 1
 MARK = "<!-- figures: written by python -m benchmarks --markdown -->"
+END = "<!-- end of figures -->"
 
 PARTS: dict[str, Callable[[Plan], dict[str, Any]]] = {
     "policies": lambda plan: policies.measure(plan),
@@ -41,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--markdown",
         type=Path,
-        help="write the tables here, below the mark if it has one",
+        help="write the tables here, between the marks if it has them",
         metavar="FILE",
     )
     made.add_argument("--json", type=Path, help="write the figures here", metavar="FILE")
@@ -58,10 +59,13 @@ def collect(plan: Plan, parts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def write_below(page: Path, sections: Sequence[str]) -> None:
-    """Write the sections to a file; if it has the mark, what is above the mark stays."""
-    kept, mark, _ = page.read_text().partition(MARK) if page.exists() else ("", "", "")
-    page.write_text((kept + mark + "\n\n" if mark else "") + "\n\n".join(sections) + "\n")
+def write_between(page: Path, sections: Sequence[str]) -> None:
+    """Write the sections to a file; if it has the marks, what is above and below them stays."""
+    above, mark, rest = page.read_text().partition(MARK) if page.exists() else ("", "", "")
+    _, end, below = rest.partition(END)
+    if mark:
+        sections = [above + mark, *sections, *([end + below.rstrip()] if end else [])]
+    page.write_text("\n\n".join(sections) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> dict[str, Any]:
@@ -70,11 +74,10 @@ def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> di
     parts = [p for p in options.only or PARTS if not (p == "peers" and options.no_peers)]
     found = collect(plan or (QUICK if options.quick else FULL), parts)
     found["quick"] = options.quick
-    made = tables(found)
-    made += [part.table(found[n]) for n, part in LIVE.items() if n in found]
+    made = tables(found, [part.table(found[n]) for n, part in LIVE.items() if n in found])
     print("\n\n".join(["", heading(found), *(table.text() for table in made)]))
     if options.markdown:
-        write_below(options.markdown, [heading(found), *(table.markdown() for table in made)])
+        write_between(options.markdown, [heading(found), *(table.markdown() for table in made)])
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     return found

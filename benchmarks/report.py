@@ -243,9 +243,14 @@ def precision_table(rows: list[dict[str, Any]]) -> Table:
     )  # fmt: skip
 
 
-def tables(found: dict[str, Any]) -> list[Table]:
-    """All tables of what was measured."""
+def tables(found: dict[str, Any], live: Sequence[Table] = ()) -> list[Table]:
+    """All tables of what was measured: what most people look for first, the longest last."""
     made = []
+    if "peers" in found:
+        made += [peer_table(found), agreement_table(found)]
+    if "precision" in found:
+        made.append(precision_table(found["precision"]))
+    made += live
     if "policies" in found:
         made += [
             bare_table(found["bare"]),
@@ -254,10 +259,6 @@ def tables(found: dict[str, Any]) -> list[Table]:
         ]
     if "many" in found:
         made.append(many_table(found["many"]))
-    if "peers" in found:
-        made += [peer_table(found), agreement_table(found)]
-    if "precision" in found:
-        made.append(precision_table(found["precision"]))
     return made
 
 

@@ -17,7 +17,7 @@ from sojourn.simulation.chunks import chunk
 sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks/ is no part of the package
 
 from benchmarks import rivals
-from benchmarks.__main__ import MARK, main, parser, write_below
+from benchmarks.__main__ import END, MARK, main, parser, write_between
 from benchmarks.bare import bare_loops, coasting, forms, why_no_c
 from benchmarks.peers import PEERS, Peer, lockstep_numpy
 from benchmarks.plans import COMPARED, FAMILIES, GENERAL_STATE, TARGETS, Plan, for_setting
@@ -178,20 +178,26 @@ def test_figures_are_written_as_json_and_markdown(
         assert title in printed and f"### {title}" in text.read_text()
 
 
-def test_only_what_is_below_the_mark_is_written_anew(tmp_path: Path) -> None:
+def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"kept\n\n{MARK}\n\nold\n")
-    write_below(page, ["new", "newer"])
+    write_between(page, ["new", "newer"])
     assert page.read_text() == f"kept\n\n{MARK}\n\nnew\n\nnewer\n"
+    around = f"kept\n\n{MARK}\n\n{{}}\n\n{END}\n\nkept too\n"
+    page.write_text(around.format("old"))
+    write_between(page, ["new"])
+    assert page.read_text() == around.format("new")
     page.write_text("no mark")
-    write_below(page, ["new"])
+    write_between(page, ["new"])
     assert page.read_text() == "new\n"
 
 
 def test_the_page_of_figures_has_the_mark_and_all_tables() -> None:
     page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text()
-    _, mark, figures = page.partition(MARK)
-    assert mark
+    _, mark, rest = page.partition(MARK)
+    figures, end, _ = rest.partition(END)
+    assert mark and end
+    assert figures.index("### Peers") == figures.index("###")  # what most people look for
     for title in ("Bare loops", "Targets", "Policies", "Many arms", "Peers", "Cost of the"):
         assert f"### {title}" in figures
     assert "missed" not in page  # a target is reached, or a goal
