@@ -88,10 +88,10 @@ class Recommendation:
         ]
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
         return (
-            f"{'Keep' if self.keeps else 'Run'} {self.policy!r}.\n{self.reason}\n"
-            f"{self._over_present()}"
+            f"{'Keep' if self.keeps else 'Run'} {self.name}.\n{self._over_present()}"
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
-            f"{self.gain_share:.0%} of its regret.\n\n{table.text()}"
+            f"{self.gain_share:.0%} of its regret.\nWhy: {self.reason}\n\n{table.text()}\n\n"
+            f"In Python: {self.policy!r}"
         )
 
     def _over_present(self) -> str:

@@ -13,6 +13,9 @@ from .model import first_step_costs, outside
 from .premises import Check, assumptions, sufficient_condition
 from .slopes import Bound, bounds
 
+VALUES = "V*: the reward that the rest of a visit is expected to bring if every choice is right"
+COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward"
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -81,6 +84,8 @@ class Summary:
                 f"case: {self.case}",
                 "",
                 Table(["state", "V*", "D" if costs else "best arm"], states).text(),
+                VALUES,
+                *([COSTS] if costs else []),
                 "",
                 Table(["best visit", "mean", "sd"], visit).text(),
                 "",
@@ -102,6 +107,8 @@ def summary(problem: Problem, n: int = 4) -> Summary:
     state      V*       D
     0      0.3125  1.5625
     1      0.5625    1.25
+    V*: the reward that the rest of a visit is expected to bring if every choice is right
+    D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward
     <BLANKLINE>
     best visit    mean       sd
     reward      0.5625   0.9375
