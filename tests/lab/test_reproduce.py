@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import browser
 import pytest
 import typer
 from made_up import made_up
@@ -81,6 +82,26 @@ def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, Report[Resu
         assert line in text
     saved = json.loads((folder / "claims.json").read_text())
     assert [row["verdict"] for row in saved] == [found.verdict.value for found in report.checked]
+
+
+def test_the_reports_first_screen(whole: tuple[Path, Report[Results]]) -> None:
+    """On a desk the picture of the verdicts is whole; a phone need not scroll to the side."""
+    pytest.importorskip("playwright")
+    with browser.launched() as program:
+        for width, height, scheme in ((1280, 800, "dark"), (390, 844, "light")):
+            page = program.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )
+            page.goto((whole[0] / "report.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            bars = page.locator("#verdicts + figure svg").bounding_box()
+            assert bars is not None and bars["width"] > 300
+            assert width < 500 or bars["y"] + bars["height"] < height
+            claims = page.locator("#claims ~ details")
+            assert claims.count() == len(whole[1].kinds)
+            assert not page.locator("details[open]").count()
+            page.goto(f"{page.url}#claim-theorem-1")
+            assert page.locator("#claim-theorem-1 summary").is_visible()
 
 
 def test_the_digest_fits_a_screen_and_has_every_count(whole: tuple[Path, Report[Results]]) -> None:

@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -50,6 +50,18 @@ def found() -> Browser:
         return _own() or _fetched()
     except Exception as error:
         _without(f"no Chromium here, and none to be had: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A browser of Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    program, environment = found()
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=program, args=ARGUMENTS, env=environment)
+        yield made
+        made.close()
 
 
 def axe() -> str:

@@ -37,7 +37,8 @@ def verdict_bars(report: Report[Any]) -> str:
     parts += _legend(report.counts, below)
     height = below + LINE * ceil(len(COLOURS) / 2)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" '
+        f'width="{WIDTH}" height="{height:g}" role="img" '
         f'aria-label="{escape(_in_words(kinds))}" style="font: 14px system-ui, sans-serif">'
     )
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'

@@ -79,8 +79,8 @@ def _undecided(report: Report[Results]) -> str:
         return ""
     minutes = sum(trial.seconds for trial in TRIALS.values()) / 60
     return (
-        "Undecided for want of runs: sojourn reproduce --precision paper decides most, in about "
-        f"{minutes:.0f}\nminutes of one processor."
+        "Undecided for want of runs: --precision paper decides most, in about "
+        f"{minutes:.0f} minutes of a processor."
     )
 
 

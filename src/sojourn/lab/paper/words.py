@@ -156,7 +156,8 @@ HTML = """{% extends "page.html" %}
 {% block style %}
 a { color: var(--blue); }
 .story { font-size: 1.05rem; }
-#first figure { max-width: 27rem; }
+.halves figure { max-width: 27rem; }
+.compact { font-size: .9rem; } .compact ul { padding-left: 1.1rem; } .compact p { margin: .3rem 0; }
 nav a { margin-right: .9rem; white-space: nowrap; }
 .halves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr));
   gap: .5rem 2rem; }
@@ -187,21 +188,20 @@ h2, section { scroll-margin-top: .5rem; }
 <figure><img alt="{{ first.figure.title }}" src="{{ first.picture }}">
 <figcaption>{{ not_redrawn }}{{ first.figure.caption }}</figcaption></figure></div>
 {% endif %}
-<div id="verdicts"><h2>The verdicts</h2>
+<div><h2 id="verdicts">The verdicts</h2>
 <figure>{{ bars | safe }}<figcaption>Confirmed, of all claims of a kind. <a href="#claims">Every
-claim</a> is below.</figcaption></figure></div>
-</div>
+claim</a> is below.</figcaption></figure>
 <h2 id="disagreements">Not confirmed</h2>
+<div class="compact">
 {% if own %}
-<p>What was measured is on the other side of what the paper says, or of how its words are read
-here:</p>
+<p>On the other side of what the paper says, or of how its words are read here:</p>
 <ul>
 {% for found in own %}
 <li>{{ words(found) }}</li>
 {% endfor %}
 </ul>
 {% else %}
-<p>None.</p>
+<p>None of what the paper says.</p>
 {% endif %}
 {% if variants %}
 <details><summary>{{ variants | length }} more, where a choice was made or words were read otherwise
@@ -211,6 +211,8 @@ here:</p>
 {% endfor %}
 </ul></details>
 {% endif %}
+</div></div>
+</div>
 {% if asymptotic %}
 <h2 id="not-yet">Not yet</h2>
 <p>{{ not_yet }}</p>
