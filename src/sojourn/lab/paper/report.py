@@ -16,7 +16,7 @@ from ..claims import Checked, Verdict, hinges
 from ..report import Report, count, in_words
 from . import words
 from .claims.readings import READINGS
-from .figures import MAIN, Figure
+from .figures import FIRST, MAIN, Figure
 from .lines import PolicyLine, lines
 from .panels import Graph
 from .results import Results
@@ -87,6 +87,17 @@ def _list(found: Sequence[Checked], why: bool = True) -> str:
     return "\n".join(said) if found else "None."
 
 
+def _first(figures: Figures) -> str:
+    """What the paper says of its first figure, and ours."""
+    if FIRST not in figures:
+        return ""
+    figure = figures[FIRST]
+    return (
+        f"{words.SAYS} ({figure.section})\n\n![{figure.title}](figures/{FIRST}.svg)\n\n"
+        f"{words.NOT_REDRAWN}{figure.caption}\n\n"
+    )
+
+
 def _figure(name: str, figure: Figure) -> str:
     return (
         f"### {name}: {figure.title}\n\n{figure.section}. {figure.caption}\n\n"
@@ -102,7 +113,7 @@ def to_html(report: Report[Results], figures: Figures, pictures: Path) -> str:
         )
         for name, figure in figures.items()
     }
-    first, not_yet = shown.get(words.FIRST_FIGURE), report.counts[Verdict.NOT_YET]
+    first, not_yet = shown.get(FIRST), report.counts[Verdict.NOT_YET]
     left_out = {"first": first is None, "not-yet": not not_yet}
     return render(
         words.HTML,
@@ -154,7 +165,10 @@ def to_page(report: Report[Results], figures: Figures) -> str:
         hinges=_hinges(report),
         verdicts=report.verdicts().markdown(),
         runs=_runs(report).markdown(),
-        figures="\n".join(_figure(name, figures[name]) for name in MAIN if name in figures),
+        first=_first(figures),
+        figures="\n".join(
+            _figure(name, figures[name]) for name in MAIN if name in figures and name != FIRST
+        ),
     )
 
 

@@ -18,7 +18,6 @@ STORY = (
     "they have significantly less of it than UCB, KL-UCB and Q-learning."
 )
 
-FIRST_FIGURE = "intro"
 SAYS = (
     "“As we can see from Figure 1 (b), a well designed algorithm can significantly outperform the "
     "traditional MAB algorithms such as upper confidence bound (UCB) and Kullback-Leibler UCB "
@@ -89,7 +88,7 @@ PAGE = """# The paper, reproduced
 
 ![{summary}](figures/verdicts.svg)
 
-This page is written by
+{first}This page is written by
 
     {command} --page docs/reproduction.md
 
