@@ -2,8 +2,6 @@
 
 from html.parser import HTMLParser
 
-import pytest
-
 from sojourn.show.tables import Table
 
 TABLE = Table(
@@ -88,12 +86,6 @@ def test_html_has_the_text_and_marks_numbers() -> None:
         ("td", None, "<b>&\n2"),
         ("td", "number", "1"),
     ]
-
-
-@pytest.mark.parametrize(("text", "kind"), [("confirmed", "good"), ("open", None)])
-def test_html_cells_get_the_class_of_their_text(text: str, kind: str | None) -> None:
-    page = Table(["claim", "verdict"], [["c", text]]).html({"confirmed": "good"})
-    assert Cells(page).found[-1][1] == kind
 
 
 def test_templates_take_a_table_as_it_is() -> None:

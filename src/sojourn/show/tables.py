@@ -1,6 +1,6 @@
 """Tables: one definition, shown as text, Markdown or HTML."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
@@ -39,10 +39,10 @@ class Table:
         ]
         return "\n".join([rows[0], "|" + "---|" * len(self.headings), *rows[1:]])
 
-    def html(self, classes: Mapping[str, str] | None = None) -> str:
-        """Scrolls if wide; `classes` by the text of cells, and `number` for those aligned right."""
-        head = self._html_row("th", self.headings, {}, ' scope="col"')
-        body = "\n".join(self._html_row("td", row, classes or {}) for row in self.rows)
+    def html(self) -> str:
+        """Scrolls if wide; cells that are aligned right have the class `number`."""
+        head = self._html_row("th", self.headings, ' scope="col"')
+        body = "\n".join(self._html_row("td", row) for row in self.rows)
         return (
             f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n'
             "</table></div>"
@@ -59,13 +59,10 @@ class Table:
         columns = list(zip_longest(*self.rows, fillvalue=""))
         return [n for n, cells in enumerate(columns) if n == 0 or not all(map(_numeric, cells))]
 
-    def _html_row(
-        self, tag: str, cells: Sequence[str], classes: Mapping[str, str], more: str = ""
-    ) -> str:
+    def _html_row(self, tag: str, cells: Sequence[str], more: str = "") -> str:
         left, made = self._left, ""
         for n, cell in enumerate(cells):
-            kinds = [*([] if n in left else ["number"]), *classes.get(cell, "").split()]
-            kind = f' class="{escape(" ".join(kinds))}"' if kinds else ""
+            kind = "" if n in left else ' class="number"'
             made += f"<{tag}{more}{kind}>{escape(cell).replace(chr(10), '<br>')}</{tag}>"
         return f"<tr>{made}</tr>"
 

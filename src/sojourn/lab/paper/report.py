@@ -20,7 +20,7 @@ from .figures import FIRST, MAIN, Figure
 from .lines import PolicyLine, lines
 from .panels import Graph
 from .results import Results
-from .settings import IN_WORDS, SETTINGS
+from .settings import SETTINGS
 from .trials import TRIALS
 
 Figures = Mapping[str, Figure]
@@ -144,7 +144,7 @@ def _embedded(picture: Path) -> str:
 def settings_table() -> Table:
     """The problems of the figures: their arms, their users, and who they are in words."""
     rows = [
-        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), IN_WORDS[name]]
+        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), words.WHO[name]]
         for name, problem in SETTINGS.items()
     ]
     return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))

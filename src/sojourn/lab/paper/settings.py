@@ -30,20 +30,6 @@ TABLE: dict[str, Callable[[], Problem]] = {
 }
 
 
-IN_WORDS = {
-    "A": "leaves after two bad items in a row, and only then",
-    "B": "may leave at any time, most likely after two bad items in a row",
-    "C": "as in A, where even the best item is seldom liked",
-    "D": "as in A, with a third arm",
-    "ema-1000": "leaves by a moving average of how the visit went, c6 = 1000",
-    "ema-100": "the same, c6 = 100: less patient",
-    "ema-low": "as ema-1000, where even the best item is seldom liked",
-    "opposite": "a bad item drives people away whatever went before: mistakes cost more after a "
-    "success",
-}
-"""Who comes, in each of them."""
-
-
 class SettingTable(Mapping[str, Problem]):
     """Problems by name, solved when first asked for: importing the package solves nothing."""
 

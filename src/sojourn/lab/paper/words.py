@@ -11,6 +11,19 @@ VENUE = "Journal of Machine Learning Research 25(9):1-55, 2024"
 SHORT = "Yang, Liu and Ying, JMLR 25(9):1-55, 2024"
 ADDRESS = "https://jmlr.org/papers/v25/22-1251.html"
 
+WHO = {
+    "A": "leaves after two bad items in a row, and only then",
+    "B": "may leave at any time, most likely after two bad items in a row",
+    "C": "as in A, where even the best item is seldom liked",
+    "D": "as in A, with a third arm",
+    "ema-1000": "leaves by a moving average of how the visit went, c6 = 1000",
+    "ema-100": "the same, c6 = 100: less patient",
+    "ema-low": "as ema-1000, where even the best item is seldom liked",
+    "opposite": "a bad item drives people away whatever went before: mistakes cost more after a "
+    "success",
+}
+"""The users of the settings."""
+
 STORY = (
     "The paper's claim: where users may leave, explore while they are content. Its policies ULCB "
     "and KL-ULCB are optimistic after a success and pessimistic after a failure; their regret "
@@ -165,6 +178,7 @@ blockquote { margin: .3rem 0; padding-left: .8rem; border-left: .2rem solid var(
 summary { cursor: pointer; padding: .15rem 0; }
 details.claim { margin-left: 1rem; border-bottom: 1px solid var(--faint); }
 details.claim > ul { margin: .2rem 0 .6rem; }
+.not_yet { color: var(--blue); font-weight: 600; }
 .badge { font-size: .8rem; white-space: nowrap; }
 li { margin: .25rem 0; }
 h2, section { scroll-margin-top: .5rem; }
