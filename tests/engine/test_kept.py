@@ -129,3 +129,17 @@ def test_code_that_cannot_be_read_or_saved_is_compiled(
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
     with pytest.warns(kept.CacheWarning, match=r"\(No space left on device\)"):
         assert module(tmp_path).double(4) == 8
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_nothing_is_left_in_a_package_that_was_installed(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be there after the package is uninstalled, and could be imported, empty."""
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    (tmp_path / folder).mkdir()
+    assert module(tmp_path / folder).double(4) == 8
+    assert not files(tmp_path / folder) and len(files(tmp_path / "home")) == 2
+    again = module(tmp_path / folder)
+    assert again.double(4) == 8 and hits(again.double) == 1

@@ -3,11 +3,13 @@
 Numba looks for the first folder that it can write to (`NUMBA_CACHE_DIR`, the package's own, the
 user's), reads no other, and fails if there is none. Here folders before that one are read as well,
 such as a cache that was filled when an image was built, and where nothing can be written code is
-compiled for this process alone.
+compiled for this process alone. Of a package that was installed its own folder is left alone: who
+uninstalls it would find it again, half alive, for the sake of the files that were not installed.
 """
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +22,9 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
     UserWideCacheLocator,
 )
+
+INSTALLED = {"site-packages", "dist-packages"}
+"""Folders that belong to an installer."""
 
 
 class CacheWarning(UserWarning):
@@ -50,7 +55,7 @@ class KeptCode(NullCache):  # type: ignore[misc]
 
 
 def _folders(function: FunctionType) -> Iterator[Any]:
-    for kind in _KINDS[0 if config.CACHE_DIR else 1 :]:
+    for kind in _kinds(Path(function.__code__.co_filename)):
         try:
             folder = kind(function)
         except (OSError, RuntimeError):  # no source file, or the user's own locators find nothing
@@ -80,7 +85,18 @@ def _kind(place: Any) -> Any:
     return Folder
 
 
-_KINDS = [*map(_kind, (UserProvidedCacheLocator, InTreeCacheLocator, UserWideCacheLocator))]
+_NAMED = _kind(UserProvidedCacheLocator)
+_BESIDE = _kind(InTreeCacheLocator)
+_OF_THE_USER = _kind(UserWideCacheLocator)
+
+
+def _kinds(source: Path) -> Iterator[Any]:
+    """The places to look in, in order."""
+    if config.CACHE_DIR:
+        yield _NAMED
+    if INSTALLED.isdisjoint(source.parts):
+        yield _BESIDE
+    yield _OF_THE_USER
 
 
 _warned: list[str] = []
