@@ -90,3 +90,13 @@ def test_scripts_of_others_have_their_licence_beside_them(folder: Path) -> None:
 def test_no_script_of_others_is_anywhere_else() -> None:
     scripts = {path for suffix in ("js", "css") for path in ROOT.glob(f"src/**/*.min.{suffix}")}
     assert {path.parent for path in scripts} == {next(iter(VENDORED))}
+
+
+def test_the_checklists_name_files_that_exist() -> None:
+    """A box is ticked with what shows it, or left open with the reason."""
+    text = (ROOT / "docs/checklists.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!box|---)(.+?) \| (.*?) \| ?(.*?) ?\|$", text, re.MULTILINE)
+    assert len(rows) > 80 and {mark for _, mark, _ in rows} == {"✓", "**open**", "*reviewer*"}
+    assert all(why for _, mark, why in rows if mark == "**open**")
+    for file in re.findall(r"`([\w./]*[\w/]\.\w+|LICENSE|docs|tests|examples)`", text):
+        assert (ROOT / file).exists(), file
