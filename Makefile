@@ -5,10 +5,10 @@ BIN    := .venv/bin
 READY  := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint docs bench attack clean
+.PHONY: help run test lint docs bench attack coverage release clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,6 +41,15 @@ bench: $(READY)  ## speed against bare loops and other packages; ARGS=--quick fo
 attack: $(READY)  ## kill, hang, fill, flood and fuzz the service for ten minutes; ARGS="--only kill"
 	@$(BIN)/python -m attack $(ARGS)
 
+coverage: $(READY)  ## every test, and how much of the code they run; slower than make test
+	$(BIN)/pytest -q -n auto --dist worksteal --cov
+
+release: $(READY)  ## wheel and sdist in dist/, installed from the package index with every extra
+	@rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+	SOJOURN_RELEASE=1 $(BIN)/pytest -q tests/release
+
 clean:  ## remove .venv and everything generated
-	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist site
+	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist site
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,8 +1,12 @@
 """Compiled code is read where it is, and kept where that can be; nowhere is no error."""
 
 import errno
+import fcntl
 import importlib.util
 import os
+import subprocess
+import sys
+import time
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -129,3 +133,65 @@ def test_code_that_cannot_be_read_or_saved_is_compiled(
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
     with pytest.warns(kept.CacheWarning, match=r"\(No space left on device\)"):
         assert module(tmp_path).double(4) == 8
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_nothing_is_left_in_a_package_that_was_installed(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be there after the package is uninstalled, and could be imported, empty."""
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    (tmp_path / folder).mkdir()
+    assert module(tmp_path / folder).double(4) == 8
+    assert not files(tmp_path / folder) and len(files(tmp_path / "home")) == 2
+    again = module(tmp_path / folder)
+    assert again.double(4) == 8 and hits(again.double) == 1
+
+
+RACE = """
+import sys, time
+from sojourn.engine import kept
+from loops_outside import double
+
+found = kept.KeptCode.load_overload
+
+def slow(self, *what):
+    code = found(self, *what)
+    if code is None:
+        time.sleep(1.5)  # so that others look before this one has compiled
+    return code
+
+kept.KeptCode.load_overload = slow
+while time.time() < float(sys.argv[1]):
+    time.sleep(0.01)
+assert double(4) == 8
+print(sum(sum(made.stats.cache_misses.values()) for made in double._made.values()))
+"""
+
+
+def test_processes_take_turns_and_only_one_compiles(tmp_path: Path) -> None:
+    (tmp_path / "loops_outside.py").write_text(MODULE)
+    (tmp_path / "race.py").write_text(RACE)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    command = [sys.executable, "race.py", str(time.time() + 1.0)]
+    racers = [
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    missed = [int(racer.communicate(timeout=100)[0]) for racer in racers]
+    assert sorted(missed) == [0, 0, 1]
+    assert not list(tmp_path.rglob("*.turn"))
+
+
+def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    monkeypatch.setattr(kept, "PATIENCE", 0.1)
+    loops = module(tmp_path)
+    assert loops.double(4) == 8
+    (code,) = (path for path in files(tmp_path) if path.suffix == ".nbi" and "double" in path.name)
+    turn = code.with_suffix(".turn")
+    with turn.open("w") as hung:
+        fcntl.flock(hung, fcntl.LOCK_EX)
+        assert module(tmp_path).double(4) == 8
+    assert not turn.exists()

@@ -87,7 +87,9 @@ def test_without_gymnasium_one_sentence_says_so() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import sojourn.gym"
     run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     last = run.stderr.strip().splitlines()[-1]
-    assert last == "ImportError: sojourn.gym needs gymnasium: pip install 'sojourn[gym]'"
+    assert last == (
+        "sojourn.extras.MissingExtra: sojourn.gym needs gymnasium: pip install 'sojourn[gym]'"
+    )
 
 
 def test_the_module_registers_itself() -> None:

@@ -19,7 +19,8 @@ import pytest
 from postgres import server as postgres
 from serving import PATIENCE, Server, serve
 
-from sojourn.cli.main import main, serve as command
+from sojourn import extras
+from sojourn.cli.main import main
 from sojourn.live import open_store, verify
 from sojourn.service import keys
 from sojourn.service.metrics import drop_dead_gauges
@@ -160,7 +161,7 @@ def test_refusing_to_start(
     assert "--log-format" in refused(capsys, *memory, "--log-format", "xml")
     assert "--allow-origin" in refused(capsys, *memory, "--allow-origin", "https://a.example/b")
     assert "must be memory://" in refused(capsys, "--store", "mysql://a")
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "fastapi" else True)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "fastapi" else True)
     assert "serving needs fastapi: pip install 'sojourn[serve]'" in refused(capsys, *memory)
 
 

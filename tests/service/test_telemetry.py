@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from sojourn import extras
 from sojourn.live import Unavailable
 from sojourn.service import telemetry
 from sojourn.service.keys import make
@@ -197,11 +198,11 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(telemetry, "find_spec", missing)
+    monkeypatch.setattr(extras, "find_spec", missing)
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(extras.MissingExtra) as refused:
         run(Options(store="memory://"))
-    wanted = "traces (OTEL_TRACES_EXPORTER) need OpenTelemetry: pip install 'sojourn[telemetry]'"
+    wanted = "OTEL_TRACES_EXPORTER=otlp needs opentelemetry: pip install 'sojourn[telemetry]'"
     assert str(refused.value) == wanted
 
 

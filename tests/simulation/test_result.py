@@ -361,12 +361,12 @@ def test_pictures(result: Result, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "call", "sentence"),
     [
-        ("pandas", "r.to_frame()", "to_frame needs pandas: pip install pandas"),
-        ("matplotlib", "r.plot()", "plots need matplotlib: pip install 'sojourn[plot]'"),
+        ("pandas", "r.to_frame()", "to_frame needs pandas: pip install 'sojourn[frame]'"),
+        ("matplotlib", "r.plot()", "a plot needs matplotlib: pip install 'sojourn[plot]'"),
         (
             "distributed",
             "sj.simulate(r.problem, r.policies, client=1)",
-            "client needs Dask: pip install 'sojourn[cluster]'",
+            "client needs distributed: pip install 'sojourn[cluster]'",
         ),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ..extras import MissingExtra
 from ..version import __version__
 from . import (
     archive,
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = app(args=arguments, prog_name="sojourn", standalone_mode=False)
     except UsageError as error:
         return complain(error.format_message())  # type: ignore[attr-defined]
-    except ValueError as error:
+    except (MissingExtra, ValueError) as error:
         return complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("stopped", file=sys.stderr)

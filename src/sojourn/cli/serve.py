@@ -4,11 +4,12 @@ Every option can be given by an environment variable as well; the command line w
 """
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from ..extras import require
 
 EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
@@ -115,7 +116,7 @@ def serve_command(
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, with a dashboard; nothing has to be configured."""
-    check_extra()
+    require("serving", "serve", *NEEDED)
     from ..service.options import Options
     from ..service.server import run
 
@@ -143,10 +144,3 @@ def _with_variables(context: typer.Context, sentence: str) -> str:
             names = rf"{re.escape(parameter.opts[0])}(?![\w-])|^{parameter.name}(?= = )"
             sentence = re.sub(names, str(parameter.envvar), sentence)
     return sentence
-
-
-def check_extra() -> None:
-    """Say how to install what serving takes, if it is not there."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise ValueError(f"serving needs {', '.join(missing)}: pip install 'sojourn[serve]'")

@@ -1,11 +1,11 @@
 """The command `sojourn simulate`."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..extras import require
 from .arguments import (
     AsJson,
     Seed,
@@ -143,8 +143,7 @@ def _check_outputs(save: Path | None, plot: Path | None) -> None:
         check_path(save)
     if plot is None:
         return
-    if find_spec("matplotlib") is None:
-        raise ValueError("--plot needs matplotlib: pip install 'sojourn[plot]'")
+    require("--plot", "plot", "matplotlib")
     if plot.suffix not in PICTURES or not plot.parent.is_dir():
         raise ValueError(
             f"--plot {plot} is not allowed: it must be a file in a folder that exists, "

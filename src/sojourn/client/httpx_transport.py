@@ -4,13 +4,13 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from ..extras import require
 from ..live.forks import PerProcess
 from .messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
-try:
-    import httpx
-except ImportError:
-    raise ImportError("the client needs httpx: pip install 'sojourn[client]'") from None
+require("the client", "client", "httpx")
+
+import httpx
 
 
 class Httpx:

@@ -3,11 +3,16 @@
 Numba looks for the first folder that it can write to (`NUMBA_CACHE_DIR`, the package's own, the
 user's), reads no other, and fails if there is none. Here folders before that one are read as well,
 such as a cache that was filled when an image was built, and where nothing can be written code is
-compiled for this process alone.
+compiled for this process alone. Processes that want the same code at the same time take turns: the
+first compiles, others find it kept. Of a package that was installed its own folder is left alone:
+who uninstalls it would find it again, half alive, for the sake of files that were not installed.
 """
 
+import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +25,17 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
     UserWideCacheLocator,
 )
+
+try:
+    import fcntl
+except ImportError:  # Windows: no turns, and the same code may be compiled twice
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE, PAUSE = 120.0, 0.05
+"""Seconds to wait for another process that compiles, and between two looks."""
+
+INSTALLED = {"site-packages", "dist-packages"}
+"""Folders that belong to an installer."""
 
 
 class CacheWarning(UserWarning):
@@ -48,9 +64,43 @@ class KeptCode(NullCache):  # type: ignore[misc]
         except (IndexError, OSError) as error:
             _warn_once(getattr(error, "strerror", None) or "there is no folder for it")
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the code's turn; without a folder to keep it in there is nothing to wait for."""
+        if not self._folders or fcntl is None:
+            yield
+            return
+        kept = self._folders[-1]._impl
+        path = Path(kept.locator.get_cache_path()) / f"{kept.filename_base}.turn"
+        try:
+            file = path.open("w")
+        except OSError:
+            yield
+            return
+        with file:
+            _wait_for(file)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)  # who waits for it has it open; the code is there
+
+
+def _wait_for(file: Any) -> None:
+    """Lock a file, or give up after `PATIENCE`: its owner may hang."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+
 
 def _folders(function: FunctionType) -> Iterator[Any]:
-    for kind in _KINDS[0 if config.CACHE_DIR else 1 :]:
+    for kind in _kinds(Path(function.__code__.co_filename)):
         try:
             folder = kind(function)
         except (OSError, RuntimeError):  # no source file, or the user's own locators find nothing
@@ -80,7 +130,18 @@ def _kind(place: Any) -> Any:
     return Folder
 
 
-_KINDS = [*map(_kind, (UserProvidedCacheLocator, InTreeCacheLocator, UserWideCacheLocator))]
+_NAMED = _kind(UserProvidedCacheLocator)
+_BESIDE = _kind(InTreeCacheLocator)
+_OF_THE_USER = _kind(UserWideCacheLocator)
+
+
+def _kinds(source: Path) -> Iterator[Any]:
+    """The places to look in, in order."""
+    if config.CACHE_DIR:
+        yield _NAMED
+    if INSTALLED.isdisjoint(source.parts):
+        yield _BESIDE
+    yield _OF_THE_USER
 
 
 _warned: list[str] = []

@@ -95,9 +95,10 @@ class Loop(Generic[P, R]):
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
         named = _renamed(self.plain, f"{self.plain.__qualname__}-{digest}")
         dispatcher = njit(named, nogil=self._nogil, error_model="numpy")
-        dispatcher._cache = KeptCode(named)
+        dispatcher._cache = kept = KeptCode(named)
         try:
-            dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))
+            with kept.turn():
+                dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))
         except NumbaError as error:
             raise CannotCompile(sentence(error, types)) from None
         return dispatcher

@@ -13,10 +13,9 @@ by the name of its module, ``gymnasium.make("sojourn.gym:sojourn/Ema-v0")``.
 1.0
 """
 
-try:
-    import gymnasium  # noqa: F401 - only to say what is missing
-except ImportError:
-    raise ImportError("sojourn.gym needs gymnasium: pip install 'sojourn[gym]'") from None
+from ..extras import require
+
+require("sojourn.gym", "gym", "gymnasium")
 
 from .agents import Agent, MabwiserAgent, PolicyAgent, RiverAgent, agent_for
 from .makers import make, make_vec, register

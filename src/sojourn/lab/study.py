@@ -8,12 +8,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING, Generic, NamedTuple, Required, TypedDict
 
 from .. import checks
+from ..extras import require
 from ..show.curves import write
 from ..show.plain import to_json
 from ..simulation import Result
@@ -120,8 +120,7 @@ class Study(ABC, Generic[Findings]):
         return report
 
     def _check_arguments(self, precision: str, seed: int, workers: int | None) -> None:
-        if find_spec("matplotlib") is None:
-            raise ValueError("the figures need matplotlib: pip install 'sojourn[plot]'")
+        require("a report", "plot", "matplotlib", "jinja2")
         checks.one_of("precision", precision, (QUICK, self.precise))
         checks.whole("seed", seed, 0, 2**63 - 1)
         if workers is not None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from urllib.parse import quote
 
 from ..engine.calls import calls_for
+from ..extras import require
 from .records import Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, loaded
@@ -208,11 +209,8 @@ def schema_of(pa: Any, record: Any) -> Any:
 
 def pyarrow() -> tuple[Any, Any]:
     """What reads and writes Parquet."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ValueError(
-            "Parquet needs the package pyarrow: pip install 'sojourn[serve]'"
-        ) from None
+    require("Parquet", "serve", "pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     return pa, pq

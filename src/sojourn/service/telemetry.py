@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextvars import Token
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
+from ..extras import require
 from ..version import __version__
 from .asked import Asked
 
@@ -47,18 +47,8 @@ def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
     for name in PROTOCOLS:
         if environment.get(name):
             checks.one_of(name, environment[name], ("http/protobuf",))
-    if not _installed():
-        raise ValueError(
-            f"traces ({EXPORTER}) need OpenTelemetry: pip install 'sojourn[telemetry]'"
-        )
+    require(f"{EXPORTER}={named}", "telemetry", "opentelemetry.exporter.otlp.proto.http")
     return named
-
-
-def _installed() -> bool:
-    try:
-        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-    except ModuleNotFoundError:  # of one of the packages above it
-        return False
 
 
 def start() -> "Traces | None":

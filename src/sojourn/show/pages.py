@@ -1,9 +1,10 @@
 """HTML reports: one frame for all, filled by Jinja2, which escapes whatever is put in."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def render(template: str, **facts: Any) -> str:
@@ -22,7 +23,9 @@ def render(template: str, **facts: Any) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader("sojourn.show"),
         autoescape=True,

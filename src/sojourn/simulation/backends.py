@@ -15,6 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from ..extras import require
 from ..stats.moments import Part
 from .work import Job, machine_digest
 
@@ -82,10 +83,9 @@ class Cluster:
     """
 
     def __init__(self, client: Any) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise ImportError("client needs Dask: pip install 'sojourn[cluster]'") from None
+        require("client", "cluster", "distributed")
+        import distributed
+
         if not isinstance(client, distributed.Client):
             raise ValueError(
                 f"client = {client!r} is not allowed: it must be a dask.distributed.Client"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..extras import require
 from ..show import curves, style
 from ..show.curves import Line, Plot
 from ..show.style import Look
@@ -25,6 +26,7 @@ def plot(
     result: "Result", path: str | Path | None, *, bounds: bool = True, per_log: bool = False
 ) -> "Figure":
     """The figure of `Result.plot`."""
+    require("a plot", "plot", "matplotlib")
     visits, regret = _regret(result, per_log)
     lines = list(_lines(result, visits, regret, bounds, per_log))
     ends = [float(line.y[-1]) for line in lines if line.y[-1] > 0.0]
@@ -36,10 +38,7 @@ def plot(
         log_y=bool(ends) and max(ends) > SPREAD * min(ends),
         bottom=min(0.0, float(np.nanmin(regret.low))),
     )
-    try:
-        figure = curves.draw(drawn)
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'sojourn[plot]'") from None
+    figure = curves.draw(drawn)
     if path is not None:
         _write(figure, Path(path))
     return figure

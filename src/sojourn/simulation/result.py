@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
+from ..extras import require
 from ..policies import Policy
 from ..problem import Problem
 from ..registry import plain_name
@@ -215,10 +216,9 @@ class Result:
 
     def to_frame(self) -> "pandas.DataFrame":
         """The table of `to_columns` for pandas; for polars, `polars.DataFrame(r.to_columns())`."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install pandas") from None
+        require("to_frame", "frame", "pandas")
+        import pandas
+
         frame = pandas.DataFrame(self.to_columns())
         return frame.astype({"level": "Int64", "arm": "Int64"})
 

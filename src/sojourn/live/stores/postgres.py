@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...extras import require
 from ..errors import Unavailable
 from ..records import MINUTE, Change, Event
 from . import tables
@@ -104,12 +105,9 @@ class PostgresStore(SqlStore):
         )
 
     def __init__(self, url: str, *, reading: bool = False) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise ValueError(
-                "PostgreSQL needs the package psycopg: pip install 'sojourn[postgres]'"
-            ) from None
+        require("a store in PostgreSQL", "postgres", "psycopg")
+        import psycopg
+
         self._psycopg = psycopg
         self.url, self.reading = url, reading
         self.writer = ""

@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from ...extras import require
 from . import files
 
 ROW = "sojourn_row"
@@ -181,10 +182,9 @@ def _readable(name: str, opening: bool = False) -> Iterator[None]:
 
 
 def _ibis() -> Any:
-    try:
-        import ibis
-    except ImportError:
-        raise ValueError("logs need Ibis and DuckDB: pip install 'sojourn[logs]'") from None
+    require("a log", "logs", "ibis", "duckdb")
+    import ibis
+
     return ibis
 
 

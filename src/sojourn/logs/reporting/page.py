@@ -1,9 +1,9 @@
 """A fit and the advice as one page of HTML that needs nothing else."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...extras import require
 from ...show.tables import Table
 from ...version import __version__
 from ..fitting.model import Fit
@@ -63,9 +63,8 @@ def write_report(
 
 def check_report(path: str | Path) -> Path:
     """The path, or ValueError if no page can be written there."""
+    require("a report", "plot", "matplotlib", "jinja2")
     path = Path(path)
-    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise ValueError("a report needs Matplotlib and Jinja2: pip install 'sojourn[plot]'")
     if path.suffix not in (".html", ".htm") or not path.parent.is_dir() or path.is_dir():
         raise ValueError(
             f"report {path} is not allowed: it must be a file in a folder that exists, ending in "
