@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Outcome, Run
+from endings import end_quietly
 from hypothesis import settings
 from numpy.typing import NDArray
 
@@ -24,6 +25,12 @@ settings.register_profile("sojourn", deadline=None, derandomize=True)
 settings.load_profile("sojourn")
 
 gc.set_threshold(50_000, 20, 20)  # compiling makes many objects that live: a tenth of its time
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # a process of xdist; after it the verdict is printed
+        end_quietly()
+
 
 Totals = Callable[[Problem, Policy, int, int, Sequence[int]], NDArray[np.float64]]
 

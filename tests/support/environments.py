@@ -75,7 +75,7 @@ def environment(
     made = Environment(folder)
     made.home.mkdir()
     if RELEASE:
-        made.pip("install", f"{wheel}[{','.join(extras)}]")
+        made.pip("install", f"{wheel}[{','.join(extras)}]" if extras else str(wheel))
         return made
     made.pip("install", "--no-deps", "--no-index", str(wheel))
     (own,) = made.packages.glob("sojourn-*.dist-info")
