@@ -20,7 +20,9 @@ from .policies import (
     SafeIMED,
     VisitIMED,
 )
+from .policy_names import policy_of
 from .problem import Problem
+from .problem_files import AnyProblem, problem_of
 from .show.plain import plain
 from .show.tables import Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
@@ -115,8 +117,7 @@ class Recommendation:
 def candidates(problem: Problem) -> dict[str, Policy]:
     """Who is tried, by label: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> list(candidates(SETTINGS["opposite"]))
+    >>> list(candidates(problem_of("opposite")))
     ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
     """
     always = [KLUCB(), *without_knowledge(problem)]
@@ -134,10 +135,10 @@ def without_knowledge(problem: Problem) -> list[Policy]:
 
 
 def recommend(
-    problem: Problem,
+    problem: AnyProblem,
     *,
     visits: int = 20_000,
-    present: Policy | None = None,
+    present: Policy | str | None = None,
     certain: bool = False,
     precision: float | str = "5%",
     max_runs: int = 4_096,
@@ -158,24 +159,20 @@ def recommend(
     the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
     `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
+    >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.policy.name, advice.case
     ('LearnedIMED', 'normal')
-    >>> from sojourn import Uniform
-    >>> advice = recommend(SETTINGS["B"], present=Uniform(), visits=200, precision="20%")
+    >>> advice = recommend("B", present="Uniform", visits=200, precision="20%")
     >>> advice.policy.name, advice.over_present.low > 100
     ('LearnedIMED', True)
     """
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem = {problem!r} is not allowed: it must be a Problem")
+    problem = problem_of(problem)
     checks.flag("certain", certain)
-    if present is not None and not isinstance(present, Policy):
-        raise ValueError(f"present = {present!r} is not allowed: it must be a Policy or None")
+    if present is not None:
+        present = policy_of(present, problem)
     case, tried = theory.case(problem), candidates(problem)
     names = list(tried)
     if present is not None:
-        present.check_arms(problem.arms)
         tried.setdefault(present.label, present)
     if case == "improper":
         warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)

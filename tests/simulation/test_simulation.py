@@ -1,11 +1,14 @@
 """simulate(): estimates that agree with each other, with the theory and with checked numbers."""
 
+import json
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,9 @@ from results import assert_same
 from rosters import roster
 
 import sojourn as sj
+from sojourn import problem_files
 from sojourn.lab.paper import SETTINGS
+from sojourn.policy_names import policies_of
 from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress
 from sojourn.simulation.chunks import chunk
 from sojourn.simulation.grid import checkpoint_grid
@@ -216,14 +221,53 @@ def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
     ("policies", "sentence"),
     [
         ([], "policies = [] is not allowed: give at least one policy"),
-        (["UCB"], "policies has 'UCB', which is not a policy of this package"),
+        (["UBC"], "policy 'UBC' is not known: it must be one of UCB, KLUCB, "),
+        (["UCB:d=1"], "UCB has no parameter 'd': its parameters are c"),
+        (
+            sj.UCB,
+            "policy <class 'sojourn.policies.index.UCB'> is not allowed: it must be a policy "
+            "such as UCB(), or the name of one; it is a class, so call it: UCB()",
+        ),
+        (None, "policy None is not allowed: it must be a policy such as UCB(), or the name of one"),
         ([sj.FixedArm(2)], "arm = 2 is not allowed: it must be a whole number from 0 to 1"),
     ],
 )
-def test_bad_policies(policies: list[object], sentence: str) -> None:
+def test_bad_policies(policies: object, sentence: str) -> None:
     with pytest.raises(ValueError) as refusal:
         sj.simulate(SETTINGS["B"], policies, visits=20, runs=2)
-    assert str(refusal.value) == sentence
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_problems_and_policies_go_by_name(tmp_path: Path) -> None:
+    """One or several, as the command line has them; a file has the same problem."""
+    file = tmp_path / "b.json"
+    file.write_text(json.dumps(problem_files.to_dict(SETTINGS["B"])))
+    small = {"visits": 20, "runs": 2}
+    known = sj.simulate(SETTINGS["B"], [sj.UCB(c=2)], **small)
+    for problem in ("b", file, str(file)):
+        for policies in (sj.UCB(c=2), "UCB:c=2", ["UCB, c=2"]):
+            found = sj.simulate(problem, policies, **small)
+            assert found.problem == known.problem and found.policies == known.policies
+            np.testing.assert_array_equal(found.regret.mean, known.regret.mean)
+    set_for_it = sj.UCBQLearning.for_problem(SETTINGS["ema-100"])
+    assert policies_of("UCBQLearning", SETTINGS["ema-100"]) == (set_for_it,)
+
+
+@pytest.mark.parametrize("take", [
+    lambda problem: sj.simulate(problem, sj.UCB()), sj.recommend, sj.theory.summary,
+    sj.theory.case, sj.theory.bounds, sj.theory.assumptions, sj.theory.warn_about,
+    sj.theory.lemma3, lambda problem: sj.check_policy(sj.UCB(), problem),
+    lambda problem: sj.logs.synthetic_log(problem, "Uniform", visits=1),
+])  # fmt: skip
+def test_what_takes_a_problem_says_what_that_may_be(take: Callable[[object], object]) -> None:
+    for given, sentence in (
+        (3, r"problem = 3 is not allowed: it must be a Problem, the name of a setting of the "
+         r"paper \(A, B, .*\), or a .toml or .json file"),
+        ("E", r"problem 'E' is not known: it must be one of A, B, .*, or a .toml or .json file"),
+        ("none.toml", r"none.toml: cannot be read \(no such file or directory\)"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            take(given)
 
 
 def test_chunks_are_powers_of_two_of_bounded_work_and_memory() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..show.tables import Table
-from .arguments import AsJson, find_policy, option, with_options
+from .arguments import AsJson, option, with_options
 from .output import STOPPED, note, print_json
 from .problems import find_problem
 from .progress import Now, Show, progress
@@ -49,6 +49,7 @@ def drive_command(
     so far.
     """
     from .. import checks
+    from ..policy_names import find_policy
     from ..service.drive import Traffic, drive_all
 
     limit = 1000 if seconds is None else inf

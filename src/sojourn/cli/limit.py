@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import checks
-from .arguments import AsJson, Seed, find_policy, option
+from .arguments import AsJson, Seed, option
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
 from .progress import Now, progress
@@ -219,14 +219,12 @@ def _find_prior(text: str) -> Any:
 
 def _find_policies(
     names: list[str], who: "User", arms: int, pairs: Any, visits: float
-) -> "list[Policy]":
+) -> "tuple[Policy, ...]":
     """As for a problem of which only the prior means are known."""
+    from ..policy_names import policies_of
     from ..problem import Problem
     from ..values.prior import priors_of
 
     means = [a / (a + b) for a, b in priors_of(pairs, arms)]
     told = {"visits": visits, "prior": pairs}
-    found = [find_policy(name, Problem(means, who), told) for name in names]
-    for policy in found:
-        policy.check_arms(arms)
-    return found
+    return policies_of(names, Problem(means, who), told)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from .arguments import AsJson, Seed, find_policy, number_or_text, option, with_options
+from .arguments import AsJson, Seed, number_or_text, option, with_options
 from .output import print_json
 from .problems import find_problem
 from .progress import by_runs, progress
@@ -40,7 +40,6 @@ def recommend_command(
     with progress() as show:
         advice = recommend(
             problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
-            present=None if present is None else find_policy(present, problem),
-            seed=seed, progress=by_runs(show),
+            present=present, seed=seed, progress=by_runs(show),
         )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import (
-    AsJson,
-    Seed,
-    Workers,
-    find_checkpoints,
-    find_policy,
-    number_or_text,
-    option,
-    with_options,
-)
+from .arguments import AsJson, Seed, Workers, find_checkpoints, number_or_text, option, with_options
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
 from .progress import by_runs, progress
@@ -94,8 +85,7 @@ def simulate_command(
     """
     from ..simulation import Interrupted, simulate
 
-    names = policy or (GENERAL if problem.user.states is None else TWO_STATE)
-    policies = [find_policy(name, problem, {"visits": visits}) for name in names]
+    policies = policy or (GENERAL if problem.user.states is None else TWO_STATE)
     _check_outputs(save, plot)
     try:
         with progress() as show:

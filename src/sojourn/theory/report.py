@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import checks
 from ..problem import Problem
+from ..problem_files import AnyProblem, problem_of
 from ..show.plain import plain
 from ..show.tables import Table
 from ..values import MeanVariance
@@ -91,11 +92,10 @@ class Summary:
         )
 
 
-def summary(problem: Problem, n: int = 4) -> Summary:
+def summary(problem: AnyProblem, n: int = 4) -> Summary:
     """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> print(summary(SETTINGS["C"]))
+    >>> print(summary("C"))
     means 0.2, 0.1; TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
     case: normal
     <BLANKLINE>
@@ -118,6 +118,7 @@ def summary(problem: Problem, n: int = 4) -> Summary:
     ULCB, opposite (Theorem 5); KL-ULCB, opposite (Theorem 6); lower bound, opposite (Theorem 7): \
 does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
     """
+    problem = problem_of(problem)
     count = problem.user.states
     states = [0.0, 0.25, 0.5, 0.75, 1.0] if count is None else [float(s) for s in range(count)]
     without = outside(problem) is not None
