@@ -22,7 +22,10 @@ from .precision import Precision
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .plot import Labels
 
 
 class Stream(NamedTuple):
@@ -223,16 +226,39 @@ class Result:
         return frame.astype({"level": "Int64", "arm": "Int64"})
 
     def plot(
-        self, path: str | Path | None = None, *, bounds: bool = True, per_log: bool = False
+        self,
+        path: str | Path | None = None,
+        *,
+        bounds: bool = False,
+        per_log: bool = False,
+        ax: "Axes | None" = None,
+        size: tuple[float, float] | None = None,
+        labels: "Labels" = None,
     ) -> "Figure":
-        """Regret against visits with 95 % bands; with `bounds` the paper's slopes times log K.
+        """Regret against visits, with 95 % bands; the figure, which notebooks show, is returned.
 
-        With `per_log` regret is divided by log K, so that slopes are levels. Needs the extra
-        `plot`. The figure is written to `path`, if one is given, and returned.
+        Arguments, all but the first by name:
+            path: Where to write it, too: .png, .svg, .pdf or what else Matplotlib knows.
+            bounds: Draw the paper's bounds, slopes times log K. They hold up to terms of lower
+                order and are often far above the curves.
+            per_log: Divide regret by log K, so that slopes are levels.
+            ax: Axes of Matplotlib to draw on, in their style, with a legend.
+            size: Width and height in inches; by default a column of a paper.
+            labels: Other names of the curves: one for each policy, or a dictionary of some.
+
+        Needs the extra `plot`.
+
+        >>> import sojourn as sj
+        >>> result = sj.simulate("B", ["UCB", "ULCB"], visits=50, runs=8)
+        >>> axes = result.plot(size=(5, 3), labels={"ULCB": "mine"}).axes[0]
+        >>> [line.get_label() for line in axes.lines]
+        ['UCB', 'mine']
         """
         from .plot import plot
 
-        return plot(self, path, bounds=bounds, per_log=per_log)
+        return plot(
+            self, path, bounds=bounds, per_log=per_log, ax=ax, size=size, labels=labels
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program may want to know, in plain types."""
