@@ -83,7 +83,7 @@ def test_a_recommendation() -> None:
     paired = advice.gain.high - advice.gain.low
     assert paired < advice.regrets["KL-UCB"].high - advice.regrets["KL-UCB"].low + paired / 2
     text = str(advice)
-    assert text.startswith("Run LearnedIMED(") and "* Learned IMED" in text
+    assert text.startswith("Run Learned IMED.") and "* Learned IMED" in text
     assert json.loads(json.dumps(advice.to_dict()))["policy"]["name"] == "LearnedIMED"
     assert recommend(SETTINGS["B"], **ROUGH) == advice  # type: ignore[arg-type]
 
@@ -111,7 +111,7 @@ def test_what_is_there_now_comes_first() -> None:
 def test_what_is_good_is_kept(present: Policy) -> None:
     advice = recommend(SETTINGS["B"], present=present, **ROUGH)  # type: ignore[arg-type]
     assert advice.keeps and advice.policy == present
-    assert str(advice).startswith(f"Keep {present!r}.") and "what is there now" in advice.reason
+    assert str(advice).startswith(f"Keep {present.label}.") and "what is there now" in advice.reason
 
 
 def test_moving_averages() -> None:

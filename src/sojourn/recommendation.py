@@ -24,6 +24,7 @@ from .policy_names import policy_of
 from .problem import Problem
 from .problem_files import AnyProblem, problem_of
 from .show.plain import plain
+from .show.sheets import Part, Shown
 from .show.tables import Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
 from .simulation.tables import policy_data
@@ -51,7 +52,7 @@ IMPROPER = (
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
     `over_present` is the gain over `present`, what is there now, if that was given; `rewards` is
@@ -83,29 +84,32 @@ class Recommendation:
         """The gain as a share of KL-UCB's regret."""
         return self.gain.value / self.regrets[BASELINE].value
 
-    def __str__(self) -> str:
+    def _parts(self) -> Sequence[Part]:
         rows = [
             [f"{'*' if label == self.name else ' '} {label}", str(regret)]
             for label, regret in self.regrets.items()
         ]
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
-        return (
-            f"{'Keep' if self.keeps else 'Run'} {self.policy!r}.\n{self.reason}\n"
-            f"{self._over_present()}"
+        return [
+            f"{'Keep' if self.keeps else 'Run'} {self.name}.",
+            self.reason,
+            *self._over_present(),
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
-            f"{self.gain_share:.0%} of its regret.\n\n{table.text()}"
-        )
+            f"{self.gain_share:.0%} of its regret.",
+            "",
+            table,
+        ]
 
-    def _over_present(self) -> str:
+    def _over_present(self) -> Sequence[str]:
         """The headline, if there is something to compare with."""
         if self.present is None or self.over_present is None or self.rewards is None or self.keeps:
-            return ""
+            return []
         share = self.over_present.value / self.rewards
-        return (
+        return [
             f"Expected gain over what is there now ({self.present.label}) in {self.visits:,} "
             f"visits: {self.over_present} rewards, {self.over_present.value / self.visits:+.3g} a "
-            f"visit ({share:+.1%}).\n"
-        )
+            f"visit ({share:+.1%})."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)

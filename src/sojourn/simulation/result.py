@@ -15,6 +15,7 @@ from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..problem import Problem
 from ..registry import plain_name
+from ..show.sheets import Part, Shown
 from ..stats.moments import Estimate, Moments
 from ..version import __version__
 from . import saved, tables
@@ -45,7 +46,7 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Shown):
     """Estimates for every policy (first axis) at every checkpoint (second axis).
 
     >>> import sojourn as sj
@@ -175,8 +176,7 @@ class Result:
 
     def compare(self, baseline: int | str | None = None) -> str:
         """A table of the differences from one policy, by default the one of least regret."""
-        best = int(np.argmin(self.regret.mean[:, -1]))
-        return tables.differences(self, best if baseline is None else self.index(baseline)).text()
+        return tables.differences(self, None if baseline is None else self.index(baseline)).text()
 
     def merge(self, *others: "Result") -> "Result":
         """This result and others of the same problem, policies and checkpoints, but other runs.
@@ -264,8 +264,8 @@ class Result:
         """Everything a program may want to know, in plain types."""
         return tables.result_data(self)
 
-    def __str__(self) -> str:
-        return tables.text(self)
+    def _parts(self) -> Sequence[Part]:
+        return tables.parts(self)
 
     def __repr__(self) -> str:
         runs = zip(self.labels, self.runs, strict=True)

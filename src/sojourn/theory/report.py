@@ -1,12 +1,14 @@
 """All that the theory says about one problem, as text for people and a dictionary for machines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import checks
-from ..problem import Problem
+from ..problem import Problem, shown_states
 from ..problem_files import AnyProblem, problem_of
 from ..show.plain import plain
+from ..show.sheets import Part, Shown
 from ..show.tables import Table
 from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
@@ -14,9 +16,12 @@ from .model import first_step_costs, outside
 from .premises import Check, assumptions, sufficient_condition
 from .slopes import Bound, bounds
 
+VALUE = "V*: the reward still to come in a visit if the best is shown from here on"
+COST = "D: what showing another arm once costs, for each unit by which its mean is lower"
+
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Shown):
     """What is known about a problem; print it, or take `to_dict()` for JSON."""
 
     problem: Problem
@@ -53,7 +58,7 @@ class Summary:
             return f"rewards {', '.join(map(checks.shown, self.problem.rewards))}"
         return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
 
-    def __str__(self) -> str:
+    def _parts(self) -> Sequence[Part]:
         costs = self.mistake_costs
         states = [
             [f"{s:g}", _number(v), _number(costs[s]) if costs else f"{self.best_arms[s]}"]
@@ -70,26 +75,26 @@ class Summary:
         for bound in self.bounds:
             if bound.reason is not None:
                 without.setdefault(bound.reason, []).append(f"{bound.name} ({bound.theorem})")
-        regret = [
-            Table(["regret / log K", "", "slope"], slopes).text(),
+        regret: list[Part] = [
+            Table(["regret / log K", "", "slope"], slopes),
             *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
         ]
         if why := outside(self.problem):
             regret = [f"no bound of the paper on the regret applies, because {why}"]
-        return "\n".join(
-            [
-                f"{self._arms()}; {self.problem.user!r}",
-                f"case: {self.case}",
-                "",
-                Table(["state", "V*", "D" if costs else "best arm"], states).text(),
-                "",
-                Table(["best visit", "mean", "sd"], visit).text(),
-                "",
-                *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
-                "",
-                *regret,
-            ]
-        )
+        return [
+            f"{self._arms()}; {self.problem.user!r}",
+            f"case: {self.case}",
+            "",
+            Table(["state", "V*", "D" if costs else "best arm"], states),
+            VALUE,
+            *([COST] if costs else []),
+            "",
+            Table(["best visit", "mean", "sd"], visit),
+            "",
+            *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
+            "",
+            *regret,
+        ]
 
 
 def summary(problem: AnyProblem, n: int = 4) -> Summary:
@@ -102,6 +107,8 @@ def summary(problem: AnyProblem, n: int = 4) -> Summary:
     state      V*       D
     0      0.3125  1.5625
     1      0.5625    1.25
+    V*: the reward still to come in a visit if the best is shown from here on
+    D: what showing another arm once costs, for each unit by which its mean is lower
     <BLANKLINE>
     best visit    mean       sd
     reward      0.5625   0.9375
@@ -119,8 +126,7 @@ def summary(problem: AnyProblem, n: int = 4) -> Summary:
 does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
     """
     problem = problem_of(problem)
-    count = problem.user.states
-    states = [0.0, 0.25, 0.5, 0.75, 1.0] if count is None else [float(s) for s in range(count)]
+    states = shown_states(problem.user)
     without = outside(problem) is not None
     return Summary(
         problem=problem,
