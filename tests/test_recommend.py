@@ -83,7 +83,8 @@ def test_a_recommendation() -> None:
     paired = advice.gain.high - advice.gain.low
     assert paired < advice.regrets["KL-UCB"].high - advice.regrets["KL-UCB"].low + paired / 2
     text = str(advice)
-    assert text.startswith("Run Learned IMED.") and "* Learned IMED" in text
+    assert text.startswith("Run Learned IMED.\nExpected gain over") and "* Learned IMED" in text
+    assert text.endswith(f"In Python: {advice.policy!r}")
     assert json.loads(json.dumps(advice.to_dict()))["policy"]["name"] == "LearnedIMED"
     assert recommend(SETTINGS["B"], **ROUGH) == advice  # type: ignore[arg-type]
 

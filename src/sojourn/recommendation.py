@@ -1,7 +1,7 @@
 """Which policy to run on a problem, in words why, and what to expect of it."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from .problem_files import AnyProblem, problem_of
 from .show.plain import plain
 from .show.sheets import Part, Shown
 from .show.tables import Table
-from .simulation import PrecisionWarning, Progress, Result, simulate
+from .simulation import PrecisionWarning, Result, simulate
 from .simulation.tables import policy_data
+from .simulation.watching import Watch
 from .stats.intervals import Interval
 from .stats.moments import Array
 
@@ -92,12 +93,14 @@ class Recommendation(Shown):
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
         return [
             f"{'Keep' if self.keeps else 'Run'} {self.name}.",
-            self.reason,
             *self._over_present(),
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
             f"{self.gain_share:.0%} of its regret.",
+            f"Why: {self.reason}",
             "",
             table,
+            "",
+            f"In Python: {self.policy!r}",
         ]
 
     def _over_present(self) -> Sequence[str]:
@@ -149,7 +152,7 @@ def recommend(
     seed: int = 0,
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Watch = None,
 ) -> Recommendation:
     """The policy to run on this problem, found by simulating the candidates on it.
 

@@ -20,10 +20,11 @@ import sojourn as sj
 from sojourn import problem_files
 from sojourn.lab.paper import SETTINGS
 from sojourn.policy_names import policies_of
-from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress
+from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress, backends
 from sojourn.simulation.chunks import chunk
 from sojourn.simulation.grid import checkpoint_grid
 from sojourn.simulation.precision import FLOOR, HOPELESS, chunk_runs
+from sojourn.simulation.work import Job
 
 TOLERANCE = 4.5  # standard errors
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
@@ -159,6 +160,35 @@ def test_standard_errors_are_those_of_the_runs() -> None:
     np.testing.assert_allclose(result.regret.half_width, 1.96 * result.regret.std_error, rtol=1e-4)
 
 
+def test_progress_says_what_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is, and no time left that would have to be a guess."""
+    seen, go = list[Progress](), threading.Event()
+
+    def watch(now: Progress) -> None:
+        seen.append(now)
+        if now.compiling:
+            go.set()
+
+    monkeypatch.setattr(backends, "FROM_DISK", 0.0)
+    monkeypatch.setattr(Job, "prepare", lambda self: go.wait(60.0))
+    sj.simulate("B", ["UCB", "Uniform"], visits=5, runs=2, workers=1, progress=watch)
+    first, last = seen[0], seen[-1]
+    assert (first.compiling, first.compiled, first.left) == ("UCB", 0, None)
+    assert (last.compiling, last.compiled, last.left) == (None, 2, 0.0)
+
+
+def test_a_bar_is_shown_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal; by default, and where there is none, nothing is."""
+    small = {"visits": 5, "runs": 2}
+    for watch in (True, False, None):
+        sj.simulate("B", "UCB", progress=watch, **small)
+    assert capsys.readouterr() == ("", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stderr.isatty", lambda: True)
+        sj.simulate("B", "UCB", progress=True, **small)
+    assert "2 runs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how_many", [{"runs": 40}, {"precision": "20%"}])
 def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) -> None:
     seen: list[Progress] = []
@@ -166,6 +196,7 @@ def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) 
     result = sj.simulate(
         SETTINGS["B"], policies, visits=5, workers=1, progress=seen.append, **how_many
     )
+    seen = [now for now in seen if now.compiling is None]
     assert list(seen[-1].runs) == result.runs
     assert seen[-1].done == seen[-1].total > 0.0
     assert all(before.done < after.done for before, after in pairwise(seen))
@@ -207,7 +238,7 @@ def test_to_dict_has_what_programs_need() -> None:
         ({"workers": 0}, "workers = 0 is not allowed"),
         ({"client": "tcp://"}, "client = 'tcp://' is not allowed: it must be a dask.distributed"),
         ({"client": "tcp://", "workers": 1}, "give either workers, which are threads here, or"),
-        ({"progress": 1}, "progress = 1 is not allowed: it must be a function"),
+        ({"progress": 1}, "progress = 1 is not allowed: it must be a function, True or False"),
         ({"store": "/no/such/folder/x"}, "/no/such/folder/x: the store cannot be used (unable to"),
     ],
 )

@@ -73,7 +73,7 @@ case: by arm
 state       V*  best arm
 0      6.34309         1
 1      6.49718         1
-V*: the reward still to come in a visit if the best is shown from here on
+V*: the reward that the rest of a visit is expected to bring if every choice is right
 
 best visit     mean       sd
 reward      6.49718  6.56183

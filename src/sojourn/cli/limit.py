@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import checks
+from ..show.progress import by_share, progress
 from .arguments import AsJson, Seed, option
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
-from .progress import Now, progress
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -101,19 +101,19 @@ def limit_command(
         note(f"this takes {needed / 1e9:.2g} GB of memory")
     with _until_stopped(), progress() as show:
         best = theory.bayes_optimum(
-            who, **asked, plan=bool(policy), progress=lambda x: show(Now("optimum", x))
+            who, **asked, plan=bool(policy), progress=by_share(show, "optimum")
         )  # fmt: skip
         bound = None
         if not fixed and best.high > WIDE * best.low:
             with suppress(theory.DoesNotApply):
                 bound = theory.bayes_lower_bound(
                     who, arms=arms, prior=pairs, visits=visits,
-                    progress=lambda x: show(Now("lower bound", x)),
+                    progress=by_share(show, "lower bound"),
                 )  # fmt: skip
         found = None
         if players:
             found = over_prior(
-                best, players, runs=runs, seed=seed, progress=lambda x: show(Now("policies", x))
+                best, players, runs=runs, seed=seed, progress=by_share(show, "policies")
             )
     _print(best, bound, found, needed, as_json)
 
@@ -168,7 +168,7 @@ def _many_arms(
     with _until_stopped(), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
-            progress=lambda x: show(Now("lower bound", x)),
+            progress=by_share(show, "lower bound"),
         )  # fmt: skip
     if as_json:
         print_json({"arms": arms, "visits": visits, "lower_bound": bound.regret, "bounds": bound})

@@ -15,9 +15,10 @@ from ..problem_files import AnyProblem, problem_of
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
-from .reduce import Progress, Reduction, Stopped
+from .reduce import Reduction, Stopped
 from .result import Result, Stream
 from .store import ChunkStore
+from .watching import Watch, check_watch, watched
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
@@ -56,7 +57,7 @@ def simulate(
     workers: int | None = None,
     client: Any = None,
     store: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Watch = None,
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 
@@ -85,7 +86,9 @@ def simulate(
         client: A Dask client whose workers do the work instead.
         store: A file (SQLite) in which finished chunks of runs are kept, and from which another
             call takes what it needs.
-        progress: Called with a `Progress` after every chunk.
+        progress: True for a bar on a terminal or in a notebook, False for none; by default
+            notebooks have one. A function is called with a `Progress` after every chunk, and
+            while policies are compiled, which is done once per machine and takes seconds for each.
 
     None of `workers`, `client` and `store` changes a bit of the result.
     docs/reference/simulating.md shows them all at work.
@@ -105,8 +108,7 @@ def simulate(
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
     players = policies_of(policies, problem, told={"visits": visits})
     jobs = [Job(problem, policy, seed, grid) for policy in players]
-    if progress is not None and not callable(progress):
-        raise ValueError(f"progress = {progress!r} is not allowed: it must be a function")
+    check_watch(progress)
 
     with ExitStack() as stack:
         backend = _backend(workers, client)
@@ -116,7 +118,8 @@ def simulate(
         if kept is not None:
             for job in jobs:
                 kept.enter(job)
-        reduction = Reduction(plan, jobs, backend, kept, progress)
+        told = stack.enter_context(watched(progress))
+        reduction = Reduction(plan, jobs, backend, kept, told)
         try:
             with _ctrl_c(lambda: setattr(reduction, "stopping", True)):
                 reduction.run()

@@ -16,8 +16,8 @@ from .model import first_step_costs, outside
 from .premises import Check, assumptions, sufficient_condition
 from .slopes import Bound, bounds
 
-VALUE = "V*: the reward still to come in a visit if the best is shown from here on"
-COST = "D: what showing another arm once costs, for each unit by which its mean is lower"
+VALUES = "V*: the reward that the rest of a visit is expected to bring if every choice is right"
+COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward"
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Summary(Shown):
             f"case: {self.case}",
             "",
             Table(["state", "V*", "D" if costs else "best arm"], states),
-            VALUE,
-            *([COST] if costs else []),
+            VALUES,
+            *([COSTS] if costs else []),
             "",
             Table(["best visit", "mean", "sd"], visit),
             "",
@@ -107,8 +107,8 @@ def summary(problem: AnyProblem, n: int = 4) -> Summary:
     state      V*       D
     0      0.3125  1.5625
     1      0.5625    1.25
-    V*: the reward still to come in a visit if the best is shown from here on
-    D: what showing another arm once costs, for each unit by which its mean is lower
+    V*: the reward that the rest of a visit is expected to bring if every choice is right
+    D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward
     <BLANKLINE>
     best visit    mean       sd
     reward      0.5625   0.9375
