@@ -32,6 +32,8 @@ search:
 ````
 """
 ALL_POLICIES = "<!-- all policies -->"
+AS_THEY_ARE = ".ipynb"
+"""Files that the site has to download, not as pages."""
 LANGUAGES = {".json": "json", ".py": "python", ".service": "ini", ".ts": "ts", ".yaml": "yaml"}
 
 
@@ -41,7 +43,8 @@ def stage(folder: Path) -> Path:
     shutil.copytree(ROOT / "docs", docs)
     shutil.copy(ROOT / ICON, docs / "assets")
     for path in _sources():
-        _write(docs / place(path), _page(path))
+        text = (ROOT / path).read_text() if path.endswith(AS_THEY_ARE) else _page(path)
+        _write(docs / place(path), text)
     for page, text in reference.pages().items():
         if (docs / page).exists():
             raise ValueError(f"docs/{page} is in the way of the page that is generated there")
@@ -57,6 +60,8 @@ def place(path: str) -> str:
     """
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
+    if path.endswith(AS_THEY_ARE):
+        return f"files/{path}"
     return f"files/{path}" if path.endswith(".md") else f"files/{path}.md"
 
 

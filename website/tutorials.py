@@ -26,8 +26,10 @@ FIGURES = ROOT / "docs" / "tutorials" / "figures"
 MARK = re.compile(r"^# %%(| \[markdown\])\n", re.MULTILINE)
 OUTPUT = re.compile(r"^(?:```text\n.*?^```|!\[.*?\]\(.*?\))\n\n", re.MULTILINE | re.DOTALL)
 FOOT = """
-This page is what [examples/tutorials/{name}](../../examples/tutorials/{name}) prints and draws; it
-takes its size as arguments. `python -m website.tutorials` runs it and writes the page.
+This page is what [examples/tutorials/{name}.py](../../examples/tutorials/{name}.py) prints and
+draws; it takes its size as arguments. For Jupyter there is [the same
+notebook](../../examples/notebooks/{name}.ipynb). `python -m website.tutorials` runs both and writes
+them.
 """
 
 
@@ -81,7 +83,7 @@ def page(script: Path, results: Sequence[tuple[str, Sequence[str]]] = ()) -> str
         if printed.strip():
             parts.append(f"```text\n{printed.rstrip()}\n```")
         parts += [f"![{Path(p).stem.replace('-', ' ')}](figures/{p})" for p in drawn]
-    return "\n\n".join(parts) + "\n" + FOOT.format(name=script.name)
+    return "\n\n".join(parts) + "\n" + FOOT.format(name=script.stem)
 
 
 def skeleton(text: str) -> str:
@@ -106,10 +108,13 @@ def write(script: Path) -> Path:
 
 
 def main(names: Sequence[str]) -> None:
-    """Write the pages of these tutorials, or of all."""
+    """Write the pages and the notebooks of these tutorials, or of all."""
+    from . import notebooks
+
     for script in SCRIPTS:
         if not names or script.stem in names:
-            print(write(script).relative_to(ROOT), file=sys.stderr)
+            for written in (write(script), notebooks.write(script)):
+                print(written.relative_to(ROOT), file=sys.stderr)
 
 
 if __name__ == "__main__":
