@@ -14,10 +14,9 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from .tutorials import ROOT, cells
+from .tutorials import ROOT, cells, sized
 
 FOLDER = ROOT / "examples" / "notebooks"
-SIZE = re.compile(r'^([\w, ]+) = .*\bsys\.argv\b.*?(["\d][\d", ]*)\)*$', re.MULTILINE)
 SHOWN = re.compile(r"^print\((\w+)\)\Z|^(\w+)( = \w+\.plot\(.*\))\Z", re.MULTILINE)
 UP = re.compile(r"(?<=\]\()\.\./")  # of links, from docs/tutorials
 PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -38,17 +37,10 @@ def notebook(script: Path, sizes: Sequence[str] = ()) -> Any:
 def as_code(text: str, sizes: Sequence[str] = ()) -> str:
     r"""A cell of a script as one of a notebook.
 
-    >>> as_code("import sys\n\na, b = (int(w) for w in sys.argv[1:3] or (\"2000\", \"256\"))")
-    'a, b = 2000, 256'
-    >>> as_code("import sys\n\na = int(sys.argv[1]) if len(sys.argv) > 1 else 1500", ["30"])
-    'a = 30'
     >>> as_code("print(result)"), as_code("figure = result.plot()")
     ('result', 'figure = result.plot()\nfigure')
     """
-    if SIZE.search(text):
-        text = re.sub(r"^import sys\n+", "", text, flags=re.MULTILINE)
-        text = SIZE.sub(lambda m: f"{m[1]} = {', '.join(sizes) or m[2].replace(chr(34), '')}", text)
-    return SHOWN.sub(lambda m: m[1] or f"{m[2]}{m[3]}\n{m[2]}", text)
+    return SHOWN.sub(lambda m: m[1] or f"{m[2]}{m[3]}\n{m[2]}", sized(text, sizes))
 
 
 def run(made: Any, folder: Path) -> None:

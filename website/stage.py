@@ -11,7 +11,7 @@ from posixpath import dirname, normpath, relpath
 
 import yaml
 
-from . import policies, reference
+from . import gallery, policies, reference
 from .markdown import outside_code, parts, title
 from .prose import linked
 
@@ -31,7 +31,7 @@ search:
 {text}
 ````
 """
-ALL_POLICIES = "<!-- all policies -->"
+ALL_POLICIES, ALL_PICTURES = "<!-- all policies -->", "<!-- all pictures -->"
 AS_THEY_ARE = ".ipynb"
 """Files that the site has to download, not as pages."""
 LANGUAGES = {".json": "json", ".py": "python", ".service": "ini", ".ts": "ts", ".yaml": "yaml"}
@@ -105,7 +105,15 @@ def _page(path: str) -> str:
         text = f"---\nhide: [navigation]\n---\n\n{text}"
     if ALL_POLICIES in text:
         text = text.replace(ALL_POLICIES, policies.tables())
+    if ALL_PICTURES in text:
+        text = text.replace(ALL_PICTURES, gallery.pictures(ROOT / "docs", _in_order()))
     return linked(text.replace("```python\n>>>", "```pycon\n>>>"))
+
+
+def _in_order() -> list[str]:
+    """The pages of docs as the navigation has them."""
+    nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
+    return [page for page in re.findall(r"[\w/-]+\.md", nav) if not page.startswith("files/")]
 
 
 def _configuration(folder: Path) -> Path:

@@ -6,6 +6,7 @@ Each check gives at most one sentence. The first faults are those that make the 
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .engine.leaser import Leaser
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
 from .problem import Problem
-from .problem_files import AnyProblem, problem_of
+from .problem_files import problem_of
 from .simulation.chunks import NEVER, chunk
 from .users import TwoState, User
 
@@ -28,7 +29,7 @@ FAULTS = 3
 """At most so many of one kind."""
 
 
-def check_policy(policy: Policy, problem: AnyProblem | None = None) -> list[str]:
+def check_policy(policy: Policy, problem: Problem | str | Path | None = None) -> list[str]:
     """The faults of a policy, a sentence each; printed, too. No faults: an empty list.
 
     It is played on `problem`, three arms and a two-state user unless given: compiled must equal

@@ -21,11 +21,9 @@ from .users import USERS, ByArm, Levels, StaysFirst, User
 SUFFIXES = (".toml", ".json")
 
 Dict = Mapping[str, Any]
-AnyProblem = Problem | str | Path
-"""A problem, or what `problem_of` takes for one."""
 
 
-def problem_of(problem: AnyProblem) -> Problem:
+def problem_of(problem: Problem | str | Path) -> Problem:
     """The problem itself, the paper's setting of this name, or the one in a .toml or .json file.
 
     What takes a problem takes all of these, and so does the command line.
@@ -56,7 +54,15 @@ ema-low, opposite, or a .toml or .json file
 
 
 def load(path: str | Path) -> Problem:
-    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it."""
+    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "mine.json"
+    ...     _ = file.write_text(json.dumps(to_dict(SETTINGS["C"])))
+    ...     load(file).means
+    (0.2, 0.1)
+    """
     path = Path(path)
     try:
         return from_dict(_read(path))

@@ -107,6 +107,18 @@ def test_a_public_name_has_a_part_and_a_docstring() -> None:
         names._line(tree, "sojourn.bare", "sojourn.bare")
 
 
+def test_public_functions_have_an_example() -> None:
+    """In their docstrings, which run as doctests; how to add a policy shows `uniform` at work."""
+    tree = griffe.load("sojourn", resolve_aliases=True)
+    every = {name.public: tree[name.home.partition(".")[2]] for name in names.public().values()}
+    bare = {
+        path
+        for path, found in every.items()
+        if found.is_function and ">>> " not in found.docstring.value
+    }
+    assert bare == {"sojourn.uniform"}
+
+
 def test_links_lead_somewhere_and_never_out(site: Path, texts: dict[Path, str]) -> None:
     """Pages, files and headings; and nothing is loaded from another host."""
     anchors = {page: set(ANCHOR.findall(text)) for page, text in texts.items()}
@@ -156,6 +168,17 @@ def test_the_list_of_policies(site: Path, texts: dict[Path, str]) -> None:
     assert facts["LearnedIMED"] == ["Learned IMED", "nothing", "learns", ""]
     assert facts["UCBQLearning"][1:] == ["H", "learns", ""]
     assert facts["FixedArm"][1:] == ["arm", "", ""]
+
+
+def test_the_gallery_has_every_picture(site: Path, texts: dict[Path, str]) -> None:
+    """Once, with a way to a page that has it too."""
+    found = re.findall(
+        r'<a href="?([^" >]+)"?><img[^>]*? src="?([^" >]+)', texts[site / "gallery.html"]
+    )
+    pictures = {path.relative_to(site).as_posix() for path in site.glob("**/figures/*")}
+    assert sorted(source for _, source in found) == sorted(pictures)
+    for link, source in found:
+        assert source.rpartition("/")[2] in texts[site / link.partition("#")[0]]
 
 
 @pytest.mark.parametrize("script", tutorials.SCRIPTS, ids=lambda script: script.stem)

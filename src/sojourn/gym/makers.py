@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 from ..rewards import Reward, reward_of
 from ..users import USERS, ByArm, Levels, User
 from .visit import VisitEnv
@@ -52,7 +53,7 @@ def _graded(rewards: tuple[Reward, ...], user: User) -> Problem:
 
 
 def visit(
-    problem: AnyProblem, num_envs: int | None = None, max_episode_steps: int | None = None
+    problem: Problem | str | Path, num_envs: int | None = None, max_episode_steps: int | None = None
 ) -> VisitEnv | VisitsEnv:
     """The entry point of `sojourn/Visit-v0`: one visit, or `num_envs` side by side."""
     if num_envs is None:
@@ -84,7 +85,7 @@ def visit_of(
     return visit(_graded(arms, user), num_envs, max_episode_steps)
 
 
-def make(problem: AnyProblem, **options: Any) -> gymnasium.Env[Any, Any]:
+def make(problem: Problem | str | Path, **options: Any) -> gymnasium.Env[Any, Any]:
     """`gymnasium.make` of a problem of one's own, with its usual wrappers and options.
 
     >>> make("ema-1000", max_episode_steps=100).observation_space
@@ -93,7 +94,9 @@ def make(problem: AnyProblem, **options: Any) -> gymnasium.Env[Any, Any]:
     return gymnasium.make("sojourn/Visit-v0", problem=problem_of(problem), **options)
 
 
-def make_vec(problem: AnyProblem, num_envs: int = 1, **options: Any) -> VectorEnv[Any, Any, Any]:
+def make_vec(
+    problem: Problem | str | Path, num_envs: int = 1, **options: Any
+) -> VectorEnv[Any, Any, Any]:
     """`gymnasium.make_vec` of a problem of one's own.
 
     >>> make_vec("D", num_envs=2).action_space

@@ -7,6 +7,7 @@ visit begins.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,7 +17,8 @@ from gymnasium.error import ResetNeeded
 
 from .. import checks
 from ..engine.loops import jitable
-from ..problem_files import AnyProblem, problem_of
+from ..problem import Problem
+from ..problem_files import problem_of
 from ..users import User
 
 
@@ -75,7 +77,7 @@ class VisitEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own spelling
 
-    def __init__(self, problem: AnyProblem, max_episode_steps: int | None = None) -> None:
+    def __init__(self, problem: Problem | str | Path, max_episode_steps: int | None = None) -> None:
         self.problem = problem = problem_of(problem)
         self.max_episode_steps = step_limit(max_episode_steps)
         self.action_space = spaces.Discrete(problem.arms)

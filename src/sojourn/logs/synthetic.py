@@ -5,6 +5,7 @@ step by step what `simulate` plays in that run.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..engine.structs import Compiled
 from ..policies import Policy
 from ..policy_names import policy_of
 from ..problem import Problem
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 
 Log = dict[str, NDArray[Any]]
 
@@ -53,7 +54,7 @@ class SameGrades(Compiled):
 
 
 def synthetic_log(
-    problem: AnyProblem,
+    problem: Problem | str | Path,
     policy: Policy | str,
     *,
     visits: int,

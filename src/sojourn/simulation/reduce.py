@@ -28,6 +28,9 @@ class Progress(NamedTuple):
     What is still to do is estimated from what the last chunk of each policy took and, where the
     number of runs is not fixed, from the precision reached so far. What came from a store counts
     as no work.
+
+    >>> Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0)
+    Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0, compiling=None, compiled=0)
     """
 
     done: float

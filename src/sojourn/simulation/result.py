@@ -1,6 +1,6 @@
 """What a simulation found: moments over runs at checkpoints, never trajectories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .plot import Labels
-
 
 class Stream(NamedTuple):
-    """Where runs came from: `runs` of them, numbered from `first`, of one seed."""
+    """Where runs came from: `runs` of them, numbered from `first`, of one seed.
+
+    >>> Stream(seed=0, first=0, runs=8).overlaps(Stream(seed=0, first=8, runs=8))
+    False
+    """
 
     seed: int
     first: int
@@ -233,7 +235,7 @@ class Result(Shown):
         per_log: bool = False,
         ax: "Axes | None" = None,
         size: tuple[float, float] | None = None,
-        labels: "Labels" = None,
+        labels: Mapping[str | int, str] | Sequence[str] | None = None,
     ) -> "Figure":
         """Regret against visits, with 95 % bands; the figure, which notebooks show, is returned.
 

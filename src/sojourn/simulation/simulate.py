@@ -11,14 +11,15 @@ from typing import Any
 from .. import checks, theory
 from ..policies import Policy
 from ..policy_names import policies_of
-from ..problem_files import AnyProblem, problem_of
+from ..problem import Problem
+from ..problem_files import problem_of
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
-from .reduce import Reduction, Stopped
+from .reduce import Progress, Reduction, Stopped
 from .result import Result, Stream
 from .store import ChunkStore
-from .watching import Watch, check_watch, watched
+from .watching import check_watch, watched
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
@@ -44,7 +45,7 @@ class PrecisionWarning(UserWarning):
 
 
 def simulate(
-    problem: AnyProblem,
+    problem: Problem | str | Path,
     policies: Policy | str | Sequence[Policy | str],
     *,
     visits: int = 20_000,
@@ -57,7 +58,7 @@ def simulate(
     workers: int | None = None,
     client: Any = None,
     store: str | Path | None = None,
-    progress: Watch = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 

@@ -43,6 +43,11 @@ class BayesOptimum(Shown):
 
     `high` is attained: it is the Bayes regret of the policy that is best if it has to commit after
     `pulls` pulls, whose table is `plan` if it was asked for.
+
+    >>> from sojourn import TwoState
+    >>> least = bayes_optimum(TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1), visits=2, pulls=20)
+    >>> round(least.low, 3), round(least.high, 3)
+    (1.237, 1.281)
     """
 
     user: User

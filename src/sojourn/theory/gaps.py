@@ -6,10 +6,11 @@ question about the mistake cost D alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import checks
 from ..problem import Problem
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 from ..users import Ema, LogLeave
 from .model import (
     BY_ARM,
@@ -25,7 +26,12 @@ from .model import (
 
 @dataclass(frozen=True)
 class Condition:
-    """An inequality between `left` and `right`, and whether it holds."""
+    """An inequality between `left` and `right`, and whether it holds.
+
+    >>> found = gap_condition("B")
+    >>> found.name, round(found.left, 2), round(found.right, 2), found.holds
+    ('D(0) >= D(1)', 5.66, 2.58, True)
+    """
 
     name: str
     left: float | None
@@ -34,7 +40,7 @@ class Condition:
     reason: str | None = None  # why there is nothing to compare, or where it fails
 
 
-def mistake_costs(problem: AnyProblem) -> dict[int, float]:
+def mistake_costs(problem: Problem | str | Path) -> dict[int, float]:
     """D(s) for each of finitely many states.
 
     >>> {s: round(d, 9) for s, d in mistake_costs("A").items()}
@@ -51,7 +57,7 @@ def mistake_costs(problem: AnyProblem) -> dict[int, float]:
     return {s: problem.mistake_cost(s) for s in range(problem.user.states)}
 
 
-def case(problem: AnyProblem) -> str:
+def case(problem: Problem | str | Path) -> str:
     """How the mistake cost D moves with the state, in one word.
 
     * "normal": a wrong pull costs less in better states (D falls; Theorems 1 to 4);
@@ -80,7 +86,7 @@ def case(problem: AnyProblem) -> str:
     return "opposite" if _largest_rise([-d for d in entered])[0] <= small else "mixed"
 
 
-def gap_condition(problem: AnyProblem) -> Condition:
+def gap_condition(problem: Problem | str | Path) -> Condition:
     """The paper's condition on the gaps, V*(0) - Q*(0, a) >= V*(1) - Q*(1, a) for every arm.
 
     It is the same for all arms: D(0) >= D(1). Theorems 1 to 3 need it; where it fails, Theorems
@@ -99,7 +105,7 @@ def gap_condition(problem: AnyProblem) -> Condition:
     return Condition("D(0) >= D(1)", at_0, at_1, holds, reason)
 
 
-def monotone_gap(problem: AnyProblem, points: int = 1001) -> Condition:
+def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition:
     """Whether the gap never grows with the state, as Theorem 4 assumes.
 
     Looks at `points` even points of [0, 1] and at a geometric grid near 0. `left` is the largest

@@ -2,10 +2,11 @@
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import checks
 from ..problem import Problem
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 from ..users import Ema, TwoState
 from .gaps import Condition, monotone_gap
 from .model import BY_ARM, GRADED, all_costs, grid, moving_average, outside, tolerance, two_state
@@ -18,7 +19,11 @@ visits end, and `Problem` has made sure of that."""
 
 @dataclass(frozen=True)
 class Check:
-    """One assumption: its name, whether it holds, and the numbers that decide it."""
+    """One assumption: its name, whether it holds, and the numbers that decide it.
+
+    >>> assumptions("A")[0]
+    Check(name='q00 >= q01', holds=True, detail='q00 = 1, q01 = 0')
+    """
 
     name: str
     holds: bool
@@ -29,7 +34,7 @@ class AssumptionWarning(UserWarning):
     """The problem is outside what the paper proves."""
 
 
-def assumptions(problem: AnyProblem, n: int = 4) -> tuple[Check, ...]:
+def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     """What the theorems assume: Assumption 1 (two states) or 2 (moving averages), and the rest.
 
     `n` is the number of bins of the DISC policies (Theorem 4). What concerns all states of
@@ -65,7 +70,7 @@ def assumptions(problem: AnyProblem, n: int = 4) -> tuple[Check, ...]:
     return (*own, *_in_any_model(problem))
 
 
-def warn_about(problem: AnyProblem) -> None:
+def warn_about(problem: Problem | str | Path) -> None:
     """Issue one `AssumptionWarning` that names what fails, or none if all assumptions hold.
 
     >>> from sojourn import TwoState
@@ -81,7 +86,7 @@ def warn_about(problem: AnyProblem) -> None:
         warnings.warn(message, AssumptionWarning, stacklevel=3)
 
 
-def sufficient_condition(problem: AnyProblem) -> Condition:
+def sufficient_condition(problem: Problem | str | Path) -> Condition:
     """Lemma 2: a condition on the leave probabilities alone that implies `gap_condition`.
 
     (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given

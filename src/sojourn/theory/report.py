@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .. import checks
 from ..problem import Problem, shown_states
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 from ..show.plain import plain
 from ..show.sheets import Part, Shown
 from ..show.tables import Table
@@ -22,7 +23,12 @@ COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d 
 
 @dataclass(frozen=True)
 class Summary(Shown):
-    """What is known about a problem; print it, or take `to_dict()` for JSON."""
+    """What is known about a problem; print it, or take `to_dict()` for JSON.
+
+    >>> known = summary("B")
+    >>> known.case, round(known.values[1.0], 2), round(known.mistake_costs[0.0], 2)
+    ('normal', 7.42, 5.66)
+    """
 
     problem: Problem
     case: str
@@ -97,7 +103,7 @@ class Summary(Shown):
         ]
 
 
-def summary(problem: AnyProblem, n: int = 4) -> Summary:
+def summary(problem: Problem | str | Path, n: int = 4) -> Summary:
     """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
 
     >>> print(summary("C"))

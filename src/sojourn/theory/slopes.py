@@ -8,11 +8,12 @@ delta and kl compare the arm's mean with the best one. They differ only in the s
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from .. import checks
 from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
-from ..problem_files import AnyProblem, problem_of
+from ..problem_files import problem_of
 from .gaps import gap_condition, mistake_costs
 from .model import all_costs, first_step_costs, moving_average, outside, tolerance, two_state
 from .premises import POSITIVE, Check, assumptions
@@ -20,7 +21,12 @@ from .premises import POSITIVE, Check, assumptions
 
 @dataclass(frozen=True)
 class Bound:
-    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K."""
+    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K.
+
+    >>> first, *_ = bounds("A")
+    >>> first.name, first.theorem, round(first.slope, 6)
+    ('ULCB', 'Theorem 1', 50.0)
+    """
 
     name: str
     theorem: str
@@ -28,7 +34,7 @@ class Bound:
     reason: str | None = None  # which of them fail
 
 
-def bounds(problem: AnyProblem, n: int = 4) -> tuple[Bound, ...]:
+def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
     """Every slope the paper gives for this problem; `n` bins for the DISC policies.
 
     Two states: Theorems 1, 2 and 3, their opposites 5, 6 and 7. Moving averages: Theorem 4 and

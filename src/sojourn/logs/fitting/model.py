@@ -39,6 +39,9 @@ class ArmFit:
 
     `levels` are the means of rewards that are not good, and of those that are: 0 and 1 unless
     rewards are graded. Then successes are the sum of rewards.
+
+    >>> ArmFit("cooking", 200, 150, Interval(0.75, 0.69, 0.81)).mean.value
+    0.75
     """
 
     name: str
