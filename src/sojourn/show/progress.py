@@ -96,7 +96,7 @@ def _cell() -> Iterator[Show]:
 
 def _html(now: Now) -> str:
     share = "" if now.share is None else f' value="{now.share:.3f}"'
-    words = " ".join(filter(None, (now.percent, now.work, now.detail, now.time_left)))
+    words = " ".join(filter(None, (now.percent.strip(), now.work, now.detail, now.time_left)))
     return f"<progress{share}></progress> {escape(words)}"
 
 

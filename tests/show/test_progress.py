@@ -1,5 +1,7 @@
 """The one progress display: nothing, lines, a bar, or a line below a cell; and what it says."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from sojourn.cli.progress import by_work
@@ -88,3 +90,39 @@ def test_a_terminal_has_a_bar(
     assert not out
     for words in ("simulating", "42%", "64 runs, 8 a second", "1:05 left"):
         assert words in err
+
+
+def test_a_notebook_has_a_line_below_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After half a second, not too often, escaped, and gone in the end; no widgets are needed."""
+    shown, now = list[str](), 100.0
+
+    def keep(data: dict[str, str], **how: object) -> SimpleNamespace:
+        assert how.pop("raw") and how in ({"display_id": True}, {})
+        shown.append(data["text/html"])
+        return SimpleNamespace(update=keep)
+
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel="a kernel"))
+    monkeypatch.setattr("IPython.display.display", keep)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    with progress() as show:
+        show(Now("simulating", 0.1))
+        now += 1.0
+        show(Now("compiling", None, "<mine> (2 of 6)"))
+        show(Now("simulating", 0.2))
+        now += 1.0
+        show(Now("simulating", 0.42, "64 runs", 65.0))
+    assert shown == [
+        "<progress></progress> compiling &lt;mine&gt; (2 of 6)",
+        '<progress value="0.420"></progress> 42% simulating 64 runs 1:05 left',
+        "",
+    ]
+
+
+def test_a_quick_cell_shows_nothing_and_a_script_is_no_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not module.in_notebook()
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel="a kernel"))
+    monkeypatch.setattr("IPython.display.display", pytest.fail)
+    with progress() as show:
+        show(Now("simulating", 0.5))
