@@ -119,6 +119,17 @@ def test_public_functions_have_an_example() -> None:
     assert bare == {"sojourn.uniform"}
 
 
+def test_every_page_leads_on(site: Path, texts: dict[Path, str]) -> None:
+    """By a link in what it says, not only by the navigation around it."""
+    bare = {page.relative_to(site).as_posix() for page, text in texts.items() if not leads(text)}
+    assert bare == {"404.html"}
+
+
+def leads(text: str) -> bool:
+    said = text.partition("<article")[2].partition("</article>")[0]
+    return any(not url.startswith("#") for _, url in LINK.findall(said))
+
+
 def test_links_lead_somewhere_and_never_out(site: Path, texts: dict[Path, str]) -> None:
     """Pages, files and headings; and nothing is loaded from another host."""
     anchors = {page: set(ANCHOR.findall(text)) for page, text in texts.items()}
