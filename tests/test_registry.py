@@ -10,8 +10,8 @@ from plugins import install
 
 import sojourn as sj
 from sojourn import problem_files
-from sojourn.cli.arguments import find_policy
 from sojourn.live import Settings
+from sojourn.policy_names import find_policy
 from sojourn.registry import Registry, RegistryWarning
 
 

@@ -36,6 +36,8 @@ def page(path: Path) -> str:
         f"```console\n$ {command.epilog.removeprefix('Example: ')}\n```",
     ]
     parts += filter(None, (_parameters(command, kind) for kind in ("argument", "option")))
+    if path:
+        parts.append(f"[All commands][{identifier(())}]")
     if below := [inner for inner in COMMANDS if inner and inner[:-1] == path]:
         rows = [(f"[{inner[-1]}][{identifier(inner)}]", _line(inner)) for inner in below]
         parts.append(table(["command", ""], rows))

@@ -9,6 +9,7 @@ import griffe
 from .markdown import title
 from .prose import linked
 
+SHOWN = "Shown"
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = re.compile(r"(?<![\w/`])docs/([\w/-]+)\.md")
 ARGUMENTS = re.compile(r"^Arguments\b.*:$", re.MULTILINE)
@@ -17,6 +18,10 @@ EXAMPLE = re.compile(r"^([ \t]*)>>> .*?(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOT
 
 class Markdown(griffe.Extension):
     """Applied to every docstring as it is read."""
+
+    def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
+        """Leave out the base of what shows itself: it is no public name."""
+        cls.bases = [base for base in cls.bases if str(base) != SHOWN]
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Rewrite the docstring of an object."""

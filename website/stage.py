@@ -11,7 +11,7 @@ from posixpath import dirname, normpath, relpath
 
 import yaml
 
-from . import policies, reference
+from . import gallery, policies, reference
 from .markdown import outside_code, parts, title
 from .prose import linked
 
@@ -27,11 +27,15 @@ search:
 
 # {path}
 
+A file that goes with {back}.
+
 ````{language}
 {text}
 ````
 """
-ALL_POLICIES = "<!-- all policies -->"
+ALL_POLICIES, ALL_PICTURES = "<!-- all policies -->", "<!-- all pictures -->"
+AS_THEY_ARE = ".ipynb"
+"""Files that the site has to download, not as pages."""
 LANGUAGES = {".json": "json", ".py": "python", ".service": "ini", ".ts": "ts", ".yaml": "yaml"}
 
 
@@ -40,8 +44,9 @@ def stage(folder: Path) -> Path:
     docs = folder / "docs"
     shutil.copytree(ROOT / "docs", docs)
     shutil.copy(ROOT / ICON, docs / "assets")
-    for path in _sources():
-        _write(docs / place(path), _page(path))
+    for path, source in _sources().items():
+        text = (ROOT / path).read_text() if path.endswith(AS_THEY_ARE) else _page(path, source)
+        _write(docs / place(path), text)
     for page, text in reference.pages().items():
         if (docs / page).exists():
             raise ValueError(f"docs/{page} is in the way of the page that is generated there")
@@ -57,19 +62,25 @@ def place(path: str) -> str:
     """
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
+    if path.endswith(AS_THEY_ARE):
+        return f"files/{path}"
     return f"files/{path}" if path.endswith(".md") else f"files/{path}.md"
 
 
-def _sources() -> list[str]:
-    """The pages in docs, the files they link to, the files these link to if they are pages, ..."""
-    todo = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/**/*.md"))]
-    found: dict[str, None] = {}
+def _sources() -> dict[str, str]:
+    """The pages in docs, the files they link to, the files these link to if they are pages, ...
+
+    Each with a page that links to it; those in docs with themselves.
+    """
+    pages = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/**/*.md"))]
+    todo = [(page, page) for page in pages]
+    found: dict[str, str] = {}
     while todo:
-        path = todo.pop()
+        path, source = todo.pop()
         if path not in found and (path.endswith(".md") or not path.startswith("docs/")):
-            found[path] = None
-            todo += _targets(path) if path.endswith(".md") else []
-    return list(found)
+            found[path] = source
+            todo += [(target, path) for target in _targets(path)] if path.endswith(".md") else []
+    return found
 
 
 def _targets(path: str) -> list[str]:
@@ -83,11 +94,13 @@ def _target(path: str, link: str) -> str:
     return normpath(f"{dirname(path) or '.'}/{link}")
 
 
-def _page(path: str) -> str:
-    """A file as a page of the site."""
+def _page(path: str, source: str) -> str:
+    """A file as a page of the site; if it is none, it leads back to a page that links to it."""
     text, here = (ROOT / path).read_text(), dirname(place(path))
     if not path.endswith(".md"):
-        return FILE.format(path=path, language=LANGUAGES.get(Path(path).suffix, "text"), text=text)
+        language = LANGUAGES.get(Path(path).suffix, "text")
+        back = f"[{title(ROOT / source)}]({relpath(place(source), here)})"
+        return FILE.format(path=path, language=language, text=text, back=back)
 
     def titled(link: re.Match[str]) -> str:
         return f"[{title(ROOT / _target(path, link[1]))}]"
@@ -100,7 +113,15 @@ def _page(path: str) -> str:
         text = f"---\nhide: [navigation]\n---\n\n{text}"
     if ALL_POLICIES in text:
         text = text.replace(ALL_POLICIES, policies.tables())
+    if ALL_PICTURES in text:
+        text = text.replace(ALL_PICTURES, gallery.pictures(ROOT / "docs", _in_order()))
     return linked(text.replace("```python\n>>>", "```pycon\n>>>"))
+
+
+def _in_order() -> list[str]:
+    """The pages of docs as the navigation has them."""
+    nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
+    return [page for page in re.findall(r"[\w/-]+\.md", nav) if not page.startswith("files/")]
 
 
 def _configuration(folder: Path) -> Path:

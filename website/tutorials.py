@@ -25,9 +25,12 @@ SCRIPTS = sorted((ROOT / "examples" / "tutorials").glob("*.py"))
 FIGURES = ROOT / "docs" / "tutorials" / "figures"
 MARK = re.compile(r"^# %%(| \[markdown\])\n", re.MULTILINE)
 OUTPUT = re.compile(r"^(?:```text\n.*?^```|!\[.*?\]\(.*?\))\n\n", re.MULTILINE | re.DOTALL)
+SIZE = re.compile(r'^([\w, ]+) = .*\bsys\.argv\b.*?(["\d][\d", ]*)\)*$', re.MULTILINE)
 FOOT = """
-This page is what [examples/tutorials/{name}](../../examples/tutorials/{name}) prints and draws; it
-takes its size as arguments. `python -m website.tutorials` runs it and writes the page.
+This page is what [examples/tutorials/{name}.py](../../examples/tutorials/{name}.py) prints and
+draws; it takes its size as arguments. For Jupyter there is [the same
+notebook](../../examples/notebooks/{name}.ipynb). `python -m website.tutorials` runs both and writes
+them.
 """
 
 
@@ -76,12 +79,26 @@ def page(script: Path, results: Sequence[tuple[str, Sequence[str]]] = ()) -> str
     """The page, with what each cell printed and drew; without results, its skeleton."""
     parts = []
     for i, cell in enumerate(cells(script)):
-        parts.append(f"```python\n{cell.text}\n```" if cell.code else cell.text)
+        parts.append(f"```python\n{sized(cell.text)}\n```" if cell.code else cell.text)
         printed, drawn = results[i] if results else ("", ())
         if printed.strip():
             parts.append(f"```text\n{printed.rstrip()}\n```")
         parts += [f"![{Path(p).stem.replace('-', ' ')}](figures/{p})" for p in drawn]
-    return "\n\n".join(parts) + "\n" + FOOT.format(name=script.name)
+    return "\n\n".join(parts) + "\n" + FOOT.format(name=script.stem)
+
+
+def sized(text: str, sizes: Sequence[str] = ()) -> str:
+    r"""A cell whose sizes are numbers, these or its own, instead of arguments.
+
+    >>> sized("import sys\n\na, b = (int(w) for w in sys.argv[1:3] or (\"2000\", \"256\"))")
+    'a, b = 2000, 256'
+    >>> sized("import sys\n\na = int(sys.argv[1]) if len(sys.argv) > 1 else 1500", ["30"])
+    'a = 30'
+    """
+    if not SIZE.search(text):
+        return text
+    text = re.sub(r"^import sys\n+", "", text, flags=re.MULTILINE)
+    return SIZE.sub(lambda m: f"{m[1]} = {', '.join(sizes) or m[2].replace(chr(34), '')}", text)
 
 
 def skeleton(text: str) -> str:
@@ -106,10 +123,13 @@ def write(script: Path) -> Path:
 
 
 def main(names: Sequence[str]) -> None:
-    """Write the pages of these tutorials, or of all."""
+    """Write the pages and the notebooks of these tutorials, or of all."""
+    from . import notebooks
+
     for script in SCRIPTS:
         if not names or script.stem in names:
-            print(write(script).relative_to(ROOT), file=sys.stderr)
+            for written in (write(script), notebooks.write(script)):
+                print(written.relative_to(ROOT), file=sys.stderr)
 
 
 if __name__ == "__main__":

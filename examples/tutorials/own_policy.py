@@ -73,7 +73,7 @@ for rate, regret, width in zip(
     rates, sweep.regret.mean[:, -1], sweep.regret.half_width[:, -1], strict=True
 ):
     print(f"rate {rate:5g}: regret {regret:6.1f} ± {width:.1f}")
-figure = sweep.plot("regret-by-rate.svg", bounds=False)
+figure = sweep.plot("regret-by-rate.svg")
 
 # %% [markdown]
 # Mind what this is: a parameter chosen on the problem on which it is then judged. With too small

@@ -62,7 +62,7 @@ print("case:", sj.theory.case(bored))
 policies = [sj.ULCB(), sj.ULCB().opposite(), sj.LearnedIMED()]
 turned = sj.simulate(bored, policies, visits=visits, runs=runs)
 print(turned.compare("ULCB, opposite"))
-figure = turned.plot("regret-in-the-opposite-case.svg", bounds=False)
+figure = turned.plot("regret-in-the-opposite-case.svg")
 
 # %% [markdown]
 # **What to take from it.** When a mistake is cheap depends on the user, and which case it is has

@@ -6,6 +6,7 @@ Each check gives at most one sentence. The first faults are those that make the 
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .engine.leaser import Leaser
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
 from .problem import Problem
+from .problem_files import problem_of
 from .simulation.chunks import NEVER, chunk
 from .users import TwoState, User
 
@@ -27,7 +29,7 @@ FAULTS = 3
 """At most so many of one kind."""
 
 
-def check_policy(policy: Policy, problem: Problem | None = None) -> list[str]:
+def check_policy(policy: Policy, problem: Problem | str | Path | None = None) -> list[str]:
     """The faults of a policy, a sentence each; printed, too. No faults: an empty list.
 
     It is played on `problem`, three arms and a two-state user unless given: compiled must equal
@@ -39,9 +41,8 @@ def check_policy(policy: Policy, problem: Problem | None = None) -> list[str]:
     ULCB keeps the contract of a policy
     []
     """
-    if problem is None:
-        problem = Problem(MEANS, TwoState(0.8, 0.2, 0.2, 0.1))
-    return _told(policy, "policy", _policy_faults(policy, problem))
+    usual = Problem(MEANS, TwoState(0.8, 0.2, 0.2, 0.1)) if problem is None else problem_of(problem)
+    return _told(policy, "policy", _policy_faults(policy, usual))
 
 
 def check_user(user: User) -> list[str]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from . import checks
 from .engine.rewards import Coins, Grades
 from .rewards import Bernoulli, Reward, compiled, reward_of
+from .show.sheets import html
+from .show.tables import Table
 from .users import User
 from .values import LONGEST, MeanVariance, NeverEnds, Values, ValuesByArm, solve, solve_by_arm
 
@@ -99,6 +101,26 @@ class Problem:
     def __repr__(self) -> str:
         arms = f"rewards={self.rewards!r}" if self.graded else f"means={self.means!r}"
         return f"Problem({arms}, user={self.user!r})"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the arms, what a pull of each costs, and the best visit."""
+        states = shown_states(self.user)
+        costs = self.gaps(states).T
+        shown = [repr(arm) if self.graded else f"{arm.mean:g}" for arm in self.rewards]
+        rows = [
+            [f"{arm}", reward, *(f"{cost:.4g}" for cost in of_arm)]
+            for arm, (reward, of_arm) in enumerate(zip(shown, costs, strict=True))
+        ]
+        headings = ["arm", "reward" if self.graded else "mean", *(f"cost in {s:g}" for s in states)]
+        return html(
+            [
+                f"{self.user!r}",
+                Table(headings, rows),
+                "cost: what one pull loses in that state of the user, against the best arm there. "
+                f"A visit with the best arms has {self.reward.mean:.4g} rewards in "
+                f"{self.length.mean:.4g} steps on average.",
+            ]
+        )
 
     @property
     def graded(self) -> bool:
@@ -214,6 +236,11 @@ class Problem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self.rewards, self.user)
+
+
+def shown_states(user: User) -> list[float]:
+    """All states of a user, or five if there are infinitely many."""
+    return [0.0, 0.25, 0.5, 0.75, 1.0] if user.states is None else [*map(float, range(user.states))]
 
 
 def _coin(name: str, mean: Any) -> Reward:

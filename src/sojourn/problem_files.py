@@ -1,4 +1,4 @@
-"""Problem files: a problem as TOML, JSON or a plain dictionary.
+"""Problems by name, and problem files: a problem as TOML, JSON or a plain dictionary.
 
 The format is the same everywhere and is described in docs/problem-files.md. Every error is one
 sentence that names the key, the value and what is allowed.
@@ -15,6 +15,7 @@ from typing import Any
 
 from . import checks
 from .problem import Problem
+from .settings import SETTINGS
 from .users import USERS, ByArm, Levels, StaysFirst, User
 
 SUFFIXES = (".toml", ".json")
@@ -22,8 +23,46 @@ SUFFIXES = (".toml", ".json")
 Dict = Mapping[str, Any]
 
 
+def problem_of(problem: Problem | str | Path) -> Problem:
+    """The problem itself, the paper's setting of this name, or the one in a .toml or .json file.
+
+    What takes a problem takes all of these, and so does the command line.
+
+    >>> problem_of("A").means, problem_of("EMA-100").user.theta
+    ((0.9, 0.8), 0.5)
+    >>> problem_of("E")
+    Traceback (most recent call last):
+    ValueError: problem 'E' is not known: it must be one of A, B, C, D, ema-1000, ema-100, \
+ema-low, opposite, or a .toml or .json file
+    """
+    if isinstance(problem, Problem):
+        return problem
+    if not isinstance(problem, str | Path):
+        raise ValueError(
+            f"problem = {checks.shown(problem)} is not allowed: it must be a Problem, the name of "
+            f"a setting of the paper ({', '.join(SETTINGS)}), or a .toml or .json file"
+        )
+    names = {name.lower(): name for name in SETTINGS}
+    if (name := str(problem).lower()) in names:
+        return SETTINGS[names[name]]
+    if str(problem).endswith(SUFFIXES):
+        return load(problem)
+    raise ValueError(
+        f"problem {str(problem)!r} is not known: it must be one of {', '.join(SETTINGS)}, "
+        "or a .toml or .json file"
+    )
+
+
 def load(path: str | Path) -> Problem:
-    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it."""
+    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "mine.json"
+    ...     _ = file.write_text(json.dumps(to_dict(SETTINGS["C"])))
+    ...     load(file).means
+    (0.2, 0.1)
+    """
     path = Path(path)
     try:
         return from_dict(_read(path))

@@ -20,8 +20,11 @@ from .policies import (
     SafeIMED,
     VisitIMED,
 )
+from .policy_names import policy_of
 from .problem import Problem
+from .problem_files import problem_of
 from .show.plain import plain
+from .show.sheets import Part, Shown
 from .show.tables import Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
 from .simulation.tables import policy_data
@@ -49,11 +52,15 @@ IMPROPER = (
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
     `over_present` is the gain over `present`, what is there now, if that was given; `rewards` is
     what the latter earns. `policy` is `present` where that is to be kept.
+
+    >>> advice = recommend("B", visits=200, precision="20%")
+    >>> advice.name, advice.case, advice.gain.low > 0
+    ('Learned IMED', 'normal', True)
     """
 
     policy: Policy
@@ -81,29 +88,34 @@ class Recommendation:
         """The gain as a share of KL-UCB's regret."""
         return self.gain.value / self.regrets[BASELINE].value
 
-    def __str__(self) -> str:
+    def _parts(self) -> Sequence[Part]:
         rows = [
             [f"{'*' if label == self.name else ' '} {label}", str(regret)]
             for label, regret in self.regrets.items()
         ]
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
-        return (
-            f"{'Keep' if self.keeps else 'Run'} {self.name}.\n{self._over_present()}"
+        return [
+            f"{'Keep' if self.keeps else 'Run'} {self.name}.",
+            *self._over_present(),
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
-            f"{self.gain_share:.0%} of its regret.\nWhy: {self.reason}\n\n{table.text()}\n\n"
-            f"In Python: {self.policy!r}"
-        )
+            f"{self.gain_share:.0%} of its regret.",
+            f"Why: {self.reason}",
+            "",
+            table,
+            "",
+            f"In Python: {self.policy!r}",
+        ]
 
-    def _over_present(self) -> str:
+    def _over_present(self) -> Sequence[str]:
         """The headline, if there is something to compare with."""
         if self.present is None or self.over_present is None or self.rewards is None or self.keeps:
-            return ""
+            return []
         share = self.over_present.value / self.rewards
-        return (
+        return [
             f"Expected gain over what is there now ({self.present.label}) in {self.visits:,} "
             f"visits: {self.over_present} rewards, {self.over_present.value / self.visits:+.3g} a "
-            f"visit ({share:+.1%}).\n"
-        )
+            f"visit ({share:+.1%})."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
@@ -115,8 +127,7 @@ class Recommendation:
 def candidates(problem: Problem) -> dict[str, Policy]:
     """Who is tried, by label: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> list(candidates(SETTINGS["opposite"]))
+    >>> list(candidates(problem_of("opposite")))
     ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
     """
     always = [KLUCB(), *without_knowledge(problem)]
@@ -134,17 +145,17 @@ def without_knowledge(problem: Problem) -> list[Policy]:
 
 
 def recommend(
-    problem: Problem,
+    problem: Problem | str | Path,
     *,
     visits: int = 20_000,
-    present: Policy | None = None,
+    present: Policy | str | None = None,
     certain: bool = False,
     precision: float | str = "5%",
     max_runs: int = 4_096,
     seed: int = 0,
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Recommendation:
     """The policy to run on this problem, found by simulating the candidates on it.
 
@@ -158,24 +169,20 @@ def recommend(
     the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
     `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> advice = recommend(SETTINGS["B"], visits=200, precision="20%")
+    >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.policy.name, advice.case
     ('LearnedIMED', 'normal')
-    >>> from sojourn import Uniform
-    >>> advice = recommend(SETTINGS["B"], present=Uniform(), visits=200, precision="20%")
+    >>> advice = recommend("B", present="Uniform", visits=200, precision="20%")
     >>> advice.policy.name, advice.over_present.low > 100
     ('LearnedIMED', True)
     """
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem = {problem!r} is not allowed: it must be a Problem")
+    problem = problem_of(problem)
     checks.flag("certain", certain)
-    if present is not None and not isinstance(present, Policy):
-        raise ValueError(f"present = {present!r} is not allowed: it must be a Policy or None")
+    if present is not None:
+        present = policy_of(present, problem)
     case, tried = theory.case(problem), candidates(problem)
     names = list(tried)
     if present is not None:
-        present.check_arms(problem.arms)
         tried.setdefault(present.label, present)
     if case == "improper":
         warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.cli.arguments import find_policy, with_options
+from sojourn.cli.arguments import with_options
 from sojourn.cli.problems import find_problem
 from sojourn.policies import Policy
+from sojourn.policy_names import find_policy
 from sojourn.simulation.bounds import bound_for
 from sojourn.simulation.tables import labels
 

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 import serving
+from blocks import ROOT, all_blocks, commands, same
 
 import sojourn as sj
 from sojourn import problem_files as files
 from sojourn.cli.main import main
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 SMALL = ["--runs", "2", "--visits", "20"]
 SERVE = "sojourn serve --store sqlite:///"
+ELSEWHERE = ROOT / "docs" / "start"
+"""Pages whose blocks run in processes of their own: test_stranger.py."""
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
@@ -32,12 +34,11 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for found, text in all_blocks(page) if found == language]
 
 
-def all_blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of every fenced code block of a page."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.M | re.S)
-
-
-@pages
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.parent != ELSEWHERE],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
 def test_examples_and_commands(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,24 +66,12 @@ def run_example(text: str, names: dict[str, Any], page: Path) -> None:
 
 def run_commands(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """They run, small ones if no output is shown; else as shown, to the same output."""
-    shown = re.split(r"^\$ sojourn ", text, flags=re.M)[1:]
-    for line, _, output in (text.partition("\n") for text in shown):
-        arguments = shlex.split(line, comments=True)
-        small = SMALL if arguments[0] == "simulate" and not output.strip() else []
-        assert main(arguments + small) == 0, line
+    for line, shown in commands(text):
+        program, *arguments = shlex.split(line, comments=True)
+        small = SMALL if arguments[0] == "simulate" and not shown else []
+        assert program == "sojourn" and main(arguments + small) == 0, line
         printed = [text.rstrip() for text in capsys.readouterr().out.splitlines()]
-        assert not output.strip() or same(output.rstrip().splitlines(), printed), "\n".join(printed)
-
-
-def same(shown: list[str], printed: list[str]) -> bool:
-    """Whether that is what was printed; a line of three dots stands for any lines."""
-    if "..." not in shown:
-        return shown == printed
-    cut = shown.index("...")
-    rest = printed[cut:]
-    return shown[:cut] == printed[:cut] and any(
-        same(shown[cut + 1 :], rest[skipped:]) for skipped in range(len(rest) + 1)
-    )
+        assert not shown or same(shown, printed), "\n".join(printed)
 
 
 @pages

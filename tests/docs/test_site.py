@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import browser
 import griffe
+import nbformat
 import pytest
 import typer
 
@@ -24,7 +25,7 @@ from sojourn.service.app import Options, create
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # website/ is no part of the package
 
-from website import markdown, names, policies, prose, reference, stage, tutorials
+from website import markdown, names, notebooks, policies, prose, reference, stage, tutorials
 from website.stage import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -32,6 +33,8 @@ sync_api = pytest.importorskip("playwright.sync_api")
 MODULES = ("client", "gym", "live", "logs", "simulation", "theory", "users", "values")
 LINK = re.compile(r'<(\w+)\b[^>]*? (?:href|src)="?([^" >]+)')
 ANCHOR = re.compile(r' (?:id|name)="?([^" >]+)')
+SIZES = {"when_to_explore": ["400", "32"], "own_policy": ["200", "16"], "live_and_back": ["300"]}
+"""Arguments of the tutorials in small."""
 SECONDS = 20_000
 """Milliseconds for what is sure to come."""
 
@@ -104,6 +107,29 @@ def test_a_public_name_has_a_part_and_a_docstring() -> None:
         names._line(tree, "sojourn.bare", "sojourn.bare")
 
 
+def test_public_functions_have_an_example() -> None:
+    """In their docstrings, which run as doctests; how to add a policy shows `uniform` at work."""
+    tree = griffe.load("sojourn", resolve_aliases=True)
+    every = {name.public: tree[name.home.partition(".")[2]] for name in names.public().values()}
+    bare = {
+        path
+        for path, found in every.items()
+        if found.is_function and ">>> " not in found.docstring.value
+    }
+    assert bare == {"sojourn.uniform"}
+
+
+def test_every_page_leads_on(site: Path, texts: dict[Path, str]) -> None:
+    """By a link in what it says, not only by the navigation around it."""
+    bare = {page.relative_to(site).as_posix() for page, text in texts.items() if not leads(text)}
+    assert bare == {"404.html"}
+
+
+def leads(text: str) -> bool:
+    said = text.partition("<article")[2].partition("</article>")[0]
+    return any(not url.startswith("#") for _, url in LINK.findall(said))
+
+
 def test_links_lead_somewhere_and_never_out(site: Path, texts: dict[Path, str]) -> None:
     """Pages, files and headings; and nothing is loaded from another host."""
     anchors = {page: set(ANCHOR.findall(text)) for page, text in texts.items()}
@@ -155,24 +181,57 @@ def test_the_list_of_policies(site: Path, texts: dict[Path, str]) -> None:
     assert facts["FixedArm"][1:] == ["arm", "", ""]
 
 
+def test_the_gallery_has_every_picture(site: Path, texts: dict[Path, str]) -> None:
+    """Once, with a way to a page that has it too."""
+    found = re.findall(
+        r'<a href="?([^" >]+)"?><img[^>]*? src="?([^" >]+)', texts[site / "gallery.html"]
+    )
+    pictures = {path.relative_to(site).as_posix() for path in site.glob("**/figures/*")}
+    assert sorted(source for _, source in found) == sorted(pictures)
+    for link, source in found:
+        assert source.rpartition("/")[2] in texts[site / link.partition("#")[0]]
+
+
 @pytest.mark.parametrize("script", tutorials.SCRIPTS, ids=lambda script: script.stem)
 def test_pages_of_tutorials_are_their_scripts(script: Path) -> None:
     page = ROOT / "docs" / "tutorials" / f"{script.stem.replace('_', '-')}.md"
     assert tutorials.skeleton(page.read_text()) == tutorials.page(script)
 
 
-def small(
-    name: str, arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Any, str]:
-    """A tutorial of this size: its names in the end, and what it printed."""
+def test_notebooks_are_the_scripts_and_run(tmp_path: Path) -> None:
+    """All in one kernel, small; they show tables and pictures, and the files say the same."""
+    every = nbformat.v4.new_notebook()
+    for script in tutorials.SCRIPTS:
+        written = nbformat.read(notebooks.path_of(script), as_version=4)
+        sources = [cell.source for cell in written.cells]
+        assert sources == [cell.source for cell in notebooks.notebook(script).cells], script.stem
+        drawn = sum("image/png" in shown for shown in pieces(written))
+        assert drawn == sum(source.endswith("\nfigure") for source in sources)
+        for cell in notebooks.notebook(script, SIZES[script.stem]).cells:
+            cell.id = f"{script.stem}-{cell.id}"
+            every.cells.append(cell)
+    notebooks.run(every, tmp_path)
+    assert sum("image/png" in data for data in pieces(every)) == 2
+    tables = [data["text/html"] for data in pieces(every) if "<th" in data.get("text/html", "")]
+    assert len(tables) == 2 and all("Learned IMED" in table for table in tables)
+
+
+def pieces(notebook: Any) -> list[Any]:
+    """What the cells of a notebook show, beside what they print."""
+    code = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return [out.data for cell in code for out in cell.outputs if "data" in out]
+
+
+def small(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, str]:
+    """A tutorial in small: its names in the end, and what it printed."""
     monkeypatch.chdir(folder)
     (script,) = (script for script in tutorials.SCRIPTS if script.stem == name)
-    *_, last = runs = list(tutorials.run(script, arguments))
+    *_, last = runs = list(tutorials.run(script, SIZES[name]))
     return last[2], "".join(printed for _, printed, _ in runs)
 
 
 def test_when_to_explore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran, printed = small("when_to_explore", ["400", "32"], tmp_path, monkeypatch)
+    ran, printed = small("when_to_explore", tmp_path, monkeypatch)
     ucb, ulcb, learned = ran.result.regret.mean[:, -1]
     assert learned < ulcb < ucb
     at_0, at_1 = ran.result.regret_by_level.mean[:, -1].T
@@ -182,14 +241,14 @@ def test_when_to_explore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran, printed = small("own_policy", ["200", "16"], tmp_path, monkeypatch)
+    ran, printed = small("own_policy", tmp_path, monkeypatch)
     assert ran.faults == [] and "keeps the contract" in printed
     assert ran.sweep.regret.mean[3, -1] > ran.sweep.regret.mean[1, -1]  # it explores too much
     assert (tmp_path / "regret-by-rate.svg").stat().st_size > 1000
 
 
 def test_live_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran, printed = small("live_and_back", ["300"], tmp_path, monkeypatch)
+    ran, printed = small("live_and_back", tmp_path, monkeypatch)
     assert "differences: {}" in printed
     worth = {effect.name: effect.worth for effect in ran.fit.effects}
     assert worth["gossip"].value < min(worth["science"].value, worth["cooking"].value)
@@ -198,7 +257,9 @@ def test_live_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.value / width < truth < found.value * width
 
 
-@pytest.mark.parametrize("module", [markdown, names, prose, stage], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [markdown, names, notebooks, prose, stage], ids=lambda m: m.__name__
+)
 def test_examples_of_the_builder(module: Any) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0 and found.failed == 0

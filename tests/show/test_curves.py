@@ -64,6 +64,25 @@ def test_the_same_plot_is_the_same_file(tmp_path: Path, suffix: str) -> None:
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+def test_files_have_fonts_that_publishers_take(tmp_path: Path) -> None:
+    """Whoever writes them: Type 42, which is TrueType, and not Type 3."""
+    figure = curves.draw(plot())
+    curves.write(figure, tmp_path / "ours.pdf")
+    figure.savefig(tmp_path / "theirs.pdf")
+    for name in ("ours.pdf", "theirs.pdf"):
+        written = (tmp_path / name).read_bytes()
+        assert b"/CIDFontType2" in written and b"/Type3" not in written
+
+
+def test_a_picture_brings_its_own_for_notebooks() -> None:
+    """Of the size on screen that its inches say, whatever `pyplot` was told."""
+    shown, how = curves.draw(plot(), (4.0, 3.0))._repr_png_()
+    assert shown.startswith(b"\x89PNG")
+    width, height = (int.from_bytes(shown[at : at + 4]) for at in (16, 20))
+    assert (width, height) == (4 * style.DPI, 3 * style.DPI)
+    assert how == {"width": 4 * style.SCREEN, "height": 3 * style.SCREEN}
+
+
 def test_names_keep_their_distance() -> None:
     places = spread([0.1, 0.12, 0.11, 0.5, 0.58], 0.1)
     ordered = sorted(places)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from matplotlib.figure import Figure
 from results import assert_same
 
 import sojourn as sj
@@ -337,25 +338,73 @@ def test_merged_results_are_those_of_all_runs() -> None:
         assert str(refusal.value).startswith(sentence)
 
 
-def test_pictures(result: Result, tmp_path: Path) -> None:
-    figure = result.plot(tmp_path / "r.png")
-    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
-    (axes,) = figure.axes
-    names = [text.get_text() for text in axes.texts]
-    assert names == [
-        "UCB", "UCB bound", "ULCB, c0=-0.5", "Uniform", "UCB (2)", "UCB (2) bound", "lower bound"
-    ]  # fmt: skip
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), result.regret.mean[0])
-    slope = next(b.slope for b in sj.theory.bounds(SETTINGS["D"]) if b.name == "UCB")
-    np.testing.assert_allclose(axes.lines[1].get_ydata(), slope * np.log([10, 20, 30, 40]))
+LOG = np.log([10, 20, 30, 40])
 
-    bare = result.plot(bounds=False, per_log=True).axes[0]
-    assert len(bare.lines) == 4
-    np.testing.assert_allclose(
-        bare.lines[2].get_ydata(), result.regret.mean[2] / np.log([10, 20, 30, 40])
-    )
+
+def test_pictures_have_the_regret_with_its_bands(result: Result, tmp_path: Path) -> None:
+    (axes,) = result.plot(tmp_path / "r.png").axes
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    names = ["UCB", "ULCB, c0=-0.5", "Uniform", "UCB (2)"]
+    assert [text.get_text() for text in axes.texts] == names
+    assert [line.get_label() for line in axes.lines] == names
+    for p, (line, band) in enumerate(zip(axes.lines, axes.collections, strict=True)):
+        np.testing.assert_array_equal(line.get_xdata(), result.checkpoints)
+        np.testing.assert_array_equal(line.get_ydata(), result.regret.mean[p])
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert heights.min() == result.regret.low[p].min()
+        assert heights.max() == result.regret.high[p].max()
+    per_log = result.plot(per_log=True).axes[0]
+    np.testing.assert_allclose(per_log.lines[2].get_ydata(), result.regret.mean[2] / LOG)
     with pytest.raises(ValueError, match="cannot be written"):
         result.plot(tmp_path / "none" / "r.png")
+
+
+def test_pictures_have_bounds_if_asked_for(result: Result) -> None:
+    (axes,) = result.plot(bounds=True).axes
+    assert [line.get_label() for line in axes.lines] == [
+        "UCB", "UCB bound", "ULCB, c0=-0.5", "Uniform", "UCB (2)", "UCB (2) bound", "lower bound"
+    ]  # fmt: skip
+    slope = next(b.slope for b in sj.theory.bounds("D") if b.name == "UCB")
+    np.testing.assert_allclose(axes.lines[1].get_ydata(), slope * LOG)
+    per_log = result.plot(bounds=True, per_log=True).axes[0]
+    np.testing.assert_allclose(per_log.lines[1].get_ydata(), [slope] * 4)
+
+
+def test_pictures_on_axes_of_ones_own(result: Result) -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert result.plot(ax=right) is figure
+    assert not left.lines
+    np.testing.assert_array_equal(right.lines[1].get_ydata(), result.regret.mean[1])
+    assert [text.get_text() for text in right.get_legend().get_texts()] == result.labels
+    assert (right.get_xlabel(), right.get_ylabel()) == ("visits K", "regret")
+
+
+def test_pictures_take_a_size_and_names(result: Result) -> None:
+    figure = result.plot(size=(6, 4), labels={"Uniform": "at random", 0: "first"})
+    assert figure.get_size_inches().tolist() == [6, 4]
+    names = ["first", "ULCB, c0=-0.5", "at random", "UCB (2)"]
+    assert [text.get_text() for text in figure.axes[0].texts] == names
+    same = result.plot(labels=["a", "b", "c", "d"]).axes[0]
+    assert [line.get_label() for line in same.lines] == ["a", "b", "c", "d"]
+    colours = [line.get_color() for line in figure.axes[0].lines]
+    assert colours == [line.get_color() for line in same.lines]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"labels": ["one"]}, "labels = ['one'] is not allowed: give a name for each of the 4 "),
+        ({"labels": {"IMED": "x"}}, "policy 'IMED' is not in this result: it has UCB, "),
+        ({"size": 3}, "size = 3 is not allowed: it must be the width and height in inches"),
+        ({"size": (3, 0)}, "size = 0 is not allowed: it must be a number from 1 to 100"),
+        ({"size": (3, 3), "ax": Figure().subplots()}, "give either ax, whose figure has a size"),
+    ],
+)
+def test_pictures_refused(result: Result, arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        result.plot(**arguments)
+    assert str(refusal.value).startswith(sentence)
 
 
 @pytest.mark.parametrize(

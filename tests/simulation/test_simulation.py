@@ -1,11 +1,14 @@
 """simulate(): estimates that agree with each other, with the theory and with checked numbers."""
 
+import json
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +17,14 @@ from results import assert_same
 from rosters import roster
 
 import sojourn as sj
+from sojourn import problem_files
 from sojourn.lab.paper import SETTINGS
-from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress
+from sojourn.policy_names import policies_of
+from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress, backends
 from sojourn.simulation.chunks import chunk
 from sojourn.simulation.grid import checkpoint_grid
 from sojourn.simulation.precision import FLOOR, HOPELESS, chunk_runs
+from sojourn.simulation.work import Job
 
 TOLERANCE = 4.5  # standard errors
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
@@ -154,6 +160,35 @@ def test_standard_errors_are_those_of_the_runs() -> None:
     np.testing.assert_allclose(result.regret.half_width, 1.96 * result.regret.std_error, rtol=1e-4)
 
 
+def test_progress_says_what_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is, and no time left that would have to be a guess."""
+    seen, go = list[Progress](), threading.Event()
+
+    def watch(now: Progress) -> None:
+        seen.append(now)
+        if now.compiling:
+            go.set()
+
+    monkeypatch.setattr(backends, "FROM_DISK", 0.0)
+    monkeypatch.setattr(Job, "prepare", lambda self: go.wait(60.0))
+    sj.simulate("B", ["UCB", "Uniform"], visits=5, runs=2, workers=1, progress=watch)
+    first, last = seen[0], seen[-1]
+    assert (first.compiling, first.compiled, first.left) == ("UCB", 0, None)
+    assert (last.compiling, last.compiled, last.left) == (None, 2, 0.0)
+
+
+def test_a_bar_is_shown_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal; by default, and where there is none, nothing is."""
+    small = {"visits": 5, "runs": 2}
+    for watch in (True, False, None):
+        sj.simulate("B", "UCB", progress=watch, **small)
+    assert capsys.readouterr() == ("", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stderr.isatty", lambda: True)
+        sj.simulate("B", "UCB", progress=True, **small)
+    assert "2 runs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how_many", [{"runs": 40}, {"precision": "20%"}])
 def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) -> None:
     seen: list[Progress] = []
@@ -161,6 +196,7 @@ def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) 
     result = sj.simulate(
         SETTINGS["B"], policies, visits=5, workers=1, progress=seen.append, **how_many
     )
+    seen = [now for now in seen if now.compiling is None]
     assert list(seen[-1].runs) == result.runs
     assert seen[-1].done == seen[-1].total > 0.0
     assert all(before.done < after.done for before, after in pairwise(seen))
@@ -202,7 +238,7 @@ def test_to_dict_has_what_programs_need() -> None:
         ({"workers": 0}, "workers = 0 is not allowed"),
         ({"client": "tcp://"}, "client = 'tcp://' is not allowed: it must be a dask.distributed"),
         ({"client": "tcp://", "workers": 1}, "give either workers, which are threads here, or"),
-        ({"progress": 1}, "progress = 1 is not allowed: it must be a function"),
+        ({"progress": 1}, "progress = 1 is not allowed: it must be a function, True or False"),
         ({"store": "/no/such/folder/x"}, "/no/such/folder/x: the store cannot be used (unable to"),
     ],
 )
@@ -216,14 +252,53 @@ def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
     ("policies", "sentence"),
     [
         ([], "policies = [] is not allowed: give at least one policy"),
-        (["UCB"], "policies has 'UCB', which is not a policy of this package"),
+        (["UBC"], "policy 'UBC' is not known: it must be one of UCB, KLUCB, "),
+        (["UCB:d=1"], "UCB has no parameter 'd': its parameters are c"),
+        (
+            sj.UCB,
+            "policy <class 'sojourn.policies.index.UCB'> is not allowed: it must be a policy "
+            "such as UCB(), or the name of one; it is a class, so call it: UCB()",
+        ),
+        (None, "policy None is not allowed: it must be a policy such as UCB(), or the name of one"),
         ([sj.FixedArm(2)], "arm = 2 is not allowed: it must be a whole number from 0 to 1"),
     ],
 )
-def test_bad_policies(policies: list[object], sentence: str) -> None:
+def test_bad_policies(policies: object, sentence: str) -> None:
     with pytest.raises(ValueError) as refusal:
         sj.simulate(SETTINGS["B"], policies, visits=20, runs=2)
-    assert str(refusal.value) == sentence
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_problems_and_policies_go_by_name(tmp_path: Path) -> None:
+    """One or several, as the command line has them; a file has the same problem."""
+    file = tmp_path / "b.json"
+    file.write_text(json.dumps(problem_files.to_dict(SETTINGS["B"])))
+    small = {"visits": 20, "runs": 2}
+    known = sj.simulate(SETTINGS["B"], [sj.UCB(c=2)], **small)
+    for problem in ("b", file, str(file)):
+        for policies in (sj.UCB(c=2), "UCB:c=2", ["UCB, c=2"]):
+            found = sj.simulate(problem, policies, **small)
+            assert found.problem == known.problem and found.policies == known.policies
+            np.testing.assert_array_equal(found.regret.mean, known.regret.mean)
+    set_for_it = sj.UCBQLearning.for_problem(SETTINGS["ema-100"])
+    assert policies_of("UCBQLearning", SETTINGS["ema-100"]) == (set_for_it,)
+
+
+@pytest.mark.parametrize("take", [
+    lambda problem: sj.simulate(problem, sj.UCB()), sj.recommend, sj.theory.summary,
+    sj.theory.case, sj.theory.bounds, sj.theory.assumptions, sj.theory.warn_about,
+    sj.theory.lemma3, lambda problem: sj.check_policy(sj.UCB(), problem),
+    lambda problem: sj.logs.synthetic_log(problem, "Uniform", visits=1),
+])  # fmt: skip
+def test_what_takes_a_problem_says_what_that_may_be(take: Callable[[object], object]) -> None:
+    for given, sentence in (
+        (3, r"problem = 3 is not allowed: it must be a Problem, the name of a setting of the "
+         r"paper \(A, B, .*\), or a .toml or .json file"),
+        ("E", r"problem 'E' is not known: it must be one of A, B, .*, or a .toml or .json file"),
+        ("none.toml", r"none.toml: cannot be read \(no such file or directory\)"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            take(given)
 
 
 def test_chunks_are_powers_of_two_of_bounded_work_and_memory() -> None:

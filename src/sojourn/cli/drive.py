@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..show.progress import Now, Show, progress
 from ..show.tables import Table
-from .arguments import AsJson, find_policy, option, with_options
+from .arguments import AsJson, option, with_options
 from .output import STOPPED, note, print_json
 from .problems import find_problem
-from .progress import Now, Show, progress
 from .stores import live_errors_as_input
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def drive_command(
     so far.
     """
     from .. import checks
+    from ..policy_names import find_policy
     from ..service.drive import Traffic, drive_all
 
     limit = 1000 if seconds is None else inf
@@ -79,7 +80,8 @@ def _by_steps(show: Show, traffic: "Traffic") -> "OnProgress":
         elapsed = max(time.monotonic() - began, 1e-9)
         share = max(visits / traffic.visits, elapsed / traffic.seconds if traffic.seconds else 1.0)
         detail = f"{visits:,} visits, {steps:,} steps, {steps / elapsed:,.0f} a second"
-        show(Now("driving", min(share, 1.0), detail))
+        left = elapsed / share - elapsed if share > 0.0 else None
+        show(Now("driving", min(share, 1.0), detail, left))
 
     return take
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..show.progress import by_share, progress
 from .arguments import AsJson, number_or_text, option, with_options
 from .logs import LogSource, log_options
 from .output import print_json
-from .progress import Now, progress
 
 if TYPE_CHECKING:
     from ..logs import Advice, Alternative, Fit
@@ -78,7 +78,7 @@ def _decide(
     from ..logs import decide, write_report
 
     with progress() as show:
-        advice = decide(fit, visits, progress=lambda share: show(Now("simulating", share)))
+        advice = decide(fit, visits, progress=by_share(show, "simulating"))
     if report is not None:
         write_report(fit, advice, report, others)
     return advice

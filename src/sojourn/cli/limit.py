@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import checks
-from .arguments import AsJson, Seed, find_policy, option
+from ..show.progress import by_share, progress
+from .arguments import AsJson, Seed, option
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
-from .progress import Now, progress
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -101,19 +101,19 @@ def limit_command(
         note(f"this takes {needed / 1e9:.2g} GB of memory")
     with _until_stopped(), progress() as show:
         best = theory.bayes_optimum(
-            who, **asked, plan=bool(policy), progress=lambda x: show(Now("optimum", x))
+            who, **asked, plan=bool(policy), progress=by_share(show, "optimum")
         )  # fmt: skip
         bound = None
         if not fixed and best.high > WIDE * best.low:
             with suppress(theory.DoesNotApply):
                 bound = theory.bayes_lower_bound(
                     who, arms=arms, prior=pairs, visits=visits,
-                    progress=lambda x: show(Now("lower bound", x)),
+                    progress=by_share(show, "lower bound"),
                 )  # fmt: skip
         found = None
         if players:
             found = over_prior(
-                best, players, runs=runs, seed=seed, progress=lambda x: show(Now("policies", x))
+                best, players, runs=runs, seed=seed, progress=by_share(show, "policies")
             )
     _print(best, bound, found, needed, as_json)
 
@@ -168,7 +168,7 @@ def _many_arms(
     with _until_stopped(), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
-            progress=lambda x: show(Now("lower bound", x)),
+            progress=by_share(show, "lower bound"),
         )  # fmt: skip
     if as_json:
         print_json({"arms": arms, "visits": visits, "lower_bound": bound.regret, "bounds": bound})
@@ -219,14 +219,12 @@ def _find_prior(text: str) -> Any:
 
 def _find_policies(
     names: list[str], who: "User", arms: int, pairs: Any, visits: float
-) -> "list[Policy]":
+) -> "tuple[Policy, ...]":
     """As for a problem of which only the prior means are known."""
+    from ..policy_names import policies_of
     from ..problem import Problem
     from ..values.prior import priors_of
 
     means = [a / (a + b) for a, b in priors_of(pairs, arms)]
     told = {"visits": visits, "prior": pairs}
-    found = [find_policy(name, Problem(means, who), told) for name in names]
-    for policy in found:
-        policy.check_arms(arms)
-    return found
+    return policies_of(names, Problem(means, who), told)

@@ -83,7 +83,7 @@ def find_problem(
     True
     """
     from .. import problem_files as files
-    from ..lab.paper.settings import SETTINGS
+    from ..settings import SETTINGS
 
     texts = {
         "means": means, "rewards": rewards, "start": start, "odds": odds, "thresholds": thresholds
@@ -96,7 +96,7 @@ def find_problem(
         )
     name = default if problem is None and not described else problem
     if name is not None:
-        return _named_problem(name)
+        return files.problem_of(name)
     if not given.keys() & ARMS:
         raise ValueError(
             f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
@@ -114,21 +114,6 @@ def find_problem(
     tables = [{**table, **around} for table in users]
     arms = {key: value for key, value in read.items() if key in ARMS}
     return files.from_dict({**arms, "user": tables if len(tables) > 1 else tables[0]})
-
-
-def _named_problem(name: str) -> "Problem":
-    from .. import problem_files as files
-    from ..lab.paper.settings import SETTINGS
-
-    by_name = {key.lower(): problem for key, problem in SETTINGS.items()}
-    if name.lower() in by_name:
-        return by_name[name.lower()]
-    if name.endswith(files.SUFFIXES):
-        return files.load(name)
-    raise ValueError(
-        f"problem {name!r} is not known: it must be one of {', '.join(SETTINGS)}, "
-        "or a .toml or .json file"
-    )
 
 
 def _users(

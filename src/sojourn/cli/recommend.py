@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from .arguments import AsJson, Seed, find_policy, number_or_text, option, with_options
+from .arguments import AsJson, Seed, number_or_text, option, with_options
 from .output import print_json
 from .problems import find_problem
-from .progress import by_runs, progress
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -37,10 +36,8 @@ def recommend_command(
     """The policy to run on a problem, why, and what it gains over what is there now, and KL-UCB."""
     from ..recommendation import recommend
 
-    with progress() as show:
-        advice = recommend(
-            problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
-            present=None if present is None else find_policy(present, problem),
-            seed=seed, progress=by_runs(show),
-        )  # fmt: skip
+    advice = recommend(
+        problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
+        present=present, seed=seed, progress=True,
+    )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)

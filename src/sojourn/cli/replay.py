@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from .arguments import AsJson, find_policy, number_or_text, option, with_options
+from .arguments import AsJson, number_or_text, option, with_options
 from .logs import LogSource, log_options
 from .output import print_json
 
@@ -47,6 +47,7 @@ def replay_command(
     A policy that learns starts from nothing and learns from the log as it goes.
     """
     from ..logs import replay
+    from ..policy_names import find_policy
 
     policies = [find_policy(name) for name in policy]
     found = [

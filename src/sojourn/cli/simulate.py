@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..extras import require
-from .arguments import (
-    AsJson,
-    Seed,
-    Workers,
-    find_checkpoints,
-    find_policy,
-    number_or_text,
-    option,
-    with_options,
-)
+from .arguments import AsJson, Seed, Workers, find_checkpoints, number_or_text, option, with_options
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
-from .progress import by_runs, progress
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -94,16 +84,14 @@ def simulate_command(
     """
     from ..simulation import Interrupted, simulate
 
-    names = policy or (GENERAL if problem.user.states is None else TWO_STATE)
-    policies = [find_policy(name, problem, {"visits": visits}) for name in names]
+    policies = policy or (GENERAL if problem.user.states is None else TWO_STATE)
     _check_outputs(save, plot)
     try:
-        with progress() as show:
-            result = simulate(
-                problem, policies, visits=visits, runs=runs, precision=number_or_text(precision),
-                max_runs=max_runs, seed=seed, workers=workers, store=store,
-                checkpoints=find_checkpoints(checkpoints), progress=by_runs(show),
-            )  # fmt: skip
+        result = simulate(
+            problem, policies, visits=visits, runs=runs, precision=number_or_text(precision),
+            max_runs=max_runs, seed=seed, workers=workers, store=store,
+            checkpoints=find_checkpoints(checkpoints), progress=True,
+        )  # fmt: skip
     except Interrupted as stopped:
         if any(stopped.result.runs):
             _print(stopped.result, as_json)

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
+from ..problem_files import problem_of
 from ..rewards import Reward, reward_of
 from ..users import USERS, ByArm, Levels, User
-from .visit import VisitEnv, checked_problem
+from .visit import VisitEnv
 from .visits import VisitsEnv
 
 MEANS = (0.9, 0.8)  # of the paper's first problem
@@ -51,7 +53,7 @@ def _graded(rewards: tuple[Reward, ...], user: User) -> Problem:
 
 
 def visit(
-    problem: Problem, num_envs: int | None = None, max_episode_steps: int | None = None
+    problem: Problem | str | Path, num_envs: int | None = None, max_episode_steps: int | None = None
 ) -> VisitEnv | VisitsEnv:
     """The entry point of `sojourn/Visit-v0`: one visit, or `num_envs` side by side."""
     if num_envs is None:
@@ -83,23 +85,21 @@ def visit_of(
     return visit(_graded(arms, user), num_envs, max_episode_steps)
 
 
-def make(problem: Problem, **options: Any) -> gymnasium.Env[Any, Any]:
+def make(problem: Problem | str | Path, **options: Any) -> gymnasium.Env[Any, Any]:
     """`gymnasium.make` of a problem of one's own, with its usual wrappers and options.
 
-    >>> from sojourn.lab.paper import SETTINGS
-    >>> make(SETTINGS["ema-1000"], max_episode_steps=100).observation_space
+    >>> make("ema-1000", max_episode_steps=100).observation_space
     Box(0.0, 1.0, (1,), float64)
     """
-    return gymnasium.make("sojourn/Visit-v0", problem=checked_problem(problem), **options)
+    return gymnasium.make("sojourn/Visit-v0", problem=problem_of(problem), **options)
 
 
-def make_vec(problem: Problem, num_envs: int = 1, **options: Any) -> VectorEnv[Any, Any, Any]:
+def make_vec(
+    problem: Problem | str | Path, num_envs: int = 1, **options: Any
+) -> VectorEnv[Any, Any, Any]:
     """`gymnasium.make_vec` of a problem of one's own.
 
-    >>> from sojourn.lab.paper import SETTINGS
-    >>> make_vec(SETTINGS["D"], num_envs=2).action_space
+    >>> make_vec("D", num_envs=2).action_space
     MultiDiscrete([3 3])
     """
-    return gymnasium.make_vec(
-        "sojourn/Visit-v0", num_envs, problem=checked_problem(problem), **options
-    )
+    return gymnasium.make_vec("sojourn/Visit-v0", num_envs, problem=problem_of(problem), **options)

@@ -7,6 +7,7 @@ visit begins.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -17,6 +18,7 @@ from gymnasium.error import ResetNeeded
 from .. import checks
 from ..engine.loops import jitable
 from ..problem import Problem
+from ..problem_files import problem_of
 from ..users import User
 
 
@@ -39,13 +41,6 @@ def observation_space(user: User) -> spaces.Space[Any]:
 def observed(space: spaces.Space[Any], experience: Any) -> Any:
     """Experience as an observation, or a batch of them, which is a fresh array each time."""
     return np.array(experience, space.dtype).reshape(space.shape or ())[()]
-
-
-def checked_problem(problem: Any) -> Problem:
-    """The problem if it is one, else ValueError."""
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem = {problem!r} is not allowed: it must be a Problem")
-    return problem
 
 
 def refuse_options(options: Mapping[str, Any] | None) -> None:
@@ -82,8 +77,8 @@ class VisitEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own spelling
 
-    def __init__(self, problem: Problem, max_episode_steps: int | None = None) -> None:
-        self.problem = checked_problem(problem)
+    def __init__(self, problem: Problem | str | Path, max_episode_steps: int | None = None) -> None:
+        self.problem = problem = problem_of(problem)
         self.max_episode_steps = step_limit(max_episode_steps)
         self.action_space = spaces.Discrete(problem.arms)
         self.observation_space = observation_space(problem.user)

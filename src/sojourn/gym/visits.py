@@ -1,6 +1,7 @@
 """Many visits side by side as a Gymnasium vector environment, stepped by compiled code."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from .. import checks
 from ..engine.loops import loop
 from ..problem import Problem
-from .visit import checked_problem, observation_space, observed, refuse_options, shown, step_limit
+from ..problem_files import problem_of
+from .visit import observation_space, observed, refuse_options, shown, step_limit
 
 BLOCK = 64  # draws taken from each generator at a time
 
@@ -59,9 +61,9 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
-        self, problem: Problem, num_envs: int = 1, max_episode_steps: int | None = None
+        self, problem: Problem | str | Path, num_envs: int = 1, max_episode_steps: int | None = None
     ) -> None:
-        self.problem = checked_problem(problem)
+        self.problem = problem = problem_of(problem)
         self.num_envs = checks.whole("num_envs", num_envs, 1)
         self.max_episode_steps = step_limit(max_episode_steps)
         self.single_action_space = spaces.Discrete(problem.arms)

@@ -18,6 +18,7 @@ class Overall(NamedTuple):
     work: str
     share: float
     left: float
+    compiling: str | None = None  # the policy, if one is being compiled
 
 
 class Meter:
@@ -41,17 +42,18 @@ class Meter:
         self._progress = progress
         self._start = time.monotonic()
 
-    def show(self, work: str, part: float) -> None:
+    def show(self, work: str, part: float, compiling: str | None = None) -> None:
         """Report that this part of that work is done, and all that comes before it."""
         done = self._ends[work] - self._weights[work] * (1.0 - part)
         trust = TRUST * self._total
         pace = (time.monotonic() - self._start + trust) / (done + trust)
         if self._progress is not None:
-            self._progress(Overall(work, done / self._total, pace * (self._total - done)))
+            left = pace * (self._total - done)
+            self._progress(Overall(work, done / self._total, left, compiling))
 
     def within(self, work: str) -> Callable[[Progress], None]:
 
         def show(now: Progress) -> None:
-            self.show(work, now.done / now.total if now.total > 0.0 else 0.0)
+            self.show(work, now.done / now.total if now.total > 0.0 else 0.0, now.compiling)
 
         return show

@@ -11,7 +11,11 @@ NOT_SENT = "not sent"  # and in a client whose service is away
 
 
 class Decision(NamedTuple):
-    """An arm for one step of a visit."""
+    """An arm for one step of a visit.
+
+    >>> Decision("v1", step=3, arm="dance", state=1.0, propensity=None).id
+    'v1:3'
+    """
 
     visit: str
     step: int

@@ -159,7 +159,12 @@ def events_in(store: Store, experiment: str, folder: str | Path) -> Iterator[lis
 
 
 def erase_archived(store: Store, user: str, folder: str | Path) -> int:
-    """Forget the id of a user in the archive; in how many visits it was."""
+    """Forget the id of a user in the archive; in how many visits it was.
+
+    >>> from sojourn.live import MemoryStore
+    >>> erase_archived(MemoryStore(), "u1", "archive")  # nothing was moved there
+    0
+    """
     folder, visits = Path(folder), 0
     for part in store.parts():
         events = read(folder, part)
@@ -173,7 +178,10 @@ def erase_archived(store: Store, user: str, folder: str | Path) -> int:
 
 
 def drop_archived(experiment: str, folder: str | Path) -> None:
-    """Delete the files of an experiment that was dropped."""
+    """Delete the files of an experiment that was dropped, if there are any.
+
+    >>> drop_archived("shorts", "archive")
+    """
     import shutil
 
     shutil.rmtree(Path(folder) / folder_of(experiment), ignore_errors=True)

@@ -61,6 +61,12 @@ class Visit:
 
     `opened` is what is known of it if the call that returned this visit has opened it, else None.
     `decide`, `reward`, `end` and `info` have twins for asyncio: `adecide` and so on.
+
+    >>> import sojourn as sj
+    >>> with sj.Experiment("shorts", ["dance", "news"], compiled=False, seed=1) as experiment:
+    ...     visit = experiment.visit(user="u1")
+    ...     visit.choose(), visit.step(1), visit.end(0)
+    ('dance', 'news', True)
     """
 
     def __init__(

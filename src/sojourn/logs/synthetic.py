@@ -5,6 +5,7 @@ step by step what `simulate` plays in that run.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from ..engine.rewards import Coins, Grades, coin
 from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ..engine.structs import Compiled
 from ..policies import Policy
+from ..policy_names import policy_of
 from ..problem import Problem
+from ..problem_files import problem_of
 
 Log = dict[str, NDArray[Any]]
 
@@ -51,8 +54,8 @@ class SameGrades(Compiled):
 
 
 def synthetic_log(
-    problem: Problem,
-    policy: Policy,
+    problem: Problem | str | Path,
+    policy: Policy | str,
     *,
     visits: int,
     seed: int = 0,
@@ -75,18 +78,19 @@ def synthetic_log(
 
     >>> import sojourn as sj
     >>> mixed = sj.EpsilonMixture(sj.KLULCB(), epsilon=0.2)
-    >>> log = synthetic_log(sj.paper.SETTINGS["C"], mixed, visits=2, seed=2)
+    >>> log = synthetic_log("C", mixed, visits=2, seed=2)
     >>> log["visit"].tolist(), log["left"].tolist()
     ([0, 0, 1, 1, 1], [0, 1, 0, 0, 1])
     >>> log["arm"].tolist(), log["propensity"].tolist()
     ([0, 1, 0, 0, 0], [0.9, 0.9, 0.5, 0.9, 0.9])
     """
+    problem = problem_of(problem)
+    policy = policy_of(policy, problem)
     visits = checks.whole("visits", visits, 1)
     users = visits if users is None else checks.whole("users", users, 1)
     horizon = NO_HORIZON if horizon is None else checks.whole("horizon", horizon, 1)
     spread = checks.number("spread", spread, 0, float("inf"))
     seed, run = checks.whole("seed", seed, 0, 2**63 - 1), checks.whole("run", run, 0, 2**62)
-    policy.check_arms(problem.arms)
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
         raise ValueError(f"policy = {policy!r} is not allowed: it must know its probabilities")
     world = _people(problem, users, spread, seed, run)

@@ -43,21 +43,18 @@ class Plot:
     named_at: float | None = None
 
 
-def draw(plot: Plot) -> "Figure":
-    """The picture of a plot."""
+def draw(plot: Plot, size: style.Size = style.COLUMN) -> "Figure":
+    """The picture of a plot, of this size or wider if its names need it."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from .picture import Picture
 
     letters = max(len(line.label) for line in plot.lines) if plot.named_at is None else 0
     with rc_context(style.SETTINGS):
-        figure = Figure(figsize=style.size(letters), dpi=style.DPI)
-        axes = figure.add_axes(style.frame(letters))
-        for line in plot.lines:
-            _draw_line(axes, line)
-        _set_scales(axes, plot)
-        axes.set_xlabel(plot.x)
-        figure.text(style.TITLE_AT, style.ABOVE_AXES, plot.y, ha="left", va="bottom")
-        axes.spines[["top", "right"]].set_visible(False)
+        figure = Picture(figsize=style.size(letters, size), dpi=style.DPI)
+        axes = figure.add_axes(style.frame(letters, size))
+        _draw_lines(axes, plot)
+        figure.text(style.TITLE_AT, style.above_axes(size[1]), plot.y, ha="left", va="bottom")
         axes.tick_params(width=style.THIN, which="both")
         if plot.named_at is None:
             _name_ends(axes, plot.lines)
@@ -65,6 +62,15 @@ def draw(plot: Plot) -> "Figure":
             _name_at(axes, plot.lines, plot.named_at)
         add_title(figure, plot.title)
     return figure
+
+
+def draw_on(axes: Any, plot: Plot) -> None:
+    """The same on axes of one's own: in their style, with a legend in place of names at curves."""
+    _draw_lines(axes, plot)
+    axes.set_ylabel(plot.y)
+    if plot.title:
+        axes.set_title(plot.title)
+    axes.legend(frameon=False)
 
 
 def add_title(figure: "Figure", title: str) -> None:
@@ -82,9 +88,17 @@ def write(figure: "Figure", path: Path) -> None:
         figure.savefig(path, metadata=meta.get(path.suffix))
 
 
+def _draw_lines(axes: Any, plot: Plot) -> None:
+    for line in plot.lines:
+        _draw_line(axes, line)
+    _set_scales(axes, plot)
+    axes.set_xlabel(plot.x)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def _draw_line(axes: Any, line: Line) -> None:
     colour, dashes, width = line.look
-    axes.plot(line.x, line.y, linestyle=dashes, color=colour, linewidth=width)
+    axes.plot(line.x, line.y, linestyle=dashes, color=colour, linewidth=width, label=line.label)
     if line.low is not None:
         axes.fill_between(line.x, line.low, line.high, color=colour, alpha=style.BAND, linewidth=0)
 
@@ -109,7 +123,7 @@ def _set_scales(axes: Any, plot: Plot) -> None:
 
 def _name_ends(axes: Any, lines: Sequence[Line]) -> None:
     """Write each label where its line ends, moved up or down where labels would overlap."""
-    points = axes.get_position().height * style.COLUMN[1] * style.POINTS
+    points = axes.get_position().height * axes.figure.get_figheight() * style.POINTS
     to_axes = axes.transAxes.inverted()
     ends = [axes.transData.transform((line.x[-1], line.y[-1])) for line in lines]
     wanted = [min(max(float(to_axes.transform(end)[1]), 0.0), 1.0) for end in ends]

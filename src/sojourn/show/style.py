@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import NamedTuple
 
 COLUMN = (3.5, 2.6)  # inches; the width of a column of a paper
-DPI, POINTS = 200, 72  # in an inch
+DPI, POINTS, SCREEN = 200, 72, 150  # in an inch: dots, points, pixels of a notebook
 TEXT = 7.0  # points; all text
 LINE, THIN, BOUND = 1.2, 0.6, 1.0  # points: curves, axes, bounds
 BAND = 0.2
@@ -18,7 +18,6 @@ LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.04, 0.36, 0.36
 LEAST = 1.0  # inches; axes are at least so wide
 LETTER = 0.56  # a letter is about so wide, as a share of the size of the text
 TITLE_AT = 0.02  # from the corner, as a share of the figure
-ABOVE_AXES = 1 - (TOP - NAME_OFFSET / POINTS) / COLUMN[1]  # where what the y axis shows is written
 TICKS = 5  # at most so many on a linear x axis
 WHOLE = (0.02, 0.02, 0.96, 0.87)  # the figure below its title, for a graph
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}  # behind names on their lines
@@ -26,21 +25,32 @@ SETTINGS = {
     "font.size": TEXT,
     "font.family": "DejaVu Sans",
     "axes.linewidth": THIN,
+    "pdf.fonttype": 42,  # TrueType: many publishers refuse Type 3, which is the default
+    "ps.fonttype": 42,
     "svg.hashsalt": "sojourn",
 }
 """For Matplotlib."""
 
 
-def size(letters: int = 0) -> tuple[float, float]:
-    """Of a figure in inches: a column, or wider if names of so many letters leave little of it."""
-    return max(COLUMN[0], LEFT + LEAST + _names(letters) + RIGHT), COLUMN[1]
+Size = tuple[float, float]
+"""Width and height in inches."""
 
 
-def frame(letters: int = 0) -> tuple[float, float, float, float]:
+def size(letters: int = 0, wanted: Size = COLUMN) -> Size:
+    """Of a figure: as wanted, or wider if names of so many letters leave little of it."""
+    return max(wanted[0], LEFT + LEAST + _names(letters) + RIGHT), wanted[1]
+
+
+def frame(letters: int = 0, wanted: Size = COLUMN) -> tuple[float, float, float, float]:
     """Where the axes are, as shares of `size`, with room for so many letters on the right."""
-    width, height = size(letters)
+    width, height = size(letters, wanted)
     across, up = width - LEFT - RIGHT - _names(letters), height - TOP - BOTTOM
     return LEFT / width, BOTTOM / height, across / width, up / height
+
+
+def above_axes(height: float) -> float:
+    """Where what the y axis shows is written, as a share of the height of the figure."""
+    return 1 - (TOP - NAME_OFFSET / POINTS) / height
 
 
 def _names(letters: int) -> float:

@@ -19,6 +19,7 @@ from ..extras import require
 from ..stats.moments import Part
 from .work import Job, machine_digest
 
+FROM_DISK = 1.0  # seconds after which a policy is not being read from disk, but compiled
 GATHER = 60.0  # seconds that the transfer of a finished chunk may take before it is asked for again
 
 
@@ -35,6 +36,14 @@ class Backend(Protocol):
     @property
     def slots(self) -> int:
         """How many chunks can be computed at the same time."""
+
+    @property
+    def compiling(self) -> Job | None:
+        """Whose policy is being compiled, if this backend knows."""
+
+    @property
+    def compiled(self) -> int:
+        """How many policies have been, or were on disk."""
 
     def submit(self, job: Job, first: int, runs: int) -> Future:
         """Begin a chunk, now or when there is room."""
@@ -60,9 +69,29 @@ class Threads:
         self.slots = workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sojourn")
         self._stop: NDArray[np.int8] = np.zeros(1, np.int8)
+        self._preparing: dict[Job, float] = {}  # and since when
+        self._prepared: set[Job] = set()
+
+    @property
+    def compiling(self) -> Job | None:
+        """The first that takes longer than code from disk would; one compiles at a time."""
+        late = time.monotonic() - FROM_DISK
+        return next((job for job, since in [*self._preparing.items()] if since < late), None)
+
+    @property
+    def compiled(self) -> int:
+        return len(self._prepared)
 
     def submit(self, job: Job, first: int, runs: int) -> Future:
-        return self._pool.submit(job.compute, first, runs, self._stop)
+        return self._pool.submit(self._compute, job, first, runs)
+
+    def _compute(self, job: Job, first: int, runs: int) -> Part:
+        if job not in self._prepared:
+            self._preparing.setdefault(job, time.monotonic())
+            job.prepare()
+            self._prepared.add(job)
+            self._preparing.pop(job, None)
+        return job.compute(first, runs, self._stop)
 
     def result(self, future: Any) -> Part | None:
         part: Part = future.result()
@@ -81,6 +110,8 @@ class Cluster:
 
     Dask computes a chunk again if its worker dies. What Dask itself gives up is reported as lost.
     """
+
+    compiling, compiled = None, 0  # the workers do that
 
     def __init__(self, client: Any) -> None:
         require("client", "cluster", "distributed")

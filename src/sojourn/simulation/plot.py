@@ -1,11 +1,12 @@
-"""Draw a result: regret against visits with bands, the paper's slopes, and names at the curves."""
+"""Draw a result: regret against visits with bands, named at their ends; bounds if asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import checks
 from ..extras import require
 from ..show import curves, style
 from ..show.curves import Line, Plot
@@ -14,21 +15,32 @@ from ..stats.moments import Array, Estimate
 from .bounds import bound_for, lower_bounds
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from .result import Result
+
+Labels = Mapping[str | int, str] | Sequence[str] | None
 
 SPREAD = 30.0
 """From this ratio of the greatest to the smallest regret on, the axis of regret is logarithmic."""
 
 
 def plot(
-    result: "Result", path: str | Path | None, *, bounds: bool = True, per_log: bool = False
+    result: "Result",
+    path: str | Path | None,
+    *,
+    bounds: bool = False,
+    per_log: bool = False,
+    ax: "Axes | None" = None,
+    size: style.Size | None = None,
+    labels: Labels = None,
 ) -> "Figure":
     """The figure of `Result.plot`."""
     require("a plot", "plot", "matplotlib")
+    names, inches = _names(result, labels), _size(size, ax)
     visits, regret = _regret(result, per_log)
-    lines = list(_lines(result, visits, regret, bounds, per_log))
+    lines = list(_lines(result, names, visits, regret, bounds, per_log))
     ends = [float(line.y[-1]) for line in lines if line.y[-1] > 0.0]
     drawn = Plot(
         lines=lines,
@@ -38,21 +50,58 @@ def plot(
         log_y=bool(ends) and max(ends) > SPREAD * min(ends),
         bottom=min(0.0, float(np.nanmin(regret.low))),
     )
-    figure = curves.draw(drawn)
+    if ax is None:
+        figure = curves.draw(drawn, inches)
+    else:
+        curves.draw_on(ax, drawn)
+        figure = ax.figure.figure  # the whole one, if the axes are in a part of it
     if path is not None:
         _write(figure, Path(path))
     return figure
 
 
+def _names(result: "Result", labels: Labels) -> list[str]:
+    """What each curve is called: its policy's label, unless another name is given for it."""
+    if labels is None:
+        return result.labels
+    if isinstance(labels, Mapping):
+        given = {result.index(policy): str(name) for policy, name in labels.items()}
+        return [given.get(p, label) for p, label in enumerate(result.labels)]
+    if isinstance(labels, str) or len(labels) != len(result.policies):
+        raise ValueError(
+            f"labels = {labels!r} is not allowed: give a name for each of the "
+            f"{len(result.policies)} policies, or a dictionary of those to change"
+        )
+    return [str(name) for name in labels]
+
+
+def _size(size: style.Size | None, ax: "Axes | None") -> style.Size:
+    if size is None:
+        return style.COLUMN
+    if ax is not None:
+        raise ValueError("give either ax, whose figure has a size, or size, not both")
+    if not isinstance(size, Sequence) or len(size) != 2:
+        raise ValueError(
+            f"size = {size!r} is not allowed: it must be the width and height in inches"
+        )
+    width, height = (checks.number("size", inches, 1, 100) for inches in size)
+    return width, height
+
+
 def _lines(
-    result: "Result", visits: Array, regret: Estimate, bounds: bool, per_log: bool
+    result: "Result",
+    names: Sequence[str],
+    visits: Array,
+    regret: Estimate,
+    bounds: bool,
+    per_log: bool,
 ) -> Iterator[Line]:
     """A line for each policy, followed by its bound, and the lower bounds."""
     later = visits[visits >= 2]  # log K is 0 at K = 1, which a logarithmic axis does not have
     scale = np.ones(later.size) if per_log else np.log(later)
     looks = style.looks(result.labels)
     bounds = bounds and later.size > 0
-    for p, (label, look) in enumerate(zip(result.labels, looks, strict=True)):
+    for p, (label, look) in enumerate(zip(names, looks, strict=True)):
         low, high = regret.low[p], regret.high[p]
         yield Line(label=label, look=look, x=visits, y=regret.mean[p], low=low, high=high)
         bound = bound_for(result.policies[p], result.problem) if bounds else None

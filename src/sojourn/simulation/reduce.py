@@ -28,11 +28,17 @@ class Progress(NamedTuple):
     What is still to do is estimated from what the last chunk of each policy took and, where the
     number of runs is not fixed, from the precision reached so far. What came from a store counts
     as no work.
+
+    >>> Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0)
+    Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0, compiling=None, compiled=0)
     """
 
     done: float
     total: float
     runs: tuple[int, ...]  # finished so far, by policy
+    left: float | None = None  # seconds, about; None as long as a policy has not been timed
+    compiling: str | None = None  # the label of the policy that is being compiled, if one is
+    compiled: int = 0  # how many are
 
 
 class Stopped(Exception):
@@ -128,6 +134,8 @@ class Reduction:
             try:
                 future = self._landed.get(timeout=PULSE)
             except Empty:
+                if self.backend.compiling is not None:
+                    self._report()
                 continue
             self._take(future)
             return
@@ -183,10 +191,20 @@ class Reduction:
             return
         known = [t.seconds for t in self.tracks if t.seconds > 0.0]
         usual = sum(known) / len(known) if known else 0.0
-        left = 0.0
-        for t in self.tracks:
-            ready = t.reduced + len(t.arrived)
-            expected = self.plan.expected(t.reduced, t.moments) if t.open else ready
-            left += max(expected - ready, int(t.open)) * (t.seconds or usual)
-        runs = tuple(t.moments.runs for t in self.tracks)
-        self.progress(Progress(self._worked, self._worked + left, runs))
+        left, longest = 0.0, 0.0
+        for t in (t for t in self.tracks if t.open):
+            ready, chunk = t.reduced + len(t.arrived), t.seconds or usual
+            left += max(self.plan.expected(t.reduced, t.moments) - ready, 1) * chunk
+            longest = max(longest, chunk)
+        timed = all(t.seconds > 0.0 for t in self.tracks if t.open)
+        compiling = self.backend.compiling
+        self.progress(
+            Progress(
+                done=self._worked,
+                total=self._worked + left,
+                runs=tuple(t.moments.runs for t in self.tracks),
+                left=max(left / self.backend.slots, longest) if timed else None,
+                compiling=None if compiling is None else compiling.policy.label,
+                compiled=self.backend.compiled,
+            )
+        )

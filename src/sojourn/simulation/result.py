@@ -1,6 +1,6 @@
 """What a simulation found: moments over runs at checkpoints, never trajectories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
@@ -16,6 +16,7 @@ from ..extras import require
 from ..policies import Policy
 from ..problem import Problem
 from ..registry import plain_name
+from ..show.sheets import Part, Shown
 from ..stats.moments import Estimate, Moments
 from ..version import __version__
 from . import saved, tables
@@ -23,11 +24,16 @@ from .precision import Precision
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 class Stream(NamedTuple):
-    """Where runs came from: `runs` of them, numbered from `first`, of one seed."""
+    """Where runs came from: `runs` of them, numbered from `first`, of one seed.
+
+    >>> Stream(seed=0, first=0, runs=8).overlaps(Stream(seed=0, first=8, runs=8))
+    False
+    """
 
     seed: int
     first: int
@@ -43,7 +49,7 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Shown):
     """Estimates for every policy (first axis) at every checkpoint (second axis).
 
     >>> import sojourn as sj
@@ -173,8 +179,7 @@ class Result:
 
     def compare(self, baseline: int | str | None = None) -> str:
         """A table of the differences from one policy, by default the one of least regret."""
-        best = int(np.argmin(self.regret.mean[:, -1]))
-        return tables.differences(self, best if baseline is None else self.index(baseline)).text()
+        return tables.differences(self, None if baseline is None else self.index(baseline)).text()
 
     def merge(self, *others: "Result") -> "Result":
         """This result and others of the same problem, policies and checkpoints, but other runs.
@@ -223,23 +228,46 @@ class Result:
         return frame.astype({"level": "Int64", "arm": "Int64"})
 
     def plot(
-        self, path: str | Path | None = None, *, bounds: bool = True, per_log: bool = False
+        self,
+        path: str | Path | None = None,
+        *,
+        bounds: bool = False,
+        per_log: bool = False,
+        ax: "Axes | None" = None,
+        size: tuple[float, float] | None = None,
+        labels: Mapping[str | int, str] | Sequence[str] | None = None,
     ) -> "Figure":
-        """Regret against visits with 95 % bands; with `bounds` the paper's slopes times log K.
+        """Regret against visits, with 95 % bands; the figure, which notebooks show, is returned.
 
-        With `per_log` regret is divided by log K, so that slopes are levels. Needs the extra
-        `plot`. The figure is written to `path`, if one is given, and returned.
+        Arguments, all but the first by name:
+            path: Where to write it, too: .png, .svg, .pdf or what else Matplotlib knows.
+            bounds: Draw the paper's bounds, slopes times log K. They hold up to terms of lower
+                order and are often far above the curves.
+            per_log: Divide regret by log K, so that slopes are levels.
+            ax: Axes of Matplotlib to draw on, in their style, with a legend.
+            size: Width and height in inches; by default a column of a paper.
+            labels: Other names of the curves: one for each policy, or a dictionary of some.
+
+        Needs the extra `plot`.
+
+        >>> import sojourn as sj
+        >>> result = sj.simulate("B", ["UCB", "ULCB"], visits=50, runs=8)
+        >>> axes = result.plot(size=(5, 3), labels={"ULCB": "mine"}).axes[0]
+        >>> [line.get_label() for line in axes.lines]
+        ['UCB', 'mine']
         """
         from .plot import plot
 
-        return plot(self, path, bounds=bounds, per_log=per_log)
+        return plot(
+            self, path, bounds=bounds, per_log=per_log, ax=ax, size=size, labels=labels
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program may want to know, in plain types."""
         return tables.result_data(self)
 
-    def __str__(self) -> str:
-        return tables.text(self)
+    def _parts(self) -> Sequence[Part]:
+        return tables.parts(self)
 
     def __repr__(self) -> str:
         runs = zip(self.labels, self.runs, strict=True)

@@ -10,13 +10,16 @@ from typing import Any
 
 from .. import checks, theory
 from ..policies import Policy
+from ..policy_names import policies_of
 from ..problem import Problem
+from ..problem_files import problem_of
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
 from .reduce import Progress, Reduction, Stopped
 from .result import Result, Stream
 from .store import ChunkStore
+from .watching import check_watch, watched
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
@@ -42,8 +45,8 @@ class PrecisionWarning(UserWarning):
 
 
 def simulate(
-    problem: Problem,
-    policies: Sequence[Policy],
+    problem: Problem | str | Path,
+    policies: Policy | str | Sequence[Policy | str],
     *,
     visits: int = 20_000,
     runs: int | None = None,
@@ -55,7 +58,7 @@ def simulate(
     workers: int | None = None,
     client: Any = None,
     store: str | Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 
@@ -64,8 +67,10 @@ def simulate(
     raises `Interrupted`, which has the runs finished so far.
 
     Arguments, by name after the first two:
-        problem: The arms and the user.
-        policies: Who plays.
+        problem: The arms and the user: a `Problem`, the name of a setting of the paper such as
+            "A", or a problem file.
+        policies: Who plays: a policy or several, each a `Policy` or a name, with parameters if
+            you like, such as "KL-ULCB" or "ULCB:c0=-0.5,c=4".
         visits: Visits in a run.
         runs: Independent runs of each policy; 1,000 unless `precision` is given.
         precision: Instead of `runs`: as many as it takes, policy by policy, for the 95 % half-width
@@ -82,27 +87,29 @@ def simulate(
         client: A Dask client whose workers do the work instead.
         store: A file (SQLite) in which finished chunks of runs are kept, and from which another
             call takes what it needs.
-        progress: Called with a `Progress` after every chunk.
+        progress: True for a bar on a terminal or in a notebook, False for none; by default
+            notebooks have one. A function is called with a `Progress` after every chunk, and
+            while policies are compiled, which is done once per machine and takes seconds for each.
 
     None of `workers`, `client` and `store` changes a bit of the result.
     docs/reference/simulating.md shows them all at work.
 
     >>> import sojourn as sj
-    >>> print(sj.simulate(sj.paper.SETTINGS["A"], [sj.FixedArm()], visits=10, runs=2))
+    >>> print(sj.simulate("A", sj.FixedArm(), visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
     policy     runs  regret    ±  from rewards      ±  steps a visit
     Fixed arm     2     0.0  0.0          -233  1,069         133.90
     """
+    problem = problem_of(problem)
     visits = checks.whole("visits", visits, 1)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)
     first_run = checks.whole("first_run", first_run, 0, LAST_RUN)
     wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
-    policies = _check_policies(policies, problem)
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
-    jobs = [Job(problem, policy, seed, grid) for policy in policies]
-    if progress is not None and not callable(progress):
-        raise ValueError(f"progress = {progress!r} is not allowed: it must be a function")
+    players = policies_of(policies, problem, told={"visits": visits})
+    jobs = [Job(problem, policy, seed, grid) for policy in players]
+    check_watch(progress)
 
     with ExitStack() as stack:
         backend = _backend(workers, client)
@@ -112,7 +119,8 @@ def simulate(
         if kept is not None:
             for job in jobs:
                 kept.enter(job)
-        reduction = Reduction(plan, jobs, backend, kept, progress)
+        told = stack.enter_context(watched(progress))
+        reduction = Reduction(plan, jobs, backend, kept, told)
         try:
             with _ctrl_c(lambda: setattr(reduction, "stopping", True)):
                 reduction.run()
@@ -134,16 +142,6 @@ def _how_many(runs: Any, precision: Any, max_runs: Any) -> tuple[Precision | Non
         raise ValueError("give either runs or precision, not both")
     limit = checks.whole("max_runs", MAX_RUNS if max_runs is None else max_runs, 2, LAST_RUN)
     return Precision.of(precision, limit), limit
-
-
-def _check_policies(policies: Sequence[Policy], problem: Problem) -> tuple[Policy, ...]:
-    if not isinstance(policies, Sequence) or not policies:
-        raise ValueError(f"policies = {policies!r} is not allowed: give at least one policy")
-    for policy in policies:
-        if not isinstance(policy, Policy):
-            raise ValueError(f"policies has {policy!r}, which is not a policy of this package")
-        policy.check_arms(problem.arms)
-    return tuple(policies)
 
 
 def _backend(workers: int | None, client: Any) -> Backend:

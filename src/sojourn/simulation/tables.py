@@ -11,6 +11,7 @@ from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..problem import Problem
 from ..show.plain import plain
+from ..show.sheets import Part
 from ..show.tables import Table
 from ..theory import Bound
 from .bounds import bound_for, lower_bounds
@@ -98,23 +99,28 @@ def seeds(result: "Result") -> str:
     return f"seed{'s' if len(known) > 1 else ''} {', '.join(map(str, known))}"
 
 
-def text(result: "Result") -> str:
-    """What `print` shows."""
+def parts(result: "Result") -> list[Part]:
+    """What `print` and notebooks show."""
     visits, names = int(result.checkpoints[-1]), result.labels
-    lines = [
+    found: list[Part] = [
         f"{visits:,} visits, {seeds(result)}; regret with 95 % intervals",
-        table(result).text(),
+        table(result),
     ]
     if len(names) > 1:
-        lines += ["", result.compare()]
+        found += ["", differences(result)]
     if not all(result.reached):
         short = [name for name, reached in zip(names, result.reached, strict=True) if not reached]
-        lines += ["", f"precision {result.precision} not reached by {', '.join(short)}"]
-    return "\n".join(lines)
+        found += ["", f"precision {result.precision} not reached by {', '.join(short)}"]
+    return found
 
 
-def differences(result: "Result", baseline: int) -> Table:
-    """The regret of every policy less that of one, with paired and unpaired half-widths."""
+def differences(result: "Result", baseline: int | None = None) -> Table:
+    """The regret of every policy less that of one, with paired and unpaired half-widths.
+
+    That one is the policy of least regret unless another is given.
+    """
+    if baseline is None:
+        baseline = int(np.argmin(result.regret.mean[:, -1]))
     # Of one run: with n runs the half-widths of both policies are smaller by the square root of n.
     widths = result.regret.half_width[:, -1] * np.sqrt(result.runs)
     rows = []

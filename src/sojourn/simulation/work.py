@@ -60,12 +60,15 @@ class Job:
             _describe(digest, value)
         return digest.hexdigest()
 
+    def prepare(self) -> None:
+        """Have the policy's code in memory: from disk, or compiled, which takes seconds."""
+        chunk(self.problem, self.policy, self.seed, 0, 0, self.grid)
+
     def compute(self, first: int, runs: int, stop: NDArray[np.int8] = NEVER) -> Part:
         """The chunk that begins at run `first`; of no use if `stop[0]` was set meanwhile."""
-        what = (self.problem, self.policy, self.seed, first)
-        chunk(*what, 0, self.grid)  # compiles, which is not work on the chunk
+        self.prepare()  # which is not work on the chunk
         start = time.perf_counter()
-        rows = chunk(*what, runs, self.grid, stop=stop)
+        rows = chunk(self.problem, self.policy, self.seed, first, runs, self.grid, stop=stop)
         regret = np.ascontiguousarray(rows[:, :, REGRET])
         return Part(Moments.of(rows), regret, time.perf_counter() - start)
 

@@ -22,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import checks
+from ..show.sheets import Part, Shown
 from ..users import User
 from ..values.finite import FiniteUser, Horizon, Visits
 from ..values.prior import Prior, check_finite, priors_of
@@ -37,11 +38,16 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class BayesOptimum:
+class BayesOptimum(Shown):
     """The least Bayes regret of a user, priors and a horizon: between `low` and `high`.
 
     `high` is attained: it is the Bayes regret of the policy that is best if it has to commit after
     `pulls` pulls, whose table is `plan` if it was asked for.
+
+    >>> from sojourn import TwoState
+    >>> least = bayes_optimum(TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1), visits=2, pulls=20)
+    >>> round(least.low, 3), round(least.high, 3)
+    (1.237, 1.281)
     """
 
     user: User
@@ -83,14 +89,15 @@ class BayesOptimum:
             "high": self.high,
         }
 
-    def __str__(self) -> str:
+    def _parts(self) -> Sequence[Part]:
         priors = ", ".join(f"Beta({a:g}, {b:g})" for a, b in self.priors)
-        return (
-            f"{self.user!r}\n{self.arms} arms, {priors}; {self.horizon}\n"
+        return [
+            f"{self.user!r}",
+            f"{self.arms} arms, {priors}; {self.horizon}",
             f"least Bayes regret: between {self.low:.6g} and {self.high:.6g}, which is attained "
-            f"(all counts up to {self.pulls} pulls)\n"
-            f"reward of all visits with the means known: {self.told:.6g}"
-        )
+            f"(all counts up to {self.pulls} pulls)",
+            f"reward of all visits with the means known: {self.told:.6g}",
+        ]
 
 
 def bayes_optimum(

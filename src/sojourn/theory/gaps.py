@@ -6,9 +6,11 @@ question about the mistake cost D alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import checks
 from ..problem import Problem
+from ..problem_files import problem_of
 from ..users import Ema, LogLeave
 from .model import (
     BY_ARM,
@@ -24,7 +26,12 @@ from .model import (
 
 @dataclass(frozen=True)
 class Condition:
-    """An inequality between `left` and `right`, and whether it holds."""
+    """An inequality between `left` and `right`, and whether it holds.
+
+    >>> found = gap_condition("B")
+    >>> found.name, round(found.left, 2), round(found.right, 2), found.holds
+    ('D(0) >= D(1)', 5.66, 2.58, True)
+    """
 
     name: str
     left: float | None
@@ -33,13 +40,13 @@ class Condition:
     reason: str | None = None  # why there is nothing to compare, or where it fails
 
 
-def mistake_costs(problem: Problem) -> dict[int, float]:
+def mistake_costs(problem: Problem | str | Path) -> dict[int, float]:
     """D(s) for each of finitely many states.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> {s: round(d, 9) for s, d in mistake_costs(SETTINGS["A"]).items()}
+    >>> {s: round(d, 9) for s, d in mistake_costs("A").items()}
     {0: 100.0, 1: 10.0}
     """
+    problem = problem_of(problem)
     if why := outside(problem):
         raise DoesNotApply(f"a table of mistake costs does not apply, because {why}")
     if problem.user.states is None:
@@ -50,7 +57,7 @@ def mistake_costs(problem: Problem) -> dict[int, float]:
     return {s: problem.mistake_cost(s) for s in range(problem.user.states)}
 
 
-def case(problem: Problem) -> str:
+def case(problem: Problem | str | Path) -> str:
     """How the mistake cost D moves with the state, in one word.
 
     * "normal": a wrong pull costs less in better states (D falls; Theorems 1 to 4);
@@ -61,10 +68,10 @@ def case(problem: Problem) -> str:
       this case, nor a theorem;
     * "by arm", "graded": there is no D, because leaving depends on the arm or rewards are graded.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> [case(SETTINGS[name]) for name in ("A", "ema-100", "opposite")]
+    >>> [case(name) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']
     """
+    problem = problem_of(problem)
     if why := outside(problem):
         return "by arm" if why == BY_ARM else "graded"
     entered = [problem.mistake_cost(s) for s in entered_states(problem)]
@@ -79,17 +86,17 @@ def case(problem: Problem) -> str:
     return "opposite" if _largest_rise([-d for d in entered])[0] <= small else "mixed"
 
 
-def gap_condition(problem: Problem) -> Condition:
+def gap_condition(problem: Problem | str | Path) -> Condition:
     """The paper's condition on the gaps, V*(0) - Q*(0, a) >= V*(1) - Q*(1, a) for every arm.
 
     It is the same for all arms: D(0) >= D(1). Theorems 1 to 3 need it; where it fails, Theorems
     5 to 7 take over. For a user with states in [0, 1] see `monotone_gap`.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> condition = gap_condition(SETTINGS["A"])
+    >>> condition = gap_condition("A")
     >>> round(condition.left, 9), round(condition.right, 9), condition.holds
     (100.0, 10.0, True)
     """
+    problem = problem_of(problem)
     if two_state(problem) is None:
         return monotone_gap(problem)
     at_0, at_1 = mistake_costs(problem).values()
@@ -98,7 +105,7 @@ def gap_condition(problem: Problem) -> Condition:
     return Condition("D(0) >= D(1)", at_0, at_1, holds, reason)
 
 
-def monotone_gap(problem: Problem, points: int = 1001) -> Condition:
+def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition:
     """Whether the gap never grows with the state, as Theorem 4 assumes.
 
     Looks at `points` even points of [0, 1] and at a geometric grid near 0. `left` is the largest
@@ -110,6 +117,7 @@ def monotone_gap(problem: Problem, points: int = 1001) -> Condition:
     >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1)))).reason
     'D rises by 2.98083 from s = 0 to s = 1'
     """
+    problem = problem_of(problem)
     name = "largest rise of D(s) <= rounding"
     states = entered_states(problem, checks.whole("points", points, 2))
     if why := outside(problem):

@@ -3,16 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, e, exp, log
+from pathlib import Path
 
 from .. import checks
 from ..problem import Problem
+from ..problem_files import problem_of
 from .model import DoesNotApply, first_step_costs, outside, two_state
 from .slopes import bounds
 
 
 @dataclass(frozen=True)
 class Lemma3:
-    """Constants of Lemma 3; see `lemma3`."""
+    """Constants of Lemma 3; see `lemma3`.
+
+    >>> lemma3("A").T1
+    19010
+    """
 
     p_min: float
     eta: float
@@ -37,14 +43,20 @@ class Lemma3:
 
 @dataclass(frozen=True)
 class Lemma4:
-    """Constants of Lemma 4; see `lemma4`."""
+    """Constants of Lemma 4; see `lemma4`.
+
+    >>> lemma4("A").T2
+    19010
+    """
 
     T2: int
     c4: float
     regret: float  # c4 times the gaps of state 0, the bound on all regret from pulls in that state
 
 
-def lemma3(problem: Problem, eta: float | None = None, gamma: float | None = None) -> Lemma3:
+def lemma3(
+    problem: Problem | str | Path, eta: float | None = None, gamma: float | None = None
+) -> Lemma3:
     """Lemma 3: under ULCB (c0 = -1, c1 = 1, c = 4) the best arm's pulls grow linearly.
 
     With p_min = (smallest mean) min(1 - q01, 1 - q11), any eta in (0, p_min) and any gamma in
@@ -53,11 +65,11 @@ def lemma3(problem: Problem, eta: float | None = None, gamma: float | None = Non
     `bound(t)`. T1 is the smallest that the proof allows. By default eta and gamma are the middles
     of their intervals.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> found = lemma3(SETTINGS["A"])
+    >>> found = lemma3("A")
     >>> found.p_min, found.c2, found.T1, round(found.bound(10**6), 6)
     (0.8, 0.2, 19010, 1e-06)
     """
+    problem = problem_of(problem)
     p_min, delta = _ranges(problem)
     eta = checks.number("eta", p_min / 2 if eta is None else eta, 0, p_min, open_ends=True)
     gamma = checks.number("gamma", delta / 2 if gamma is None else gamma, 0, delta, open_ends=True)
@@ -68,17 +80,19 @@ def lemma3(problem: Problem, eta: float | None = None, gamma: float | None = Non
     return Lemma3(p_min, eta, gamma, c2, c3, T1, problem.arms)
 
 
-def lemma4(problem: Problem, eta: float | None = None, gamma: float | None = None) -> Lemma4:
+def lemma4(
+    problem: Problem | str | Path, eta: float | None = None, gamma: float | None = None
+) -> Lemma4:
     """Lemma 4: under ULCB the regret from pulls in state 0 is at most c4 times its gaps.
 
     T2 is the smallest time that the proof allows, c4 the constant at its end; `regret` is the
     bound itself, the same for any number of visits.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> found = lemma4(SETTINGS["A"])
+    >>> found = lemma4("A")
     >>> found.T2, round(found.c4, 1)
     (19010, 19029.2)
     """
+    problem = problem_of(problem)
     _, delta = _ranges(problem)
     three = lemma3(problem, eta, gamma)
     p, eta, gamma, c2, c3 = three.p_min, three.eta, three.gamma, three.c2, three.c3

@@ -7,7 +7,15 @@ from ..users import Ema, TwoState
 
 
 class DoesNotApply(ValueError):
-    """A result of the paper was asked for where its assumptions fail."""
+    """A result of the paper was asked for where its assumptions fail.
+
+    >>> import sojourn as sj
+    >>> try:
+    ...     sj.theory.mistake_costs("ema-100")
+    ... except DoesNotApply as why:
+    ...     print(str(why).partition(":")[0])
+    a table of mistake costs does not apply, because this user has infinitely many states
+    """
 
 
 BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"

@@ -2,9 +2,11 @@
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import checks
 from ..problem import Problem
+from ..problem_files import problem_of
 from ..users import Ema, TwoState
 from .gaps import Condition, monotone_gap
 from .model import BY_ARM, GRADED, all_costs, grid, moving_average, outside, tolerance, two_state
@@ -17,7 +19,11 @@ visits end, and `Problem` has made sure of that."""
 
 @dataclass(frozen=True)
 class Check:
-    """One assumption: its name, whether it holds, and the numbers that decide it."""
+    """One assumption: its name, whether it holds, and the numbers that decide it.
+
+    >>> assumptions("A")[0]
+    Check(name='q00 >= q01', holds=True, detail='q00 = 1, q01 = 0')
+    """
 
     name: str
     holds: bool
@@ -28,7 +34,7 @@ class AssumptionWarning(UserWarning):
     """The problem is outside what the paper proves."""
 
 
-def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
+def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     """What the theorems assume: Assumption 1 (two states) or 2 (moving averages), and the rest.
 
     `n` is the number of bins of the DISC policies (Theorem 4). What concerns all states of
@@ -38,12 +44,12 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     of its own (`POSITIVE`), and Theorem 4 is given without it: positivity serves the proofs only
     by making visits end.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> all(check.holds for check in assumptions(SETTINGS["A"]))
+    >>> all(check.holds for check in assumptions("A"))
     True
-    >>> [check.detail for check in assumptions(SETTINGS["ema-100"]) if not check.holds]
+    >>> [check.detail for check in assumptions("ema-100") if not check.holds]
     ['q(s) > 0 except at s = 1; visits end all the same, which is all the proofs need']
     """
+    problem = problem_of(problem)
     n = checks.whole("n", n, 2)
     if problem.by_arm or problem.graded:
         own = [
@@ -64,7 +70,7 @@ def assumptions(problem: Problem, n: int = 4) -> tuple[Check, ...]:
     return (*own, *_in_any_model(problem))
 
 
-def warn_about(problem: Problem) -> None:
+def warn_about(problem: Problem | str | Path) -> None:
     """Issue one `AssumptionWarning` that names what fails, or none if all assumptions hold.
 
     >>> from sojourn import TwoState
@@ -80,17 +86,17 @@ def warn_about(problem: Problem) -> None:
         warnings.warn(message, AssumptionWarning, stacklevel=3)
 
 
-def sufficient_condition(problem: Problem) -> Condition:
+def sufficient_condition(problem: Problem | str | Path) -> Condition:
     """Lemma 2: a condition on the leave probabilities alone that implies `gap_condition`.
 
     (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given
     Assumption 1, a positive best mean, q11 < 1 and q10 != q00.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> condition = sufficient_condition(SETTINGS["B"])
+    >>> condition = sufficient_condition("B")
     >>> round(condition.left, 6), round(condition.right, 6), condition.holds
     (0.166667, 0.25, True)
     """
+    problem = problem_of(problem)
     name = "(q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10))"
     user = two_state(problem)
     if outside(problem) or user is None:

@@ -1,11 +1,15 @@
 """All that the theory says about one problem, as text for people and a dictionary for machines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .. import checks
-from ..problem import Problem
+from ..problem import Problem, shown_states
+from ..problem_files import problem_of
 from ..show.plain import plain
+from ..show.sheets import Part, Shown
 from ..show.tables import Table
 from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
@@ -18,8 +22,13 @@ COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d 
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What is known about a problem; print it, or take `to_dict()` for JSON."""
+class Summary(Shown):
+    """What is known about a problem; print it, or take `to_dict()` for JSON.
+
+    >>> known = summary("B")
+    >>> known.case, round(known.values[1.0], 2), round(known.mistake_costs[0.0], 2)
+    ('normal', 7.42, 5.66)
+    """
 
     problem: Problem
     case: str
@@ -55,7 +64,7 @@ class Summary:
             return f"rewards {', '.join(map(checks.shown, self.problem.rewards))}"
         return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
 
-    def __str__(self) -> str:
+    def _parts(self) -> Sequence[Part]:
         costs = self.mistake_costs
         states = [
             [f"{s:g}", _number(v), _number(costs[s]) if costs else f"{self.best_arms[s]}"]
@@ -72,35 +81,32 @@ class Summary:
         for bound in self.bounds:
             if bound.reason is not None:
                 without.setdefault(bound.reason, []).append(f"{bound.name} ({bound.theorem})")
-        regret = [
-            Table(["regret / log K", "", "slope"], slopes).text(),
+        regret: list[Part] = [
+            Table(["regret / log K", "", "slope"], slopes),
             *(f"{'; '.join(names)}: {reason}" for reason, names in without.items()),
         ]
         if why := outside(self.problem):
             regret = [f"no bound of the paper on the regret applies, because {why}"]
-        return "\n".join(
-            [
-                f"{self._arms()}; {self.problem.user!r}",
-                f"case: {self.case}",
-                "",
-                Table(["state", "V*", "D" if costs else "best arm"], states).text(),
-                VALUES,
-                *([COSTS] if costs else []),
-                "",
-                Table(["best visit", "mean", "sd"], visit).text(),
-                "",
-                *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
-                "",
-                *regret,
-            ]
-        )
+        return [
+            f"{self._arms()}; {self.problem.user!r}",
+            f"case: {self.case}",
+            "",
+            Table(["state", "V*", "D" if costs else "best arm"], states),
+            VALUES,
+            *([COSTS] if costs else []),
+            "",
+            Table(["best visit", "mean", "sd"], visit),
+            "",
+            *(["assumptions that fail", *failing] if failing else ["all assumptions hold"]),
+            "",
+            *regret,
+        ]
 
 
-def summary(problem: Problem, n: int = 4) -> Summary:
+def summary(problem: Problem | str | Path, n: int = 4) -> Summary:
     """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> print(summary(SETTINGS["C"]))
+    >>> print(summary("C"))
     means 0.2, 0.1; TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
     case: normal
     <BLANKLINE>
@@ -125,8 +131,8 @@ def summary(problem: Problem, n: int = 4) -> Summary:
     ULCB, opposite (Theorem 5); KL-ULCB, opposite (Theorem 6); lower bound, opposite (Theorem 7): \
 does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
     """
-    count = problem.user.states
-    states = [0.0, 0.25, 0.5, 0.75, 1.0] if count is None else [float(s) for s in range(count)]
+    problem = problem_of(problem)
+    states = shown_states(problem.user)
     without = outside(problem) is not None
     return Summary(
         problem=problem,

@@ -8,10 +8,12 @@ delta and kl compare the arm's mean with the best one. They differ only in the s
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from .. import checks
 from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
+from ..problem_files import problem_of
 from .gaps import gap_condition, mistake_costs
 from .model import all_costs, first_step_costs, moving_average, outside, tolerance, two_state
 from .premises import POSITIVE, Check, assumptions
@@ -19,7 +21,12 @@ from .premises import POSITIVE, Check, assumptions
 
 @dataclass(frozen=True)
 class Bound:
-    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K."""
+    """The regret is at most (or, for a lower bound, at least) `slope` log K for many visits K.
+
+    >>> first, *_ = bounds("A")
+    >>> first.name, first.theorem, round(first.slope, 6)
+    ('ULCB', 'Theorem 1', 50.0)
+    """
 
     name: str
     theorem: str
@@ -27,8 +34,7 @@ class Bound:
     reason: str | None = None  # which of them fail
 
 
-@lru_cache(maxsize=256)
-def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
+def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
     """Every slope the paper gives for this problem; `n` bins for the DISC policies.
 
     Two states: Theorems 1, 2 and 3, their opposites 5, 6 and 7. Moving averages: Theorem 4 and
@@ -39,14 +45,17 @@ def bounds(problem: Problem, n: int = 4) -> tuple[Bound, ...]:
     carry over with the largest gap among the states in which a policy explores and, in the lower
     bound, the smallest of all.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> for b in bounds(SETTINGS["A"])[:3]:
+    >>> for b in bounds("A")[:3]:
     ...     print(b.theorem, b.name, round(b.slope, 6))
     Theorem 1 ULCB 50.0
     Theorem 2 KL-ULCB 22.520997
     Theorem 3 lower bound 22.520997
     """
-    n = checks.whole("n", n, 2)
+    return _bounds(problem_of(problem), checks.whole("n", n, 2))
+
+
+@lru_cache(maxsize=256)
+def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
     if why := outside(problem):
         names = MOVING_AVERAGE if problem.user.states is None else TWO_STATE
         reason = f"does not apply, because {why}"
@@ -145,8 +154,7 @@ def _bound(name: str, theorem: str, slope: Slope, needed: list[Check]) -> Bound:
 def hoeffding_slope(problem: Problem, cost: float) -> float:
     """The sum of gap / (2 (mu_1 - mu_a)^2) over the other arms, where a wrong pull costs `cost`.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> round(hoeffding_slope(SETTINGS["D"], 10.0), 9)
+    >>> round(hoeffding_slope(problem_of("D"), 10.0), 9)
     62.5
     """
     deltas = [delta for _, delta in _others(problem)]
@@ -158,8 +166,7 @@ def kl_slope(problem: Problem, cost: float) -> float:
 
     With `cost` 1 this is the constant of Lai and Robbins.
 
-    >>> from sojourn.lab.paper.settings import SETTINGS
-    >>> round(kl_slope(SETTINGS["D"], 10.0), 6)
+    >>> round(kl_slope(problem_of("D"), 10.0), 6)
     30.351458
     """
     best = max(problem.means)

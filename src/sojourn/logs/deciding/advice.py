@@ -7,6 +7,7 @@ from typing import Any
 from ...policies import Policy
 from ...recommendation import IMPROPER
 from ...show.plain import plain
+from ...show.sheets import Part, Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from ..fitting.doubts import ADVICE
@@ -31,7 +32,7 @@ INTERVALS = ("reward", "length", "gain", "share", "longer", "over_kl_ucb", "vari
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Shown):
     """The policy to run, why, and what every candidate is expected to do. Made by `decide`.
 
     `policy` and `name` are None if what is there now, `present`, is to be kept. `visits` are
@@ -81,10 +82,10 @@ class Advice:
         facts = {name: getattr(self, name) for name in FACTS}
         return plain({**facts, "present": present, "outcomes": outcomes})  # type: ignore[no-any-return]
 
-    def __str__(self) -> str:
-        from ..reporting.advice import text
+    def _parts(self) -> Sequence[Part]:
+        from ..reporting.advice import parts
 
-        return text(self)
+        return parts(self)
 
 
 def advise(

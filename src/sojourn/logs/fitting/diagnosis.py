@@ -44,6 +44,12 @@ class Costs:
 
     `ratio` is None where a cost is not positive. `times_the_data` is how many times the users of
     this log would show the case with 80 % chance, if the estimates are right.
+
+    >>> from sojourn import Fit
+    >>> steps, left = [[470, 355], [789, 3488]], [[163, 28], [425, 220]]
+    >>> fit = Fit.from_counts(n=steps, k=left, means=[0.794, 0.178])
+    >>> fit.costs.case, round(fit.costs.ratio.value, 2)  # a mistake after a 0, beside one after a 1
+    ('opposite', 0.68)
     """
 
     d0: Interval

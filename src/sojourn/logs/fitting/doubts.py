@@ -37,6 +37,9 @@ class Doubt:
 
     A `note` says what cannot be known, and is no alarm. `spoils` names what does not stand with it:
     the `CASE`, or any `ADVICE` to change what is shown.
+
+    >>> print(Doubt("few departures", "3 people left", "the intervals are wide"))
+    3 people left: the intervals are wide
     """
 
     name: str

@@ -11,6 +11,7 @@ import numpy as np
 from ... import checks
 from ...problem import Problem
 from ...rewards import Discrete
+from ...show.sheets import Part, Shown
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
 from ...stats.intervals import Interval
 from ...stats.moments import Array
@@ -38,6 +39,9 @@ class ArmFit:
 
     `levels` are the means of rewards that are not good, and of those that are: 0 and 1 unless
     rewards are graded. Then successes are the sum of rewards.
+
+    >>> ArmFit("cooking", 200, 150, Interval(0.75, 0.69, 0.81)).mean.value
+    0.75
     """
 
     name: str
@@ -54,7 +58,7 @@ class ArmFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Shown):
     """The model fitted to a log. Made by `fit` or from totals by `Fit.from_counts`.
 
     `n` and `k` are steps (not censored) and departures for the six cells of `CELLS`: by reward at
@@ -304,10 +308,10 @@ class Fit:
 
         return as_dict(self)
 
-    def __str__(self) -> str:
-        from ..reporting.screen import text
+    def _parts(self) -> Sequence[Part]:
+        from ..reporting.screen import parts
 
-        return text(self)
+        return parts(self)
 
 
 def arms_variances(totals: Totals) -> Array:

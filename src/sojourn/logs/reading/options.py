@@ -119,7 +119,11 @@ class LogOptions:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log was read: its rows, those that were bad, what was guessed, and remarks."""
+    """How a log was read: its rows, those that were bad, what was guessed, and remarks.
+
+    >>> Reading("events.csv", rows=9, guessed={"visit": "session"}).guessed["visit"]
+    'session'
+    """
 
     name: str = "totals"
     rows: int = 0

@@ -21,6 +21,7 @@ import numpy as np
 from ... import checks
 from ...policies import Policy
 from ...show.plain import plain
+from ...show.sheets import Part, Shown
 from ...stats.intervals import z
 from ..reading.options import Reading
 from . import source
@@ -31,7 +32,7 @@ from .task import METHODS, OF_WEIGHTS, Task
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Shown):
     """The estimates by method, and what they rest on. `print` shows a table."""
 
     policy: Policy
@@ -58,10 +59,10 @@ class Replay:
     def to_dict(self) -> dict[str, Any]:
         return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
 
-    def __str__(self) -> str:
-        from ..reporting.replay import text
+    def _parts(self) -> Sequence[Part]:
+        from ..reporting.replay import parts
 
-        return text(self)
+        return parts(self)
 
 
 def replay(

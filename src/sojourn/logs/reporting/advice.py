@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ...show.sheets import Part
 from ...show.tables import Table
 from ..deciding.advice import NOTABLE, WHERE
 from .screen import cells, paragraph
@@ -14,19 +15,19 @@ SHOWN = 4
 """Arms whose shares are told; the JSON has all."""
 
 
-def text(advice: "Advice") -> str:
+def parts(advice: "Advice") -> list[Part]:
     """The verdict, what is there now, and a table of what to expect."""
-    parts = [paragraph(f"decision: {advice.verdict}")]
+    words = [f"decision: {advice.verdict}"]
     if advice.policy is not None:
-        parts.append(paragraph(advice.reason))
-    parts += [_expected(advice), paragraph(present_in_words(advice.present))]
-    parts.append(paragraph(shares_in_words(advice)))
+        words.append(advice.reason)
+    after = [present_in_words(advice.present), shares_in_words(advice)]
     if advice.visits < advice.asked:
-        parts.append(paragraph(cut_in_words(advice)))
-    return "\n\n".join(parts)
+        after.append(cut_in_words(advice))
+    before: list[Part] = [line for said in words for line in (paragraph(said), "")]
+    return [*before, *_expected(advice), *(x for said in after for x in ("", paragraph(said)))]
 
 
-def _expected(advice: "Advice") -> str:
+def _expected(advice: "Advice") -> list[Part]:
     present = advice.present
     rows = [(f"  {present.name}", f"{present.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
@@ -35,16 +36,15 @@ def _expected(advice: "Advice") -> str:
         gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
         rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
     headings = ("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case")
-    return (
-        f"{Table(headings, rows).text()}\n"
-        + paragraph(
+    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].variants)
+    return [
+        Table(headings, rows),
+        paragraph(
             f"Gains are rewards per visit over {present.name}; - may lose to it, * is advised. "
             f"{advice.visits:,} visits, {advice.arms} arms; {advice.draws} draws around the fit, "
-            f"{advice.runs} runs on each, seed {advice.seed}. Worst cases: "
-            + "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].variants)
-            + "."
-        )
-    )  # fmt: skip
+            f"{advice.runs} runs on each, seed {advice.seed}. Worst cases: {worst}."
+        ),
+    ]
 
 
 def present_in_words(present: "Baseline") -> str:

@@ -3,6 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
+from ...show.sheets import Part
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from .screen import cells, paragraph, reading_lines
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ..replaying.replay import Replay
 
 
-def text(replay: "Replay") -> str:
+def parts(replay: "Replay") -> list[Part]:
     """What was replayed, a table of the estimates, and visits that the log cuts short."""
     worth = "" if replay.effective is None else f", worth {replay.effective:,.1f} of this policy"
     until = "" if replay.horizon is None else f"; the first {replay.horizon} steps of a visit"
@@ -22,7 +23,7 @@ def text(replay: "Replay") -> str:
         (method, *_cells(reward), *_cells(replay.length[method]))
         for method, reward in replay.reward.items()
     ]
-    lines = [f"{replay.policy!r}"]
+    lines: list[Part] = [f"{replay.policy!r}"]
     if replay.reading is not None:
         lines += map(paragraph, [replay.reading.name, *reading_lines(replay.reading)])
     if replay.arms != tuple(range(len(replay.arms))):
@@ -30,7 +31,7 @@ def text(replay: "Replay") -> str:
         lines.append(paragraph(f"arms: {', '.join(numbers)}"))
     lines += [
         f"{replay.visits:,} visits of {replay.users:,} users{worth}{until}",
-        Table(headings, rows).text(),
+        Table(headings, rows),
         *map(paragraph, replay.doubts),
     ]
     if replay.cut and replay.effective is not None:
@@ -38,7 +39,7 @@ def text(replay: "Replay") -> str:
             f"{replay.cut:,} visits are cut short by the log: weighted and normalised count them "
             "as far as they go"
         )
-    return "\n".join(lines)
+    return lines
 
 
 def _cells(estimate: "ReplayEstimate") -> tuple[str, str]:

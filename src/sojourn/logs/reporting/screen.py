@@ -4,6 +4,7 @@ from math import expm1
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from ...show.sheets import Part
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from ..fitting.ema import EmaFit
@@ -20,16 +21,16 @@ SHOWN = 6
 """Arms in the table; the JSON has all."""
 
 
-def text(fit: "Fit") -> str:
+def parts(fit: "Fit") -> list[Part]:
     """The one-screen answer."""
-    parts = [*_heading(fit), "", _leave(fit).text(), ""]
+    parts: list[Part] = [*_heading(fit), "", _leave(fit), ""]
     if fit.totals is not None:
-        parts += [arms_table(fit, SHOWN).text(), *_explained(fit), ""]
+        parts += [arms_table(fit, SHOWN), *_explained(fit), ""]
         parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
     for doubt in fit.warnings:
         parts += ["", paragraph(f"{'note' if doubt.note else 'warning'}: {doubt}")]
-    return "\n".join(parts)
+    return parts
 
 
 def paragraph(words: str) -> str:

@@ -1,0 +1,114 @@
+"""Policies by name, with their parameters, as the command line and `simulate` take them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from . import checks
+from .policies import POLICIES, TOLD, Policy
+from .problem import Problem
+
+FLAGS = {"true": True, "false": False}
+
+
+def policies_of(
+    given: Policy | str | Sequence[Policy | str],
+    problem: Problem,
+    told: Mapping[str, Any] | None = None,
+) -> tuple[Policy, ...]:
+    """One policy or several, each itself or by its name, for this problem.
+
+    >>> from sojourn import UCB
+    >>> from sojourn.problem_files import problem_of
+    >>> [policy.label for policy in policies_of([UCB(), "ULCB:c=2"], problem_of("A"))]
+    ['UCB', 'ULCB, c=2']
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        return (policy_of(given, problem, told),)
+    if not given:
+        raise ValueError(f"policies = {given!r} is not allowed: give at least one policy")
+    return tuple(policy_of(one, problem, told) for one in given)
+
+
+def policy_of(
+    policy: Policy | str, problem: Problem, told: Mapping[str, Any] | None = None
+) -> Policy:
+    """The policy itself or that of this name, if it can play the arms of the problem."""
+    if isinstance(policy, str):
+        policy = find_policy(policy, problem, told)
+    if not isinstance(policy, Policy):
+        hint = ""
+        if isinstance(policy, type) and issubclass(policy, Policy):
+            hint = f"; it is a class, so call it: {policy.__name__}()"
+        raise ValueError(
+            f"policy {checks.shown(policy)} is not allowed: it must be a policy such as UCB(), or "
+            f"the name of one{hint}"
+        )
+    policy.check_arms(problem.arms)
+    return policy
+
+
+def find_policy(
+    text: str, problem: Problem | None = None, told: Mapping[str, Any] | None = None
+) -> Policy:
+    """The policy that a name or a label stands for, with parameters after a colon or comma.
+
+    Without a problem it is as it is by default, not as the paper would set it. Policies that have
+    to know the user are found only if there is something they are `told`: parameters, unless given.
+
+    >>> from sojourn.problem_files import problem_of
+    >>> find_policy("KLULCB:c=4,opposite", problem_of("A")).label
+    'KL-ULCB, c0=1, c1=-1, c=4'
+    >>> find_policy("Learned IMED, floor=-1", problem_of("A")).label
+    'Learned IMED, floor=-1'
+    """
+    name, *rest = re.split("[:,]", text, maxsplit=1)
+    words = [word.strip() for word in "".join(rest).split(",")]
+    knows_user = told is not None and name in TOLD
+    cls = TOLD[name] if knows_user else POLICIES.find("policy", name.strip())
+    parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
+    if told is not None and knows_user:
+        parameters = {**told, **parameters}
+    if problem is None:
+        policy = cls(**_complete(cls, parameters))
+    else:
+        policy = cls.for_problem(problem, **parameters)
+    if "opposite" not in words:
+        return policy
+    if not hasattr(policy, "opposite"):
+        raise ValueError(f"{cls.__name__} has no opposite: it does not look at the state")
+    flipped: Policy = policy.opposite()
+    return flipped
+
+
+def _complete(cls: type[Policy], parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, if there is none without a default among those not given."""
+    for f in fields(cls):
+        if f.init and f.default is f.default_factory is MISSING and f.name not in parameters:
+            raise ValueError(f"{cls.__name__} needs {f.name}: give it as {cls.__name__}:{f.name}=")
+    return parameters
+
+
+def _parameter(cls: type[Policy], text: str, problem: Problem | None) -> tuple[str, Any]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    kinds: dict[str, Any] = {f.name: f.type for f in fields(cls) if f.init}
+    if name not in kinds:
+        known = ", ".join(kinds) or "none"
+        raise ValueError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
+    if kinds[name] is Policy:
+        return name, find_policy(value, problem)
+    try:
+        return name, FLAGS[value.lower()] if kinds[name] is bool else _number(value)
+    except (KeyError, ValueError):
+        allowed = "true or false" if kinds[name] is bool else "a number"
+        raise ValueError(
+            f"{cls.__name__}:{text} is not allowed: {name} must be {allowed}"
+        ) from None
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
