@@ -71,7 +71,7 @@ def advised(name: str, seed: int, *, visits: int, users: int) -> Row:
     played = world.play(advice.policy, visits, users=users, seed=seed).reward
     return row | {
         "promised": list(chosen.gain),
-        "worst": chosen.variants[chosen.worst].value,
+        "worst": chosen.at_worst.value,
         "gained": played - row["log"],
     }
 
@@ -121,6 +121,25 @@ def advice_table(rows: Sequence[Row]) -> Table:
         "gained",
     )  # fmt: skip
     return Table("Advice in made-up worlds", header, table)
+
+
+def promises(rows: Sequence[Row]) -> str:
+    """How often one run of what was advised came as promised."""
+    ran = [row for row in rows if "gained" in row]
+    below, above, worse, lost = (
+        sum(test(row["gained"], *row["promised"][1:], row["worst"]) for row in ran)
+        for test in (
+            lambda came, low, high, worst: came < low,
+            lambda came, low, high, worst: came > high,
+            lambda came, low, high, worst: came < worst,
+            lambda came, low, high, worst: came < 0.0,
+        )
+    )
+    return (
+        f"{len(ran)} of {len(rows)} logs got a policy. What came was within the promise "
+        f"{len(ran) - below - above} times, below it {below} times, above it {above} times; below "
+        f"the worst case {worse} times, and below what is there now {lost} times."
+    )
 
 
 def told(words: Iterable[str]) -> str:
@@ -266,6 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Row]:
     if given.json is not None:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows).markdown())
+    if given.study == "advice":
+        print(promises(rows))
     return rows
 
 

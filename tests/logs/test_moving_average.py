@@ -112,10 +112,15 @@ def test_where_rewards_do_not_matter_no_curve_is_believed(name: str) -> None:
     world = WORLDS[name]()
     found = [fitted(world.log(800, 200, seed)) for seed in range(8)]
     assert sum(ema.believed for ema in found) <= 1
+    for ema in found:
+        assert len(ema.shuffled) == (38 if ema.above_noise else 0)
+        assert np.isnan(ema.low).all() != ema.believed, "a band where there is a curve"
     fit = Fit.from_totals(twin(world.log(800, 200, 1)), ema=found[1])
     with pytest.raises(ValueError, match="tells no better who leaves than a count of steps does"):
         fit.problem("ema")
     assert "is no better than a count of steps" in str(fit)
+    how = "rewards put in random order" if found[1].above_noise else "no more than noise would"
+    assert how in " ".join(str(fit).split())
 
 
 def test_a_true_moving_average_is_believed_and_its_band_covers() -> None:

@@ -31,7 +31,9 @@ def crowd(seed: int = 1) -> Crowd:
     return Crowd(np.array([0.2, 0.5, 0.3]), rng.uniform(0.2, 0.9, (3, 2)), leave, ends=(1, 3))
 
 
-def twin(people: Crowd, rule: np.ndarray, policy: sj.IMED, visits: int) -> dict[int, float]:
+def twin(
+    people: Crowd, rule: np.ndarray, policy: sj.IMED, visits: int, number: int
+) -> dict[int, float]:
     """Seed 5, run 2, step by step from the tables."""
     value = {of: people.values(rule, of) for of in (True, False)}
     keys = [np.uint64(stream_key(5, 2, np.uint64(2 + arm))) for arm in range(people.arms)]
@@ -39,7 +41,7 @@ def twin(people: Crowd, rule: np.ndarray, policy: sj.IMED, visits: int) -> dict[
     memory, pulls = policy.memory(people.arms), [0] * people.arms
     sums = dict.fromkeys((GAIN, LONGER, REWARD, STEPS), 0.0)
     for visit in range(visits):
-        u = draw(starts, visit + 1)
+        u = draw(starts, visit % number + 1)
         kind = int(np.searchsorted(np.cumsum(people.shares), u, side="right"))
         previous, step, left = 1, 1, False
         while not left:
@@ -62,15 +64,18 @@ def twin(people: Crowd, rule: np.ndarray, policy: sj.IMED, visits: int) -> dict[
     return sums | {PULLS + arm: float(n) for arm, n in enumerate(pulls)}
 
 
-def test_runs_are_those_of_the_twin() -> None:
+@pytest.mark.parametrize("number", [60, 7])
+def test_runs_are_those_of_the_twin(number: int) -> None:
+    """People who come once, or in turn and back again."""
     people = crowd()
-    made = play(stage([people], RULE), sj.IMED(), 5, 2, 60, 10**6)
-    expected = twin(people, RULE, sj.IMED(), 60)
+    place = stage([people], RULE, number)
+    made = play(place, sj.IMED(), 5, 2, 60, 10**6)
+    expected = twin(people, RULE, sj.IMED(), 60, number)
     assert made[VISITS] == 60
     for column, value in expected.items():
         assert made[column] == pytest.approx(value, rel=1e-12, abs=1e-9), column
     plain = np.zeros_like(made)
-    play_visits.plain(sj.IMED(), stage([people], RULE), 5, 2, 60, 10**6, plain)
+    play_visits.plain(sj.IMED(), place, 5, 2, 60, 10**6, plain)
     np.testing.assert_allclose(plain, made, rtol=1e-12, atol=1e-9)
 
 

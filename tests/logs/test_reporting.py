@@ -36,7 +36,7 @@ def fit() -> Fit:
 
 @pytest.fixture(scope="module")
 def advice(fit: Fit) -> Advice:
-    return decide(fit, 100, draws=8, runs=4)
+    return decide(fit, 100, runs=4)
 
 
 class Page(HTMLParser):
@@ -94,7 +94,7 @@ def test_the_page_stands_alone(advice: Advice, fit: Fit, tmp_path: Path) -> None
 
 def test_the_page_of_an_improper_log_says_so() -> None:
     fit = Fit.from_counts(**IMPROPER)
-    page = to_html(fit, decide(fit, 100, draws=4))
+    page = to_html(fit, decide(fit, 100))
     assert page.count("<svg") == 3
     assert "Warning: improper" in page and "Beware: in some state the best arm" in page
 

@@ -13,22 +13,25 @@ from ...stats.intervals import Interval
 from ..fitting.doubts import ADVICE
 from ..fitting.model import Fit
 from .baseline import EVENLY, Baseline
-from .outcomes import SLIGHT, CandidateOutcome, Played
+from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
+    UNLUCKY: "the log misleads and luck fails as badly as 1 time in 40",
     "arms": "the arms that look best drive away as many people as the log allows",
     "users": "people differ from each other as much as the log allows",
     "personal": "the recommender shows arms to those who like them, as the log suggests",
     "drift": "tastes change over time",
     "fatigue": "people tire as fast as the log allows",
 }
-"""Variants in words."""
+"""Bad cases in words."""
 
 NOTABLE = 0.01
 """The share of rewards from which on a difference between log and model is told."""
 
 FACTS = ("name", "reason", "verdict", "visits", "asked", "arms", "draws", "runs", "seed")
-INTERVALS = ("reward", "length", "gain", "share", "longer", "over_kl_ucb", "variants", "shares")
+INTERVALS = (
+    "reward", "length", "gain", "average", "share", "longer", "over_kl_ucb", "variants", "shares",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,12 @@ class Advice(Shown):
         """One or two sentences: what to do, and what to expect of it."""
         if (chosen := self.chosen) is None:
             return f"Keep what you have. {self.reason}"
-        over = EVENLY if self.present.reward is None else "what is there now"
+        over = f"showing {EVENLY}" if self.present.reward is None else "what is there now"
         return (
-            f"Run {chosen.name}. Expect {signed(chosen.gain)} rewards per visit over {over} "
-            f"({chosen.share:+.1%}), {signed(chosen.longer)} steps, and "
-            f"{signed(chosen.over_kl_ucb)} rewards over KL-UCB. In the worst case that the log "
-            f"allows ({WHERE[chosen.worst]}) it gains {chosen.at_worst.value:+.3g}."
+            f"Run {chosen.name}. Over {self.visits:,} visits expect {signed(chosen.gain)} rewards "
+            f"per visit more than {over} ({chosen.share:+.1%}), {signed(chosen.longer)} steps, and "
+            f"{signed(chosen.over_kl_ucb)} rewards more than KL-UCB. In the worst case that the "
+            f"log allows ({WHERE[chosen.worst]}) it gains {chosen.at_worst.value:+.3g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,12 +96,13 @@ def advise(
 ) -> Advice:
     """The advice that follows from what was played.
 
-    A policy is safe if it never loses to what is there, and is sure to gain something, and more
-    than what is there earns beyond the model. With a warning that spoils the advice, none is.
+    A policy is safe if on average it never loses to what is there, and is sure to gain something,
+    and more than what is there earns beyond the model. With a warning that spoils the advice, none
+    is.
     """
     outcomes = tuple(map(played.outcome, played.policies))
     pays = [o for o in outcomes if o.pays]
-    safe = [o for o in pays if o.gain.low > present.unseen]
+    safe = [o for o in pays if o.average.low > present.unseen]
     spoilt = next((str(doubt) for doubt in fit.warnings if doubt.spoils == ADVICE), None)
     chosen = _choose(safe, present, played, simplest) if safe and spoilt is None else None
     best = max(pays or outcomes, key=lambda o: o.gain.value)
@@ -126,7 +130,7 @@ def _choose(
     """The policy of greatest gain.
 
     Of those that cannot be told from it, or differ from it by less than `SLIGHT`, it is one of
-    greatest gain in its worst case, and of these the first in `simplest`.
+    greatest gain in the worst of its variants, and of these the first in `simplest`.
     """
     best = max(safe, key=lambda o: o.gain.value)
     alike = [
@@ -134,8 +138,8 @@ def _choose(
         for o in safe
         if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
     ]
-    least = max(o.at_worst.low for o in alike) - SLIGHT * present.model.reward
-    steady = {o.policy: o for o in alike if o.at_worst.high >= least}
+    least = max(o.stressed.low for o in alike) - SLIGHT * present.model.reward
+    steady = {o.policy: o for o in alike if o.stressed.high >= least}
     return next((steady[policy] for policy in simplest if policy in steady), best)
 
 
@@ -143,26 +147,28 @@ def _unseen(best: CandidateOutcome, present: Baseline) -> str:
     """Why a gain that the model promises is not believed."""
     return (
         f"The recommender earned {present.missed.value:.1%} more than the model accounts for, and "
-        f"{best.name} is sure to gain no more than {best.gain.low / present.model.reward:.1%}: "
+        f"{best.name} is sure to gain no more than {best.average.low / present.model.reward:.1%}: "
         "whatever the recommender does that the model does not see might be lost."
     )
 
 
 def _against(best: CandidateOutcome) -> str:
     """Why none is safe, by what speaks against the one of greatest gain."""
-    if best.gain.low < 0.0 or not best.loses:
+    if best.average.low < 0.0 or not best.loses:
         return (
-            f"No candidate is sure to earn {SLIGHT:.1%} more: the best of them, "
-            f"{best.name}, is expected to gain {signed(best.gain)} rewards per visit."
+            f"No candidate is sure to earn {SLIGHT:.1%} more: the best of them, {best.name}, "
+            f"is expected to gain {signed(best.average)} rewards per visit on average."
         )
+    where = min(best.variants, key=lambda name: best.variants[name].value)
     return (
-        f"Every candidate may lose to it. {best.name} gains {signed(best.gain)} rewards per visit "
-        f"if all is as fitted, and {signed(best.at_worst)} if {WHERE[best.worst]}."
+        f"Every candidate may lose to it. {best.name} gains {signed(best.average)} rewards per "
+        f"visit on average if all is as fitted, and {signed(best.stressed)} if {WHERE[where]}."
     )
 
 
 def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> str:
-    reason = f"{chosen.name} earns more than what is there in every case that the log allows"
+    reason = f"On average {chosen.name} earns more than what is there in every case that the log "
+    reason += "allows; a single run may lose by bad luck" if chosen.gain.low < 0.0 else "allows"
     if losers := [o.name for o in outcomes if o.loses]:
         reason += f"; {', '.join(losers)} may earn less"
     if better := [o for o in outcomes if not o.loses and o.gain.value > chosen.gain.value]:
@@ -172,5 +178,5 @@ def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> 
 
 
 def signed(interval: Interval) -> str:
-    """A difference and its 95 % interval."""
+    """A difference and its interval."""
     return f"{interval.value:+.3g} [{interval.low:+.3g}, {interval.high:+.3g}]"

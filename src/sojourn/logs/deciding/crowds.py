@@ -23,11 +23,12 @@ def fitted_crowd(fit: Fit) -> Crowd:
 def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     """Crowds drawn around the fitted one.
 
-    With controls (`Fit.controlled`) all its parameters are drawn. Without, log odds of the leave
-    probabilities and of the best mean are normal with the fit's covariance, clustered by user;
-    those of the other means are normal with the width of their own intervals. Graded rewards are 1
-    in them if they are good, else 0. A probability of which all or none of the steps count is drawn
-    from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as known.
+    With controls (`Fit.controlled`) users are drawn anew, and how much arms differ. Without, log
+    odds of the leave probabilities and of the best mean are normal with the fit's covariance,
+    clustered by user; those of the other means are normal with the width of their own intervals.
+    Graded rewards are 1 in them if they are good, else 0. A probability of which all or none of the
+    steps count is drawn from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as
+    known.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
@@ -37,7 +38,7 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     checks.whole("draws", draws, 1)
     rng = np.random.default_rng([checks.whole("seed", seed, 0, 2**63 - 1), 6])
     if fit.controlled is not None:
-        return tuple(map(fit.controlled.tables, fit.controlled.draws(rng, draws)))
+        return tuple(fit.controlled.draws(rng, draws))
     drawn = zip(*_parameters(fit, draws, rng), strict=True)
     return tuple(_tables(fit, q, means) for q, means in drawn)
 

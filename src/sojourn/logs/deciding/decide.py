@@ -16,13 +16,14 @@ from .advice import Advice, advise
 from .baseline import Baseline, baseline, cut_off
 from .crowds import draw_crowds, fitted_crowd
 from .outcomes import Played
-from .playing import Stage, play, stage
+from .playing import NEVER_BACK, Stage, play, stage
 from .variants import Variant, variants
 
-DRAWS = 16
-RUNS = (2, 8)
-"""In each draw, the least and the most: as many as have together about the steps of a long run. In
-each variant there are twice as many."""
+DRAWS = 39
+"""Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""
+
+RUNS = (4, 16)
+"""In each variant, the least and the most: as many as have together the steps of two long runs."""
 
 STEPS = 60_000
 """A run has about this many steps, and fewer if there are more than `MANY` arms, with which the
@@ -53,18 +54,18 @@ def decide(
     """What to run on what the log describes, or to keep what is there.
 
     KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
-    in that case play `visits` visits (by default as many as the log has), `runs` times (by default
-    2 to 8, more if they are short) in each of `draws` crowds drawn around the fitted one
-    (`draw_crowds`), and twice as often in `variants` of it that the log does not rule out. Gains
-    are over the log's own recommender in the same crowd, in visits cut off as often as in the log.
-    Recommended is the policy of greatest gain among those that never lose to it (see `advise`); if
-    there is none, what is there is to be kept. Intervals hold the central 95 % of the draws, with
-    the simulation noise taken out. The answer does not depend on the number of `workers` (threads).
-    `progress` is called with the share done.
+    in that case play `visits` visits (by default as many as the log has), once in each of `draws`
+    crowds drawn around the fitted one (`draw_crowds`), and `runs` times (by default 4 to 16, more
+    if they are short) in `variants` of it that the log does not rule out. Gains are over the log's
+    own recommender in the same crowd, in visits cut off as often as in the log. Recommended is the
+    policy of greatest gain among those that on average never lose to it (see `advise`); if there is
+    none, what is there is to be kept. Intervals are of one run: they hold 95 % of what runs gain.
+    The answer does not depend on the number of `workers` (threads). `progress` is called with the
+    share done.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
-    >>> advice = decide(fit, visits=200, draws=4)
+    >>> advice = decide(fit, visits=200)
     >>> advice.present.name, [o.name for o in advice.outcomes][:3]
     ('every arm equally often', ['KL-UCB', 'IMED', 'Learned IMED'])
     """
@@ -73,7 +74,7 @@ def decide(
     if visits is None and fit.visits == 0:
         raise ValueError("visits = None is not allowed: these totals do not say how many visits")
     asked = checks.whole("visits", fit.visits if visits is None else visits, 1)
-    draws = checks.whole("draws", draws, 4, 100_000)
+    draws = checks.whole("draws", draws, DRAWS, 100_000)
     if runs is not None:
         runs = checks.whole("runs", runs, 2, 1_000)
     workers = processors() if workers is None else checks.whole("workers", workers, 1)
@@ -86,11 +87,11 @@ def decide(
     most = int(max(STEPS * min(1.0, MANY / crowd.arms), FEWEST))
     length = _length(crowd, now.rule)
     simulated = min(asked, max(1, int(most / length)))
-    runs = runs or int(np.clip(most / (simulated * length), *RUNS))
-    policies = candidates(fit.case)
-    worlds = [(stage([c], now.rule), i * runs, runs) for i, c in enumerate(drawn)]
+    runs = runs or int(np.clip(2.0 * most / (simulated * length), *RUNS))
+    policies, people = candidates(fit.case), _people(fit, simulated)
+    worlds = [(stage([c], now.rule, people), i, 1) for i, c in enumerate(drawn)]
     worlds += [
-        (stage(crowds, now.rule), OTHER_RUNS + 2 * i * runs, 2 * runs)
+        (stage(crowds, now.rule, people), OTHER_RUNS + i * runs, runs)
         for i, crowds in enumerate(cut)
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
@@ -99,7 +100,7 @@ def decide(
         policies=policies,
         arms=[arm.name for arm in fit.arms],
         names=[v.name for v in others],
-        draws=np.array(found[:draws]),
+        draws=np.concatenate(found[:draws]),
         variants=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
@@ -123,6 +124,17 @@ def candidates(case: str) -> list[Policy]:
 def _lost(now: Baseline, variant: Variant, crowd: Crowd) -> float:
     """What the recommender earns in a variant beyond what its rule does there."""
     return max(now.model.reward - crowd.worth(now.rule).reward, 0.0) if variant.keeps else 0.0
+
+
+def _people(fit: Fit, visits: int) -> int:
+    """How many make so many visits, if they come as often as those of the log.
+
+    If some come more often, as many as weigh alike (Kish).
+    """
+    if fit.controlled is None:
+        return NEVER_BACK
+    own = fit.controlled.visits
+    return max(1, round(float(visits * own.sum() / (own @ own))))
 
 
 def _length(crowd: Crowd, rule: Array) -> float:

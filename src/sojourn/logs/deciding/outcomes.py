@@ -1,4 +1,10 @@
-"""What candidates did in crowds, and what that says of each, with intervals."""
+"""What candidates did in crowds, and what that says of each, with intervals.
+
+What is promised is **of one run**: a crowd is drawn, a policy plays its visits once, and so for
+every draw. Its interval contains what the log leaves open and the luck of learning. If the people
+of the log are like one more draw, a run falls below it, and above it, 1 time in 40 each. What is
+decided goes by runs on **average**, whose interval is without the luck.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,24 +20,28 @@ SLIGHT = 0.005
 """A share of rewards: policies that differ by less are as good as each other, a gain below it is
 not worth a change, and a loss above it counts even if the simulation is too short to be sure."""
 
+UNLUCKY = "unlucky"
+"""The worst case without any stress: the lower end of the gain."""
+
 USUAL = KLUCB()
 """The second yardstick, beside what is there now."""
 
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What a policy is expected to do, per visit, with 95 % intervals over the draws.
+    """What a policy is expected to do, per visit, with intervals that hold 95 % of runs.
 
     `gain` and `longer` are rewards and steps beyond those of what is there now, `share` is the gain
-    as a share of its rewards, and `over_kl_ucb` the rewards beyond those of KL-UCB. `variants` has
-    the gain in every variant, with the error of the simulation, and `shares` how often it shows
-    each arm.
+    as a share of its rewards, and `over_kl_ucb` the rewards beyond those of KL-UCB. `average` is
+    the gain too, with the interval of what runs gain on average. `variants` has that in every
+    variant, with the error of the simulation, and `shares` how often it shows each arm.
     """
 
     policy: Policy
     reward: Interval
     length: Interval
     gain: Interval
+    average: Interval
     share: float
     longer: Interval
     over_kl_ucb: Interval
@@ -43,33 +53,43 @@ class CandidateOutcome:
         return self.policy.label
 
     @property
+    def cases(self) -> Mapping[str, Interval]:
+        """Its gain in bad cases: an `UNLUCKY` run, and the variants."""
+        return {UNLUCKY: Interval.exact(self.gain.low), **self.variants}
+
+    @property
     def worst(self) -> str:
-        """The variant in which it gains least."""
-        return min(self.variants, key=lambda name: self.variants[name].value)
+        """The case in which it gains least."""
+        return min(self.cases, key=lambda name: self.cases[name].value)
 
     @property
     def at_worst(self) -> Interval:
         """Its gain there."""
-        return self.variants[self.worst]
+        return self.cases[self.worst]
+
+    @property
+    def stressed(self) -> Interval:
+        """Its gain in the worst of the variants."""
+        return min(self.variants.values(), key=lambda gain: gain.value)
 
     @property
     def loses(self) -> bool:
-        """Whether it earns less than what is there now in a crowd that the log allows."""
-        worst, slight = self.at_worst, SLIGHT * (self.reward.value - self.gain.value)
-        return self.gain.low < 0.0 or worst.high < 0.0 or worst.value < -slight
+        """Whether it earns less than what is there now, on average, in a crowd the log allows."""
+        worst, slight = self.stressed, SLIGHT * (self.reward.value - self.gain.value)
+        return self.average.low < 0.0 or worst.high < 0.0 or worst.value < -slight
 
     @property
     def pays(self) -> bool:
         """Whether it never loses, and its gain is sure to be worth a change."""
         slight = SLIGHT * (self.reward.value - self.gain.value)
-        return not self.loses and self.gain.low > slight
+        return not self.loses and self.average.low > slight
 
 
 @dataclass(frozen=True, eq=False)
 class Played:
     """What the policies added up to in draws and in variants: see `playing.play` for the columns.
 
-    `draws[draw, run, policy, column]` and `variants[variant, run, policy, column]`; `reward` and
+    `draws[draw, policy, column]` and `variants[variant, run, policy, column]`; `reward` and
     `length` are those of the recommender in each draw, and `lost` what gains in each variant are
     to be lessened by.
     """
@@ -86,64 +106,75 @@ class Played:
     def outcome(self, policy: Policy) -> CandidateOutcome:
         p = self.policies.index(policy)
         gain, longer = (self._per_visit(column) for column in (GAIN, LONGER))
-        usual = gain - gain[:, :, [self.policies.index(USUAL)]]
-        pulls = self.draws[:, :, p, PULLS:].sum(axis=(0, 1))
+        usual = gain - gain[:, [self.policies.index(USUAL)]]
+        pulls = self.draws[:, p, PULLS:].sum(axis=0)
         return CandidateOutcome(
             policy=policy,
-            reward=over_draws(self.reward[:, None] + gain[:, :, p]),
-            length=over_draws(self.length[:, None] + longer[:, :, p]),
-            gain=over_draws(gain[:, :, p]),
-            share=float(gain[:, :, p].mean() / self.reward.mean()),
-            longer=over_draws(longer[:, :, p]),
-            over_kl_ucb=over_draws(usual[:, :, p]),
+            reward=over_draws(self.reward + gain[:, p]),
+            length=over_draws(self.length + longer[:, p]),
+            gain=over_draws(gain[:, p]),
+            average=without_luck(gain[:, p], self._luck(p)),
+            share=float(gain[:, p].mean() / self.reward.mean()),
+            longer=over_draws(longer[:, p]),
+            over_kl_ucb=over_draws(usual[:, p]),
             variants=self._in_variants(p),
             shares=dict(zip(self.arms, (pulls / pulls.sum()).tolist(), strict=True)),
         )
 
     def more(self, policy: Policy, other: Policy) -> Interval:
-        """The reward of one beyond that of another over the draws, with its simulation error."""
+        """The mean reward of one beyond that of another, with its error over the draws."""
         p, q = (self.policies.index(x) for x in (policy, other))
         gain = self._per_visit(GAIN)
-        return _mean(gain[:, :, p] - gain[:, :, q])
+        more = gain[:, p] - gain[:, q]
+        return Interval.from_error(float(more.mean()), float(np.std(more, ddof=1) / more.size**0.5))
 
     def _in_variants(self, p: int) -> dict[str, Interval]:
-        """Runs of all variants are taken to vary alike."""
         each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
-        error = float(np.sqrt(np.var(each, axis=1, ddof=1).mean() / each.shape[1]))
+        error = float(np.sqrt(self._luck(p) / each.shape[1]))
         found = each.mean(axis=1) - self.lost
         return {
             name: Interval.from_error(value, error)
             for name, value in zip(self.names, found.tolist(), strict=True)
         }
 
+    def _luck(self, p: int) -> float:
+        """The variance of gains of runs in one crowd, taken to be alike in all."""
+        each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
+        return float(np.var(each, axis=1, ddof=1).mean())
+
     def _per_visit(self, column: int) -> Array:
-        """[draw, run, policy]."""
+        """[draw, policy]."""
         return np.asarray(self.draws[..., column] / self.draws[..., VISITS])
 
 
 def over_draws(values: Array) -> Interval:
-    """The mean over [draw, run], and the central 95 % of draws with the simulation noise taken out.
+    """The mean of runs, one on every draw, and the ends between which 95 % of all runs are.
 
-    The noise is how runs on one draw differ. The spread of the draws keeps the share of its
-    variance that is not noise, and is widened by the error of the mean.
+    An end is the order statistic of rank (n + 1) / 40 on its side: with 39 draws the least and the
+    greatest, which a further run goes beyond 1 time in 40, whatever the distribution.
 
-    >>> over_draws(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-    Interval(value=2.0, low=1.0, high=3.0)
-    >>> [round(x, 2) for x in over_draws(np.array([[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]))]
-    [2.0, 0.87, 3.13]
+    >>> over_draws(np.arange(39.0))
+    Interval(value=19.0, low=0.0, high=38.0)
     """
-    draws, runs = values.shape
-    by_draw = values.mean(axis=1)
-    middle, spread = float(by_draw.mean()), float(np.var(by_draw, ddof=1))
-    noise = float(np.var(values, axis=1, ddof=1).mean()) / runs
-    noisy = min(noise / spread, 1.0) if spread > 0.0 else 0.0
-    ends = np.percentile(by_draw, [2.5, 97.5], method="weibull") - middle
-    error = z() * np.sqrt(noisy * spread / draws)
-    below, above = np.sqrt((1.0 - noisy) * ends**2 + error**2).tolist()
+    low, high = np.percentile(values, [2.5, 97.5], method="weibull").tolist()
+    return Interval(float(values.mean()), low, high)
+
+
+def without_luck(values: Array, luck: float) -> Interval:
+    """The mean of runs, one on every draw, and where 95 % of the draws' own means are.
+
+    The spread of the runs keeps the share of its variance that is not `luck`, and is widened by
+    what luck leaves of the error of the mean.
+
+    >>> without_luck(np.arange(39.0), 0.0)
+    Interval(value=19.0, low=0.0, high=38.0)
+    >>> [round(x, 1) for x in without_luck(np.arange(39.0), 1000.0)]
+    [19.0, 15.4, 22.6]
+    """
+    middle, low, high = over_draws(values)
+    spread = float(np.var(values, ddof=1))
+    lucky = min(luck / spread, 1.0) if spread > 0.0 else 0.0
+    error = z() * np.sqrt(lucky * spread / values.size)
+    ends = np.array([low - middle, high - middle])
+    below, above = np.sqrt((1.0 - lucky) * ends**2 + error**2).tolist()
     return Interval(middle, middle - below, middle + above)
-
-
-def _mean(values: Array) -> Interval:
-    """The mean over [draw, run], with the error that comes of few runs alone."""
-    noise = float(np.var(values, axis=1, ddof=1).mean()) / values.size
-    return Interval.from_error(float(values.mean()), float(np.sqrt(noise)))

@@ -1,7 +1,7 @@
 """Policies playing in a crowd: a plain loop over visits, and gains over a fixed rule.
 
-A visit is that of a person of some kind, drawn anew for each visit: that people come back is not
-modelled. A policy sees what it would see live, the last reward, and 1 at the first step.
+A visit is that of a person of some kind; people come in turn, and come back as in the log. A policy
+does not know them. It sees what it would see live, the last reward, and 1 at the first step.
 
 The gain over a rule is summed from advantages: with V the rule's values and Q(step, arm) what is to
 come if the arm is shown now and the rule goes on, the sum over all steps of Q - V has the same
@@ -35,7 +35,8 @@ class Stage(Compiled):
     * `means[part, kind, arm]`, `leave[kind, layer, arm, previous, reward]`;
     * `layer[step - 1]`, for steps up to the horizon of the crowd;
     * `rewards`, `lengths[part, kind, step - 1, previous]`: what is to come under the rule;
-    * `last`: the step after which every visit is over; 0 for none.
+    * `last`: the step after which every visit is over; 0 for none;
+    * `people`: how many there are.
     """
 
     odds: Array
@@ -45,9 +46,14 @@ class Stage(Compiled):
     rewards: Array
     lengths: Array
     last: int
+    people: int
 
 
-def stage(crowds: Sequence[Crowd], rule: Array) -> Stage:
+NEVER_BACK = 2**62
+"""So many people that each comes once."""
+
+
+def stage(crowds: Sequence[Crowd], rule: Array, people: int = NEVER_BACK) -> Stage:
     """The crowds in turn; all but their means are those of the first."""
     first = crowds[0]
     return Stage(
@@ -58,6 +64,7 @@ def stage(crowds: Sequence[Crowd], rule: Array) -> Stage:
         rewards=np.array([crowd.values(rule) for crowd in crowds]),
         lengths=np.array([crowd.values(rule, of_reward=False) for crowd in crowds]),
         last=first.last or 0,
+        people=people,
     )
 
 
@@ -101,7 +108,8 @@ def play_visits(
     for visit in range(visits):
         if steps >= most:
             break
-        part, kind = visit * parts // visits, kind_of(stage.odds, draw(starts, visit + 1))
+        part, person = visit * parts // visits, visit % stage.people
+        kind = kind_of(stage.odds, draw(starts, person + 1))
         rewards, lengths = stage.rewards[part, kind], stage.lengths[part, kind]
         previous, step, over = 1, 0, False
         while not over and steps < most:

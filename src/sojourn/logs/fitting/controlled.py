@@ -5,7 +5,7 @@ rewards and departures (`joint`) holds these apart, and every number has an erro
 of the log differ, those of the mix of kinds included.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from .design import LAYERS, Layout, groups_of, layout_of
 from .diagnosis import Costs, costs_of
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
 from .sample import Sample
-from .shrinking import Shrunk, contrasts, shrink
+from .shrinking import Shrunk, contrasts, draw_shrunk, shrink
 from .totals import FIRST, UNKNOWN
 
 MOST = 200_000
@@ -65,20 +65,47 @@ class Controlled:
         found = self.visits @ self.joint.weights
         return np.asarray(found / found.sum())
 
-    def tables(self, parameters: Array | None = None) -> Crowd:
-        """The people of the log as tables, by these parameters (the estimate unless given)."""
+    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Crowd:
+        """The people of the log as tables, by these parameters and shares of the kinds.
+
+        Unless they are given, those are estimates.
+        """
         theta = np.append(self.estimate if parameters is None else parameters, 0.0)
         layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
         liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
         means = _chance((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
         by_arm = theta[layout.leaving[:arms]][:, None, None]
         leave = _chance(self._log_odds(theta)[:, :, None] + by_arm)
-        return Crowd(self.shares, means, leave, last=self.last)
+        return Crowd(self.shares if shares is None else shares, means, leave, last=self.last)
 
-    def draws(self, rng: np.random.Generator, number: int, shrunk: bool = True) -> Array:
-        """Parameters that the log does not rule out, a row each, for `tables`."""
-        which = self.shrunk if shrunk else Shrunk.not_at_all(self.joint)
-        return rng.multivariate_normal(which.estimate, which.covariance, number, method="eigh")
+    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Crowd]:
+        """Crowds that the log does not rule out: users drawn anew, and effects of the arms.
+
+        Every user counts as often as an exponential draw says (the Bayesian bootstrap), for the
+        parameters and for the mix of kinds.
+        """
+        counts = rng.exponential(size=(number, self.visits.size))
+        parameters = draw_shrunk(self.joint, self.layout, self.pulls, counts, rng)
+        spread, errors = self.estimate[SIGMA:], np.sqrt(self.joint.covariance.diagonal()[SIGMA:])
+        change = parameters[:, SIGMA:] - spread
+        parameters[:, SIGMA:] = moved(spread, change, errors, self._variance_errors)
+        for own, theta in zip(counts, parameters, strict=True):
+            found = (own * self.visits) @ self.joint.weights
+            yield self.tables(theta, found / found.sum())
+
+    @property
+    def _variance_errors(self) -> Array:
+        """Of sigma^2, lambda^2 and tau^2, if users are alike.
+
+        Sums over the steps of a user, less what is expected, have the variance n p (1 - p); how
+        much more they vary is known with the error sqrt(2 / sum of (n p (1 - p))^2).
+        """
+        own = self.visits + self.steps.sum(axis=(1, 2))
+        liked = float(self.shares @ self.tables().means @ self.pulls[: len(self.names)])
+        liked /= float(self.pulls[: len(self.names)].sum())
+        left = float(self.visits.sum() / own.sum())
+        taste, temper = (np.sqrt(2.0 / (own @ own)) / (p * (1.0 - p)) for p in (liked, left))
+        return np.array([taste, temper, temper])
 
     @property
     def arm_odds(self) -> tuple[float, ...]:
@@ -221,11 +248,29 @@ def controlled(sample: Sample, differ: bool = True) -> Controlled:
     )
 
 
+def moved(deviations: Array, change: Array, errors: Array, least: Array) -> Array:
+    """Deviations after a change; one near 0 changes by what its square does.
+
+    There the likelihood is flat in a deviation, whose `errors` are large, but not in the variance:
+    that is known to within `least`. Of both changes the smaller one is made.
+
+    >>> large, small = np.array([1.0, 0.0]), np.array([0.1, 0.4])
+    >>> moved(large, np.array([0.1, 0.4]), small, np.array([0.04, 0.04])).round(2).tolist()
+    [1.1, 0.2]
+    """
+    rate = np.maximum(2.0 * np.abs(deviations), least / np.maximum(errors, 1e-12))
+    square = deviations * np.abs(deviations) + rate * change
+    found = np.sign(square) * np.sqrt(np.abs(square))
+    far = np.abs(found - deviations) > np.abs(change)
+    return np.asarray(np.where(far, deviations + change, found))
+
+
 def _last(sample: Sample) -> int | None:
     """The step up to which the log shows what happens, if it cuts off many visits."""
     if np.mean(sample.end[sample.end != ON] == CENSORED) <= MANY_CUT:
         return None
-    seen = np.flatnonzero(np.bincount(sample.step[sample.telling]) >= ENOUGH)
+    # What follows a step is not asked after the last one, so it may be one that is always cut off.
+    seen = np.flatnonzero(np.bincount(sample.step) >= ENOUGH)
     last = int(seen.max(initial=1))
     return last if last <= LAYER_ENDS[-1] else None
 

@@ -183,7 +183,7 @@ def _user_sums(t: Any, arms: Arms) -> dict[str, Any]:
         best & (t.reward == 1),
         own,
     ]
-    sums = [ibis.coalesce(f, ibis.literal(False)).sum().cast("float64") for f in flags]
+    sums = [t.count(where=f).cast("float64") for f in flags]
     numbers = (t.worth, t.mean, t.variance)
     sums += [ibis.coalesce(ibis.ifelse(own, n, 0.0).sum(), 0.0) for n in numbers]
     return {f"x{i}": s for i, s in enumerate(sums)}

@@ -1,9 +1,8 @@
 """The moving-average user: theta, first state and leave curve, and whether to believe them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,24 +29,17 @@ NEAR = 3
 SEED = 15
 
 
-class Refit(NamedTuple):
-    """The moving average of users drawn anew."""
-
-    theta: float
-    start: float
-    curve: TableLeave
-
-
 @dataclass(frozen=True)
 class EmaFit:
     """The moving-average user that predicts held-out users best, at equal step numbers.
 
     `gain` is its held-out log-likelihood over that of the step number alone, in nats per 1,000
     steps, with its standard `error` over users; `tried` has that of every (theta, start).
-    `shuffled` are the gains after shuffling the rewards, chosen and computed the same way.
+    `shuffled` are the gains after shuffling the rewards, chosen and computed the same way; there
+    are none if the gain is no more than noise.
 
     `state`, `n` and `left` describe the bins of the curve, `low` and `high` its 95 % band, from
-    `replicates`: fits to users drawn anew.
+    fits to users drawn anew: not a number where the curve is not `believed`.
     """
 
     theta: float
@@ -62,12 +54,16 @@ class EmaFit:
     left: Array
     low: Array
     high: Array
-    replicates: tuple[Refit, ...] = ()
+
+    @property
+    def above_noise(self) -> bool:
+        """Whether it tells held-out users better than the step number alone does."""
+        return self.gain > z() * self.error
 
     @property
     def believed(self) -> bool:
-        """Whether it is better than a count of steps: above 0, and above all that was shuffled."""
-        return self.gain > max(z() * self.error, *self.shuffled)
+        """Whether it is better than a count of steps: above noise, and all that was shuffled."""
+        return self.above_noise and self.gain > max(self.shuffled)
 
 
 def believed(ema: EmaFit | None) -> EmaFit:
@@ -89,41 +85,34 @@ def moving_average(sample: Sample, most: int = MOST) -> EmaFit | None:
     paths = Paths.of(sample)
     if not paths.telling.size:
         return None
-    rng = np.random.default_rng(SEED)
     lenses = [Lens(paths, theta) for theta in THETAS]
     real = _tables(lenses, paths.value)
     gains = _gains(real)[0]
-    shuffled = np.concatenate([_tables(lenses, value) for value in _shuffles(paths, rng)])
-    near = np.sort(np.argsort(-gains.max(axis=1))[:NEAR])
-    lenses = [lenses[i] for i in near]
-    weights = rng.poisson(1.0, (REPLICATES, sample.users)).astype(float)
-    middles = np.stack([lens.middles(paths.value) for lens in lenses])
-    ((i, j),), (curve,) = _curves(real[:, near])
-    pairs, curves = _curves(_tables(lenses, paths.value, weights))
-    n, left = real[0, near[i], j].sum(axis=(1, 2))
+    ((i, j),), (curve,) = _curves(real)
+    n, left = real[0, i, j].sum(axis=(1, 2))
     there = n > 0
-    states, q = middles[i, j, there], curve[there]
-    others = [np.interp(states, middles[pair], c) for pair, c in zip(pairs, curves, strict=True)]
-    low, high = _band(q, np.array(others))
-    thetas = [lens.theta for lens in lenses]
-    return EmaFit(
-        theta=thetas[i],
+    states, q = lenses[i].middles(paths.value)[j, there], curve[there]
+    unknown = np.full(states.size, np.nan)
+    found = EmaFit(
+        theta=THETAS[i],
         start=STARTS[j],
         gain=float(gains.max()),
-        error=_error(paths, lenses[i].bins(paths.value, j), real[0, near[i], j]),
-        shuffled=tuple(_gains(shuffled).max(axis=(1, 2)).tolist()),
+        error=_error(paths, lenses[i].bins(paths.value, j), real[0, i, j]),
+        shuffled=(),
         tried=dict(zip(product(THETAS, STARTS), gains.ravel().tolist(), strict=True)),
-        curve=_table(states, q),
-        state=states, n=n[there], left=left[there], low=low, high=high,
-        replicates=tuple(
-            Refit(thetas[pair[0]], STARTS[pair[1]], _table(middles[pair], c))
-            for pair, c in zip(pairs, curves, strict=True)
-        ),
+        curve=TableLeave(tuple(states.tolist()), tuple(q.tolist())),
+        state=states, n=n[there], left=left[there], low=unknown, high=unknown,
     )  # fmt: skip
-
-
-def _table(states: Array, q: Array) -> TableLeave:
-    return TableLeave(tuple(states.tolist()), tuple(q.tolist()))
+    if not found.above_noise:
+        return found
+    rng = np.random.default_rng(SEED)
+    shuffled = np.concatenate([_tables(lenses, value) for value in _shuffles(paths, rng)])
+    found = replace(found, shuffled=tuple(_gains(shuffled).max(axis=(1, 2)).tolist()))
+    if not found.believed:
+        return found
+    near = np.sort(np.argsort(-gains.max(axis=1))[:NEAR])
+    low, high = _band(found, paths, [lenses[k] for k in near], rng)
+    return replace(found, low=low, high=high)
 
 
 def _tables(lenses: Sequence[Lens], value: Array, weights: Array | None = None) -> Array:
@@ -215,8 +204,17 @@ def _curves(tables: Array) -> tuple[list[tuple[int, int]], Array]:
     return pairs, additive.fitted(n, left, turns=60).curve(n.sum(axis=-1))
 
 
-def _band(curve: Array, replicates: Array) -> tuple[Array, Array]:
-    """A 95 % band in log odds, from the spread of the replicates."""
-    middle, others = additive.log_odds(curve), additive.log_odds(replicates)
-    half = z() * np.sqrt(((others - middle) ** 2).mean(axis=0))
+def _band(
+    found: EmaFit, paths: Paths, lenses: Sequence[Lens], rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """A 95 % band in log odds, from the spread of curves of users drawn anew."""
+    weights = rng.poisson(1.0, (REPLICATES, paths.sample.users)).astype(float)
+    pairs, curves = _curves(_tables(lenses, paths.value, weights))
+    middles = [lens.middles(paths.value) for lens in lenses]
+    others = [
+        np.interp(found.state, middles[i][j], curve)
+        for (i, j), curve in zip(pairs, curves, strict=True)
+    ]
+    middle = additive.log_odds(np.array(found.curve.q))
+    half = z() * np.sqrt(((additive.log_odds(np.array(others)) - middle) ** 2).mean(axis=0))
     return additive.chance(middle - half), additive.chance(middle + half)

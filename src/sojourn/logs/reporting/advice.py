@@ -36,15 +36,25 @@ def _expected(advice: "Advice") -> list[Part]:
         gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
         rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
     headings = ("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case")
-    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].variants)
+    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].cases)
     return [
         Table(headings, rows),
         paragraph(
             f"Gains are rewards per visit over {present.name}; - may lose to it, * is advised. "
-            f"{advice.visits:,} visits, {advice.arms} arms; {advice.draws} draws around the fit, "
-            f"{advice.runs} runs on each, seed {advice.seed}. Worst cases: {worst}."
+            f"{promise_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each on people "
+            f"drawn around the fit, {advice.runs} in each worst case, seed {advice.seed}. Worst "
+            f"cases: {worst}."
         ),
     ]
+
+
+def promise_in_words(advice: "Advice") -> str:
+    """What the intervals are of."""
+    return (
+        f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
+        "contain what the log leaves open and the luck of learning, but not how lucky single "
+        "visits are, which is the same for whatever is shown."
+    )
 
 
 def present_in_words(present: "Baseline") -> str:

@@ -7,7 +7,7 @@ from ...extras import require
 from ...show.tables import Table
 from ...version import __version__
 from ..fitting.model import Fit
-from .advice import cut_in_words, present_in_words, shares_in_words
+from .advice import cut_in_words, present_in_words, promise_in_words, shares_in_words
 from .screen import alternatives_table
 from .words import conclusions
 
@@ -52,7 +52,7 @@ def write_report(
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_report(fit, decide(fit, 40, draws=4, runs=4), f"{folder}/page.html")
+    ...     page = write_report(fit, decide(fit, 40, runs=4), f"{folder}/page.html")
     ...     page.read_text(encoding="utf-8").count("<svg")
     3
     """
@@ -120,8 +120,8 @@ def _footer(fit: Fit, advice: "Advice") -> str:
         log[1] += f" ({fit.totals.censored:,} censored)"
     return (
         f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
-        f"Expected gains: {advice.draws} draws around the fit, {advice.arms} arms, {advice.runs} "
-        f"runs on each, seed {advice.seed}; their intervals contain the uncertainty of the fit, "
-        "and the worst case is the least favourable of the changes to the model that the log "
-        "does not rule out."
+        f"Expected gains: {advice.draws} runs, each on people drawn around the fit, {advice.arms} "
+        f"arms, {advice.runs} runs in each worst case, seed {advice.seed}. "
+        f"{promise_in_words(advice)} The worst case is the lower end, or the least favourable of "
+        "the changes to the model that the log does not rule out."
     )

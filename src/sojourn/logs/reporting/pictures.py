@@ -83,7 +83,7 @@ def pictures(fit: Fit, advice: "Advice") -> tuple[Picture, ...]:
     >>> from sojourn.logs import decide
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
-    >>> [p.name for p in pictures(fit, decide(fit, visits=40, draws=4, runs=4))]
+    >>> [p.name for p in pictures(fit, decide(fit, visits=40, runs=4))]
     ['leave', 'costs', 'gain']
     """
     return tuple(_pictures(fit, advice))

@@ -132,13 +132,21 @@ def _explained(fit: "Fit") -> list[str]:
     ]
 
 
+def _per_cent(gain: float) -> float:
+    """How much likelier per step, from nats per 1,000 steps."""
+    return 100.0 * expm1(gain / 1000.0)
+
+
 def _moving_average(ema: EmaFit) -> list[str]:
     """What it says, or that it says nothing; likelihoods as per cent per step."""
-    found, other = (100.0 * expm1(gain / 1000.0) for gain in (ema.gain, max(ema.shuffled)))
+    found, other = (_per_cent(gain) for gain in (ema.gain, max(ema.shuffled, default=0.0)))
     how_much = (
         "it makes what held-out users did "
-        f"{found:.2g} % likelier per step than the step number alone does, and rewards put in "
-        f"random order do so by up to {other:.2g} %"
+        f"{found:.2g} % likelier per step than the step number alone does, "
+    ) + (
+        f"and rewards put in random order do so by up to {other:.2g} %"
+        if ema.above_noise
+        else "no more than noise would"
     )
     if not ema.believed:
         return [
