@@ -115,10 +115,11 @@ class KLLeaser(IndexLeaser):
         mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
     ) -> bool:  # fmt: skip
         """An upper bound is below p if N kl(m, p) is above its budget: no need to solve for it."""
+        level -= SAFE  # near 1, bounds of different budgets are the same number
         if optimism <= 0.0 or mean >= level:
             return False
         budget = policy.budget(pulls, log_t, extra, optimism)
-        return pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE  # type: ignore[no-any-return]
+        return pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE)  # type: ignore[no-any-return]
 
     def asks_for_means(self, policy: Any) -> bool:
         return policy.is_graded()  # type: ignore[no-any-return]
