@@ -15,6 +15,7 @@ from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.imed import ImedLeaser
 from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import (
+    AheadLeaser,
     FixedLeaser,
     HoeffdingLeaser,
     KLLeaser,
@@ -51,6 +52,12 @@ def index_policies(draw: st.DrawFn, classes: Sequence[type[Policy]] = tuple(sj.A
     if issubclass(cls, sj.policies.learned.Learned):
         parameters |= {"bins": draw(st.integers(2, 9)), "growth": draw(st.sampled_from([0, 0.1]))}
         parameters["floor"] = draw(st.sampled_from([-1.0, -0.4, 0.0, 0.5]))
+    if issubclass(cls, sj.policies.priced.AheadExplorer):
+        parameters |= {
+            "ahead": draw(st.sampled_from([1.0, 8.0, 300.0])),
+            "thrift": draw(st.sampled_from([0.0, 2.0, 5.0])),
+            "doubt": draw(st.sampled_from([0.0, 2.0, 30.0])),
+        }
     return cls(**parameters)
 
 
@@ -115,7 +122,10 @@ def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
         same_with_and_without(problem, policy.opposite(), visits, 8)
 
 
-@pytest.mark.parametrize("policy", [sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy()], ids=repr)
+BOUNDS = (sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy(), sj.PricedIndex())
+
+
+@pytest.mark.parametrize("policy", BOUNDS, ids=repr)
 def test_many_arms(policy: Policy) -> None:
     """More arms than are few: horizons, searches and ties among many."""
     rng = np.random.default_rng(1)
@@ -150,6 +160,14 @@ def test_evidence_against_many_arms(policy: Policy, kind: str) -> None:
         same_with_and_without(problem, policy, {"clear": 4_000, "averages": 300}.get(kind, 800), 3)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_that_round_to_one(seed: int) -> None:
+    """Bounds of different budgets may be the same number, and then a tie is drawn."""
+    policy = sj.PricedIndex(ahead=300.0, thrift=2.0, doubt=30.0)
+    problem = sj.Problem([1.0, 0.7, 0.7, 1.0], SETTINGS["B"].user)
+    same_with_and_without(problem, policy, 100, seed)
+
+
 def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
     for alone, learned, leaser in (
         (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),
@@ -160,6 +178,8 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
         assert leaser_for(alone) == leaser
         assert leaser_for(learned) == Watching(leaser)
         assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
+    assert leaser_for(sj.PricedIndex()) == Watching(AheadLeaser())
+    assert leaser_for(sj.PricedIndex(visits=9)) == Watching(Leaser())
     assert leaser_for(sj.FixedArm()) == FixedLeaser()
     assert leaser_for(sj.QLearning()) == Leaser()
 

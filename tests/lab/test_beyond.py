@@ -11,10 +11,10 @@ import pytest
 from sojourn import KLULCB, LearnedIMED, SafeIMED, theory
 from sojourn.cli.main import main
 from sojourn.lab.beyond import conclusions
-from sojourn.lab.beyond.claims import CLAIMS, Harmless, NearBetterCase
+from sojourn.lab.beyond.claims import CLAIMS, Gains, Harmless, NearBetterCase, SeldomWorse
 from sojourn.lab.beyond.outcomes import Outcomes, TrialOutcome
 from sojourn.lab.beyond.problems import DRAWS, LOGS, PROBLEMS, cost_ratio, random_problems
-from sojourn.lab.beyond.rosters import BOUND, FAMILIES, LEARNED, ROSTERS
+from sojourn.lab.beyond.rosters import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS
 from sojourn.lab.beyond.study import OUTCOMES, study
 from sojourn.lab.beyond.summaries import POLICIES, spread, worst
 from sojourn.lab.beyond.trials import TRIALS, trial
@@ -167,12 +167,27 @@ def test_harmless_looks_at_neutral_problems_and_logs_only() -> None:
 
 
 def test_intervals_that_touch_are_not_apart() -> None:
-    claim = CLAIMS[0]
+    claim = next(claim for claim in CLAIMS if claim.text.startswith("Safe IMED"))
     for below, verdict in ((90.0, Verdict.CONFIRMED), (97.0, Verdict.UNDECIDED)):
         regrets = {"Safe IMED": below, "KL-ULCB": 100.0}
         findings = Outcomes([made_up(regrets, problem) for problem in "ABCD"])
         checked = check(claim, findings)
         assert checked.verdict is verdict and len(checked.measured) == 4
+
+
+def test_what_the_priced_index_must_show() -> None:
+    ratios = (0.5, 0.8, 0.6, 1.3, 1.02)
+    findings = Outcomes(
+        [
+            made_up({PRICED: 1_000 * r, LEARNED: 1_000.0}, f"random {i}", "random")
+            for i, r in enumerate(ratios)
+        ]
+    )
+    (gain,) = Gains(PRICED, LEARNED).measure(findings)
+    assert gain.interval.value == pytest.approx(np.prod(ratios) ** 0.2)
+    many, worst = SeldomWorse(PRICED, LEARNED).measure(findings)
+    assert many.interval.value == 2 and many.verdict is Verdict.CONFIRMED
+    assert "random 3" in worst.what and worst.verdict is Verdict.NOT_CONFIRMED
 
 
 def test_spread_and_worst_case() -> None:
@@ -299,7 +314,8 @@ def test_out_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_every_policy_goes_by_its_own_label() -> None:
     for name, roster in ROSTERS.items():
         for label, policy in roster.items():
-            assert label == policy.label or name == "confidence"
+            if name not in ("confidence", "headline"):
+                assert label == policy.label
     assert ROSTERS["main"]["Learned IMED"] == LearnedIMED() == LearnedIMED(floor=0)
     assert ROSTERS["main"]["Learned IMED, floor=-1"] == LearnedIMED(floor=-1)
     wanted = LearnedIMED(floor=-1, confidence=1.5)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...stats.intervals import Interval
 from .outcomes import Outcomes, TrialOutcome
-from .rosters import BASELINE, BOUND, LEARNED, OURS
+from .rosters import BASELINE, BOUND, LEARNED, OURS, PRICED
 from .summaries import POLICIES, comparable, spread, worst
 
 HARM = 1.05
@@ -41,9 +41,36 @@ def conclude(findings: Outcomes) -> list[str]:
     """One paragraph each; those whose trials were left out are left out too."""
     made = [
         part(findings)
-        for part in (_explorer, _told, _rare, _learned, _worst, _fitted, _outside, _improper)
+        for part in (
+            _priced,
+            _explorer,
+            _told,
+            _rare,
+            _learned,
+            _worst,
+            _fitted,
+            _outside,
+            _improper,
+        )
     ]
     return [text for text in made if text]
+
+
+def _priced(findings: Outcomes) -> str:
+    there = findings.of("random", PRICED, LEARNED, BASELINE)
+    if len(there) < 2:
+        return ""
+    gain, all_in = spread(there, PRICED, LEARNED), spread(there, PRICED, BASELINE)
+    played = [o for o in comparable(findings) if PRICED in o]
+    ratios = [(o.ratio(PRICED, LEARNED), o.trial.problem) for o in played]
+    more = sum(r.low > 1.0 for r, _ in ratios)
+    harm, where = max(ratios, key=lambda r: r[0].low)
+    return (
+        f"**An index from prices, told nothing.** {PRICED} has {change(gain.typical)} regret than "
+        f"{LEARNED} over {gain.problems} problems drawn at random (less on {gain.better}, more on "
+        f"{gain.worse}), and {change(all_in.typical)} than {BASELINE}. Of all {len(played)} "
+        f"problems it has surely more than {LEARNED} on {more}; the worst is {where}, {harm} times."
+    )
 
 
 def _explorer(findings: Outcomes) -> str:

@@ -8,7 +8,7 @@ from ..report import Report
 from .conclusions import conclude
 from .outcomes import Outcomes, TrialOutcome
 from .problems import DRAWS, PRIOR
-from .rosters import BASELINE
+from .rosters import BASELINE, HEADLINE, LEARNED, PRICED
 from .summaries import POLICIES, comparable, spread, worst
 from .words import PAGE
 
@@ -28,6 +28,7 @@ def to_page(report: Report[Outcomes]) -> str:
     drawn = findings.of("random", *POLICIES)
     return PAGE.format(
         **report.facts,
+        headline=_headline(findings.with_roster("headline")),
         conclusions="\n\n".join(conclude(findings)),
         verdicts=report.verdicts().markdown(),
         prior=PRIOR,
@@ -36,6 +37,7 @@ def to_page(report: Report[Outcomes]) -> str:
         random=_random(drawn),
         worst=_worst(findings),
         groups="\n\n".join(_group(findings, group) for group in GROUPS),
+        published=_ratios(findings.with_roster("published"), BASELINE),
         sampling=_ratios(findings.with_roster("sampling"), BASELINE),
         caution=_caution(findings),
         confidence=_ratios(findings.with_roster("confidence"), "IMED"),
@@ -53,6 +55,24 @@ def short(ratio: Interval) -> str:
     if half == 0.0:
         return f"{ratio.value:g}"
     return f"{ratio.value:.2f} ± {half:.2f}" if half >= 0.095 else f"{ratio.value:.3f} ± {half:.3f}"
+
+
+def _headline(outcomes: list[TrialOutcome]) -> str:
+    """Regret of the paper's best in hindsight, ours, and the exact index, by problem."""
+    if not outcomes:
+        return NOT_RUN
+    exact = tuple(HEADLINE)[-1]
+    rows = [
+        [f"{o.trial.problem}", f"{o.regret(best)} ({best})",
+         *(str(o.regret(label)) for label in (LEARNED, PRICED, exact))]
+        for o in outcomes
+        for best in [o.best_of_paper]
+    ]  # fmt: skip
+    heads = (
+        "problem", "the paper's best", f"{LEARNED}, told nothing", f"{PRICED}, told nothing",
+        f"{exact}, told all but the means",
+    )  # fmt: skip
+    return Table(heads, rows).markdown()
 
 
 def _random(outcomes: list[TrialOutcome]) -> str:

@@ -9,16 +9,21 @@ from ...policies import (
     KLULCB,
     UCB,
     ULCB,
+    ExactIndex,
+    KLUCBSwitch,
+    LearnedAdaUCB,
     LearnedIMED,
     LearnedKLUCB,
     LearnedThompson,
     LearnedUCB,
+    PricedIndex,
     SafeIMED,
     SafeThompson,
     Thompson,
 )
+from ...problem import Problem
 from ..paper.trials import GENERAL
-from ..trials import Roster, by_label
+from ..trials import VISITS, Roster, by_label
 
 
 @dataclass(frozen=True)
@@ -39,14 +44,26 @@ PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), *GATED_KL)
 """What the paper compares on users with two states; with a moving average it is `GENERAL`."""
 
 BEYOND = by_label(
-    IMED(), *SAFE_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED()
-)
+    IMED(), *SAFE_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED(),
+    PricedIndex(),
+)  # fmt: skip
+PUBLISHED = by_label(KLUCB(), LearnedAdaUCB(), KLUCBSwitch(), LearnedIMED(), PricedIndex())
+"""Beside them, policies of other papers that need not be told the case."""
 SAMPLING = by_label(*GATED_KL, Thompson(), *SAFE_THOMPSON, BOUND_THOMPSON)
 CAUTION = by_label(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
 CAUTION_OPPOSITE = by_label(
     KLULCB().opposite(), KLULCB(c0=0).opposite(), SafeIMED().opposite(), SafeIMED(c0=0).opposite()
 )
 """Where not to explore, the lower confidence bound or the empirical mean: pairs of policies."""
+
+
+def exact_index(problem: Problem) -> ExactIndex:
+    """The exact index, told how people leave and how many visits there are."""
+    return ExactIndex(problem.user, visits=VISITS)
+
+
+HEADLINE: Roster = {**by_label(*GATED_KL, LearnedIMED(), PricedIndex()), "Exact index": exact_index}
+"""The paper's best, ours, and what can be had if all but the means is known."""
 
 CONFIDENCE: Roster = {
     "IMED": IMED(),
@@ -62,6 +79,8 @@ CONFIDENCE: Roster = {
 ROSTERS: Mapping[str, Roster] = {
     "main": {**PAPER, **BEYOND},
     "ema": {**GENERAL, **BEYOND},
+    "headline": HEADLINE,
+    "published": PUBLISHED,
     "sampling": SAMPLING,
     "caution": CAUTION,
     "caution, opposite": CAUTION_OPPOSITE,
@@ -71,6 +90,8 @@ ROSTERS: Mapping[str, Roster] = {
 BASELINE = KLUCB().label
 BOUND, LEARNED = LearnedIMED(floor=-1).label, LearnedIMED().label
 """Learned optimism that plays the lower bound where mistakes are dear, or the empirical mean."""
+
+PRICED = PricedIndex().label
 
 OURS = tuple(BEYOND)
 PAPERS = tuple({**PAPER, **GENERAL})

@@ -6,13 +6,13 @@ from ..trials import VISITS, Trial
 from .problems import PROBLEMS
 from .rosters import ROSTERS
 
-NANOSECONDS, SAMPLING, TASTES = 15.0, 300.0, 200.0
-"""Of a step, approximately: index policies, Thompson sampling, users with tastes (no leases)."""
+NANOSECONDS, SLOW, TASTES = 15.0, 300.0, 200.0
+"""Of a step, approximately: index policies, those without leases, users with tastes (no leases)."""
 
 
 def trial(group: str, problem: str, roster: str, visits: int, runs: int, quick: int = 0) -> Trial:
     """A roster on one problem; `runs` and `quick` are numbers of runs (0: left out)."""
-    slow = SAMPLING if roster == "sampling" else NANOSECONDS
+    slow = SLOW if roster in ("sampling", "published") else NANOSECONDS
     return Trial(
         f"{problem} ({roster})",
         problem,
@@ -64,6 +64,14 @@ def _others() -> list[Trial]:
     ]
 
 
+HEADLINES = (
+    ("paper", "A"),
+    ("paper", "B"),
+    ("paper", "C"),
+    ("paper", "D"),
+    ("opposite", "opposite"),
+)
+
 SAMPLED: Mapping[tuple[str, str], tuple[int, int]] = {
     ("paper", "A"): (2_000, 128),
     ("paper", "B"): (5_000, 1024),
@@ -74,8 +82,7 @@ SAMPLED: Mapping[tuple[str, str], tuple[int, int]] = {
     ("logs", "OULAD"): (5_000, 64),
     ("logs", "RoboMission"): (5_000, 128),
 }
-"""Visits and runs of Thompson sampling: it has no leases, and a step takes a hundred times as
-long."""
+"""Visits and runs of rosters without leases, where a step takes a hundred times as long."""
 
 CAUTIOUS = {
     "caution": (("paper", "A"), ("paper", "B"), ("paper", "C"), ("paper", "D")),
@@ -97,8 +104,13 @@ def _open_choices() -> list[Trial]:
     full = {name: RUNS[name][0] for name in ("A", "B", "C", "D")}
     return [
         *(
-            trial(group, name, "sampling", visits, runs, 8)
+            trial(group, name, roster, visits, runs, 8)
+            for roster in ("sampling", "published")
             for (group, name), (visits, runs) in SAMPLED.items()
+        ),
+        *(
+            trial(group, name, "headline", VISITS, full.get(name, 1024), 16)
+            for group, name in HEADLINES
         ),
         *(
             trial(group, name, roster, VISITS, full.get(name, 1024), 16)
