@@ -3,7 +3,8 @@
 Commands run in processes of their own and Python in one interpreter, all in one folder that was
 empty, with an environment that has nothing but the package. What they print is what the pages show.
 Two things differ from what a stranger does: the package is installed already, and the port that
-servers take is one that is free.
+servers take is one that is free. With `SOJOURN_PYTHON=/path/to/python` it is the package of that
+environment, such as one into which a wheel was installed and nothing else.
 """
 
 import doctest
@@ -28,7 +29,8 @@ INSTALL = "pip install"
 DONE = "that was all"
 PATIENCE = 300
 """Seconds for anything."""
-KEPT = ("PYTHONPATH", "NUMBA_CACHE_DIR")
+PYTHON = os.environ.get("SOJOURN_PYTHON", sys.executable)
+KEPT = ("PYTHONPATH", "NUMBA_CACHE_DIR") if PYTHON == sys.executable else ()
 """Variables that say where the package is."""
 
 
@@ -41,7 +43,7 @@ def start_pages() -> list[Path]:
 
 def test_every_block_of_the_start_pages(tmp_path: Path) -> None:
     port = free_port()
-    path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    path = os.pathsep.join([str(Path(PYTHON).parent), "/usr/bin", "/bin"])
     ours = {name: os.environ[name] for name in KEPT if name in os.environ}
     home, folder = tmp_path / "home", tmp_path / "folder"
     home.mkdir()
@@ -131,7 +133,7 @@ class Interpreter:
 def python(there: Any, errors: Path) -> Iterator[Interpreter]:
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with errors.open("w") as log:
-        process = subprocess.Popen([sys.executable, "-i", "-q"], stderr=log, **pipes, **there)
+        process = subprocess.Popen([PYTHON, "-i", "-q"], stderr=log, **pipes, **there)
         try:
             yield Interpreter(process, errors)
         finally:

@@ -227,4 +227,4 @@ def _find_policies(
 
     means = [a / (a + b) for a, b in priors_of(pairs, arms)]
     told = {"visits": visits, "prior": pairs}
-    return policies_of(names, Problem(means, who), told)
+    return policies_of(names, Problem(means, who), told) if names else ()

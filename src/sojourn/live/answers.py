@@ -11,11 +11,7 @@ NOT_SENT = "not sent"  # and in a client whose service is away
 
 
 class Decision(NamedTuple):
-    """An arm for one step of a visit.
-
-    >>> Decision("v1", step=3, arm="dance", state=1.0, propensity=None).id
-    'v1:3'
-    """
+    """An arm for one step of a visit."""
 
     visit: str
     step: int
