@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from urllib.parse import quote
 
 from ..engine.calls import calls_for
-from .records import Event, Part, Row, sums_of
+from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, loaded
 
@@ -69,7 +69,8 @@ def archive(
         day, rows = _first_part(rows)
         events = store.events_of(experiment, [row.id for row in rows])
         part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
-        if store.archive(part, rows, sums_of(events, *split)):
+        sums = {**sums_of(events, *split), **_grouped(rows)}
+        if store.archive(part, rows, sums):
             done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
             tries = TRIES
             tell(done)
@@ -80,6 +81,12 @@ def archive(
             break  # another process is archiving
     store.fold_minutes(store.now() - CHARTS)
     return done
+
+
+def _grouped(rows: Sequence[Row]) -> Counts:
+    """The sums over the rows that were assigned, which are those of their groups."""
+    sums = [(1.0, float(row.step), row.gained) for row in rows if row.epoch]
+    return {(GROUPED, i, 0, 0): sum(column) for i, column in enumerate(zip(*sums, strict=True))}
 
 
 def _settings(store: Store, experiment: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
+from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
 
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
@@ -47,6 +48,12 @@ class Store(Protocol):
         of the audit log, by `who.ACTING`.
         """
 
+    def exchange(self, experiment: str, before: str, after: str) -> bool:
+        """Replace the settings if they are still those `before`: of several processes one wins.
+
+        What is different is an `Edit`, as in `save`.
+        """
+
     def edits(self, limit: int, experiment: str | None = None) -> list[Edit]:
         """The audit log, the latest first."""
 
@@ -83,6 +90,12 @@ class Store(Protocol):
 
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
         """The counters of this writer, and the sum of those of all others."""
+
+    def groups(self, experiment: str) -> list[Group]:
+        """Sums over assigned visits (`Row.epoch`) by epoch and group of users, in that order.
+
+        `append` adds what `groups.added_by` says in its transaction; archiving changes nothing.
+        """
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
         """What other processes have changed: asked of stores that are `shared`."""
