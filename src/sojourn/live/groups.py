@@ -19,8 +19,8 @@ GROUPS = 1000
 class Group(NamedTuple):
     """Sums over the assigned visits of the users of one group, of one epoch of the shares.
 
-    `opened` counts all of them; the rest is of visits that have ended. Those `told` ended by a
-    call, the others by a timeout.
+    `opened` counts all of them; the rest is of visits that have ended. Those that `left` ended by
+    a call, the others timed out.
     """
 
     epoch: int
@@ -29,7 +29,7 @@ class Group(NamedTuple):
     visits: float = 0.0
     steps: float = 0.0
     reward: float = 0.0
-    told: float = 0.0
+    left: float = 0.0
 
     def plus(self, other: "Group") -> "Group":
         """The sums of both, as those of this one."""
@@ -61,8 +61,8 @@ def added_by(row: Row, events: Iterable[Event]) -> Group | None:
         if event.kind == OPEN:
             total = total._replace(opened=1.0)
         elif event.kind == LEAVE:
-            over, told, gained = True, float(event.cause == END), event.reward or 0.0
-            total = total._replace(visits=1.0, steps=float(event.step), reward=gained, told=told)
+            over, left, gained = True, float(event.cause == END), event.reward or 0.0
+            total = total._replace(visits=1.0, steps=float(event.step), reward=gained, left=left)
         elif over and event.arm is not None and event.reward:
             sign = -1.0 if event.kind == RETRACT else 1.0
             total = total._replace(reward=total.reward + sign * event.reward)

@@ -73,14 +73,22 @@ class Turn:
         self._count(following(step, left, *split))
         self.learner.follow(step, left=left)
 
-    def decide(self, reward: float | None, request: str | None) -> None:
-        """The user is still there: resolve what is pending, and choose."""
+    def decide(
+        self,
+        reward: float | None,
+        request: str | None,
+        shown: tuple[int, float | None] | None = None,
+    ) -> None:
+        """The user is still there: resolve what is pending, and choose.
+
+        What was `shown` instead of a choice here is an arm with its propensity.
+        """
         if self.row.pending:
             self.resolve(reward, records.NEXT)
         self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
-        arm, propensity = self.learner.choose(seen, step)
+        arm, propensity = self.learner.choose(seen, step) if shown is None else shown
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,

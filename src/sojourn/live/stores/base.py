@@ -9,6 +9,8 @@ from ..errors import NotFound
 from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
 
+PAST = "epochs"  # of settings: what was before, which the audit log has
+
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
 
@@ -203,7 +205,7 @@ def edit_of(
     """
     text, known = before or ("{}", ())
     was, now = plain_settings(text), plain_settings(settings)
-    found = {name: value for name, value in now.items() if was.get(name) != value}
+    found = {name: now[name] for name in now if was.get(name) != now[name] and name != PAST}
     arms_before = {arm.name: arm for arm in known}
     changed = {}
     for arm in arms:
@@ -225,6 +227,11 @@ def plain_settings(settings: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def has_variants(settings: str) -> bool:
+    """Whether these are settings of an experiment with variants: see `plan`."""
+    return "variants" in plain_settings(settings)
 
 
 def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:
