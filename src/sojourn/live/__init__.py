@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         erase_archived as erase_archived,
     )
     from .audit import verify as verify
+    from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
     from .errors import (
         Broken as Broken,
         Busy as Busy,

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from ..engine.calls import calls_for
 from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
-from .stores.base import Store, loaded
+from .stores.base import Store, one_of_its_own
 
 DAY = 86_400.0
 VISITS, STEPS = 5_000, 50_000
@@ -90,7 +90,7 @@ def _grouped(rows: Sequence[Row]) -> Counts:
 
 
 def _settings(store: Store, experiment: str) -> str:
-    text, _ = loaded(store, experiment)
+    text, _ = one_of_its_own(store, experiment)
     policy = Settings.from_json(text).policy
     if not calls_for(policy, compiled=False).counts:
         raise ValueError(

@@ -6,7 +6,7 @@ from pathlib import Path
 from .archiving import events_in
 from .records import CHARTED, END, GROUPED, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
-from .stores.base import Store, loaded
+from .stores.base import Store, one_of_its_own
 
 Wrong = dict[Key, tuple[float, float]]
 
@@ -24,7 +24,7 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     ...     verify(experiment.journal.store, "news")
     {}
     """
-    settings, _ = loaded(store, experiment)
+    settings, _ = one_of_its_own(store, experiment)
     ledger, events = store.ledger(experiment)
     split = split_of(settings)
     hot = sums_of(events, *split)

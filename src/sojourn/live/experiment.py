@@ -19,7 +19,7 @@ from .names import check_name
 from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
 from .settings import IDLE_TIMEOUT, Settings
-from .stores.base import loaded
+from .stores.base import one_of_its_own
 from .visit import Choice, Serving
 
 
@@ -135,7 +135,7 @@ class Experiment(Serving):
     def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
         """An experiment that the store knows, with the settings it has there."""
         if isinstance(store, Journal):
-            settings = Settings.from_json(loaded(store.store, name)[0])
+            settings = Settings.from_json(one_of_its_own(store.store, name)[0])
             kept = {f.name: getattr(settings, f.name) for f in fields(settings)}
             return cls(name, store=store, **{**kept, **options})
         journal = Journal(store)

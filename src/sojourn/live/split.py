@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Self
 
+from .comparing import Comparison, compare
 from .errors import Conflict, NotFound
 from .experiment import Experiment
 from .journal import Journal
@@ -181,6 +182,10 @@ class Split(Serving):
             return False
         self._plan, self._text = plan, after
         return True
+
+    def compare(self, **how: Any) -> Comparison:
+        """The variants compared, by what all processes have recorded: see `live.compare`."""
+        return compare(self.journal.store, self.name, **how)
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""

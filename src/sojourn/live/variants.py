@@ -101,6 +101,20 @@ def _continued(known: Plan, given: Plan, name: str) -> Plan:
     return known if given.guardrail is None else replace(known, guardrail=given.guardrail)
 
 
+def drop_with_variants(store: Store, name: str) -> list[str]:
+    """Delete an experiment, and its variants before it; all that were deleted.
+
+    If it is interrupted, it can be done again.
+    """
+    text, _ = loaded(store, name)
+    variants = plan_of(store, name).variants if has_variants(text) else ()
+    known = set(store.experiments())
+    dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
+    for each in dropped:
+        store.drop(each)
+    return dropped
+
+
 def plan_of(store: Store, name: str) -> Plan:
     """The plan of an experiment with variants; `Conflict` if it has none."""
     text, _ = loaded(store, name)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 
 from ..live import LiveError, Store, archive, drop_archived, erase_archived
+from ..live.stores.base import all_of_their_own
 from . import models
 from .catalog import Catalog
 from .experiments import Named, adder
@@ -70,7 +71,7 @@ async def keep_archiving(catalog: Catalog, options: Options) -> None:
     while True:
         try:
             before = await asyncio.to_thread(store.now) - DAY * days
-            for name in await catalog.names():
+            for name in await asyncio.to_thread(all_of_their_own, store):
                 await _archive(store, name, before, folder)
         except LiveError as error:
             log.warning("archive: %s", error)

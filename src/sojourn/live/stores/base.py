@@ -156,6 +156,23 @@ def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
     return found
 
 
+def one_of_its_own(store: Store, experiment: str) -> tuple[str, list[Arm]]:
+    """`loaded` of an experiment that has visits of its own, rather than variants that have them."""
+    text, arms = loaded(store, experiment)
+    if has_variants(text):
+        variant = f"{experiment}:{plain_settings(text)['variants'][0]}"
+        raise ValueError(
+            f"experiment {experiment!r} has variants: name one of them, such as {variant!r}"
+        )
+    return text, arms
+
+
+def all_of_their_own(store: Store) -> list[str]:
+    """The experiments that have visits of their own."""
+    found = {name: store.load(name) for name in store.experiments()}
+    return [name for name, known in found.items() if known and not has_variants(known[0])]
+
+
 class Linked(NamedTuple):
     """Changes of one visit that build on one another: applied together or not at all."""
 
