@@ -1,6 +1,6 @@
 """Variants compared with their holdout: means per visit and their differences, at any time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import Any
@@ -137,7 +137,7 @@ def compare(
 def compared(
     experiment: str,
     plan: Plan,
-    groups: dict[str, list[Group]],
+    groups: Mapping[str, list[Group]],
     now: float,
     alpha: float,
     planned: float = PLANNED,

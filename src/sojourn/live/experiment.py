@@ -224,7 +224,7 @@ class Experiment(Serving):
         try:
             self._operations.refresh(news)
         except NotFound:  # another process has dropped it
-            self._leave()
+            self.leave()
 
     def drop(self) -> None:
         """Delete the experiment with all its visits, events and counters; archived files stay.
@@ -233,9 +233,10 @@ class Experiment(Serving):
         minute later, when no process can be writing to it any more.
         """
         self.journal.store.drop(self.name)
-        self._leave()
+        self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """It is no more: another process, or a call, has dropped it."""
         self.dropped = True
         self.journal.leave(self)
 

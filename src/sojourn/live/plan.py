@@ -19,6 +19,7 @@ MOST_VARIANTS = 10
 MOST_EPOCHS = 500
 """Changes of the shares; comparisons read the sums of all of them."""
 
+SEPARATOR = ":"  # between the names of an experiment and a variant
 METRICS = ("reward", "steps", "left")
 
 
@@ -29,7 +30,7 @@ class Guardrail:
     Worse is: its `metric` per visit is below the holdout's by more than `margin`, which is so when
     the always-valid confidence sequence of the difference lies below -margin as a whole. Then its
     visits go to the holdout. `planned` is the number of visits at which the sequence is tightest.
-    Evidence counts from the epoch `since` on. `webhook` is told of it by a POST.
+    Evidence counts from the epoch `since` on.
 
     >>> Guardrail(metric="clicks")
     Traceback (most recent call last):
@@ -40,7 +41,6 @@ class Guardrail:
     margin: float = 0.0
     alpha: float = 0.05
     planned: float = 10_000.0
-    webhook: str | None = None
     since: int = 1
 
     def __post_init__(self) -> None:
@@ -51,9 +51,6 @@ class Guardrail:
             "planned": checks.number("planned", self.planned, 1, 1e15),
             "since": checks.whole("since", self.since, 1),
         }
-        url = self.webhook
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise ValueError(f"webhook = {url!r} is not allowed: it must begin with http(s)://")
         for name, value in kept.items():
             object.__setattr__(self, name, value)
 
@@ -62,7 +59,8 @@ class Guardrail:
 class Alarm:
     """A guardrail that has acted: when, on which variant, why, and the shares before.
 
-    `delivery` says what became of the webhook: "none", "due", "done", or why it failed.
+    `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
+    why it failed; `claimed` is when a process last took that on.
     """
 
     at: float
@@ -70,6 +68,7 @@ class Alarm:
     reason: str
     shares: dict[str, float]
     delivery: str = "none"
+    claimed: float = 0.0
 
 
 class Epoch(NamedTuple):
@@ -110,7 +109,8 @@ class Plan:
                 f"{MOST_VARIANTS}"
             )
         for name in shares:
-            check_name("variant", name)
+            if SEPARATOR in check_name("variant", name):
+                raise ValueError(f"variant = {name!r} is not allowed: it has a {SEPARATOR!r} in it")
         checks.one_of("holdout", holdout, tuple(shares))
         given = {
             name: checks.number(f"share of {name!r}", share, 0, 1) for name, share in shares.items()
@@ -217,13 +217,22 @@ def _made(kind: Any, data: dict[str, Any] | None) -> Any:
     return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data})
 
 
+def whole_of(name: str) -> str | None:
+    """The experiment that one of this name would be a variant of, if it is one.
+
+    >>> whole_of("shorts:old"), whole_of("shorts")
+    ('shorts', None)
+    """
+    return name.rpartition(SEPARATOR)[0] or None
+
+
 def names_of(experiment: str, variants: Sequence[str]) -> dict[str, str]:
     """The names of the experiments that the variants are.
 
     >>> names_of("shorts", ["old", "new"])
     {'old': 'shorts:old', 'new': 'shorts:new'}
     """
-    found = {variant: f"{experiment}:{variant}" for variant in variants}
+    found = {variant: f"{experiment}{SEPARATOR}{variant}" for variant in variants}
     for variant, name in found.items():
         if len(name) > LONGEST_NAME:
             raise ValueError(

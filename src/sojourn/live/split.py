@@ -9,14 +9,14 @@ from typing import Any, Self
 from .comparing import Comparison, compare
 from .errors import Conflict, NotFound
 from .experiment import Experiment
+from .guarding import Guard
 from .journal import Journal
 from .learner import Learner
 from .plan import Guardrail, Plan, names_of
 from .records import News
 from .routing import Routing
 from .settings import Settings
-from .stores.base import loaded
-from .variants import Given, Variant, enrol_variants, plan_of
+from .variants import Given, Variant, enrol_variants, stored_plan
 from .visit import Serving
 
 TRIES = 50
@@ -37,12 +37,15 @@ class Split(Serving):
     stays there when shares change (`ramp`, `roll_back`). Each variant is an experiment of its own,
     named `shorts:old` and `shorts:new` here, and learns from its own visits; arms, user model and
     the other settings of `Experiment` are those of all. The `holdout` is what others are compared
-    with (`compare`), and where the visits of a variant go that a `guardrail` stops.
+    with (`compare`), and where the visits of a variant go that a `guardrail` stops; of that the
+    `webhook` is told, by a POST to this address.
 
     One that the store knows goes on: with the shares that it has there, whatever those of the
     variants given are, and with the guardrail there unless one is given. The names of the variants
     and the holdout cannot change.
     """
+
+    _known: tuple[str, Plan]  # the text in the store, and what it says
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Split(Serving):
         holdout: str | None = None,
         *,
         guardrail: Guardrail | None = None,
+        webhook: str | None = None,
         store: str | Journal = "memory://",
         compiled: bool = True,
         seed: int | None = None,
@@ -62,13 +66,13 @@ class Split(Serving):
         given = Given(arms, variants, holdout, guardrail, settings)
         try:
             learner = partial(Learner, seed=0, compiled=compiled)
-            plan, each, _ = enrol_variants(journal.store, name, given, learner)
+            each = enrol_variants(journal.store, name, given, learner).settings
 
             def make(variant: str, child: str) -> Experiment:
                 kept = {f.name: getattr(each[variant], f.name) for f in fields(Settings)}
                 return Experiment(child, store=journal, compiled=compiled, seed=seed, **kept)
 
-            self._begin(name, plan, journal, make, own=own)
+            self._begin(name, journal, make, own, webhook)
         except BaseException:
             if own:
                 journal.close()
@@ -77,18 +81,19 @@ class Split(Serving):
     def _begin(
         self,
         name: str,
-        plan: Plan,
         journal: Journal,
         make: Callable[[str, str], Experiment],
-        *,
         own: bool,
+        webhook: str | None,
     ) -> None:
         """Open the experiments of the variants by `make(variant, name)`, and serve them."""
-        self.name, self._plan, self._text = name, plan, plan.to_json()
-        self._own, self._journal, self._entered = own, journal, journal
-        names = names_of(name, plan.variants)
+        self.guarding = Guard(self, webhook)
+        self.name, self._own = name, own
+        self._journal = self._entered = journal
+        self.reload()
+        names = names_of(name, self.plan.variants)
         self.variants = {variant: make(variant, child) for variant, child in names.items()}
-        self._routing = Routing(name, self.variants, lambda: self._plan)
+        self._routing = Routing(name, self.variants, lambda: self.plan)
         self.dropped = False
         journal.enter(self)
 
@@ -98,6 +103,8 @@ class Split(Serving):
         name: str,
         store: str | Journal,
         make: Callable[[str], Experiment] | None = None,
+        *,
+        webhook: str | None = None,
         **options: Any,
     ) -> Self:
         """One that the store knows; `make` opens the experiments of its variants by their names."""
@@ -105,10 +112,8 @@ class Split(Serving):
         split = cls.__new__(cls)
         make = make or (lambda child: Experiment.open(child, journal, **options))
         try:
-            plan = plan_of(journal.store, name)
-            split._begin(
-                name, plan, journal, lambda _, child: make(child), own=journal is not store
-            )
+            own = journal is not store
+            split._begin(name, journal, lambda _, child: make(child), own, webhook)
         except BaseException:
             if journal is not store:
                 journal.close()
@@ -131,12 +136,12 @@ class Split(Serving):
     @property
     def plan(self) -> Plan:
         """Variants, shares over time, guardrail and alarm, as this process knows them."""
-        return self._plan
+        return self._known[1]
 
     @property
     def shares(self) -> dict[str, float]:
         """The shares now."""
-        return dict(self._plan.shares)
+        return dict(self.plan.shares)
 
     @property
     def conflicts(self) -> int:
@@ -167,20 +172,21 @@ class Split(Serving):
 
     def change(self, changed: Callable[[Plan], Plan]) -> None:
         """Replace the plan by what it becomes, also if other processes change it meanwhile."""
-        store = self.journal.store
         for _ in range(TRIES):
-            text = loaded(store, self.name)[0]
-            plan = changed(Plan.from_json(text))
-            if self._exchanged(text, plan):
+            self.reload()
+            plan = self.plan
+            if self.exchange(plan, changed(plan)):
                 return
         raise Conflict(f"the plan of {self.name!r} was changed by others {TRIES} times in a row")
 
-    def _exchanged(self, text: str, plan: Plan) -> bool:
-        """Whether the plan took the place of this text, in the store and here."""
-        after = plan.to_json()
-        if after != text and not self.journal.store.exchange(self.name, text, after):
+    def exchange(self, before: Plan, after: Plan) -> bool:
+        """Whether one plan took the place of the other, which this process had, in the store."""
+        if after == before:
+            return True
+        (known, plan), text = self._known, after.to_json()
+        if plan is not before or not self.journal.store.exchange(self.name, known, text):
             return False
-        self._plan, self._text = plan, after
+        self._known = text, after
         return True
 
     def compare(self, **how: Any) -> Comparison:
@@ -197,9 +203,19 @@ class Split(Serving):
         if shared and news is None:
             news = self.journal.store.news([self.name]).get(self.name)
         if shared and news is None:
-            self._leave()
-        elif news is not None and news.settings != self._text:
-            self._plan, self._text = Plan.from_json(news.settings), news.settings
+            self.leave()
+            return
+        if news is not None and news.settings != self._known[0]:
+            self._known = news.settings, Plan.from_json(news.settings)
+        self.guarding.look_in_time()
+
+    def watch(self) -> bool:
+        """Let the guardrail look, now; whether it acted. A thread does so every few seconds."""
+        return self.guarding.look()
+
+    def reload(self) -> None:
+        """Take over the plan that the store has."""
+        self._known = stored_plan(self.journal.store, self.name)
 
     def sweep(self) -> int:
         """Nothing: the visits are those of the variants."""
@@ -211,9 +227,10 @@ class Split(Serving):
             with suppress(NotFound):
                 variant.drop()
         self.journal.store.drop(self.name)
-        self._leave()
+        self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """It is no more: another process, or a call, has dropped it."""
         self.dropped = True
         self.journal.leave(self)
 

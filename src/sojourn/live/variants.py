@@ -9,9 +9,9 @@ from ..policies import Policy
 from .enrolment import Make, check_arms, checked, enrol
 from .errors import Broken, Conflict
 from .names import check_name
-from .plan import Guardrail, Plan, names_of
+from .plan import Guardrail, Plan, names_of, whole_of
 from .settings import Settings
-from .stores.base import Store, has_variants, loaded
+from .stores.base import Store, has_variants, loaded, plain_settings
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,9 @@ def drop_with_variants(store: Store, name: str) -> list[str]:
     If it is interrupted, it can be done again.
     """
     text, _ = loaded(store, name)
+    whole = store.load(whole_of(name) or "")
+    if whole is not None and name in children_in(whole[0], whole_of(name) or ""):
+        raise Conflict(f"experiment {name!r} is a variant of {whole_of(name)!r}: drop that")
     variants = plan_of(store, name).variants if has_variants(text) else ()
     known = set(store.experiments())
     dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
@@ -115,12 +118,22 @@ def drop_with_variants(store: Store, name: str) -> list[str]:
     return dropped
 
 
+def children_in(text: str, name: str) -> list[str]:
+    """The experiments that are the variants of one with these settings; none if it has none."""
+    return list(names_of(name, plain_settings(text).get("variants", ())).values())
+
+
 def plan_of(store: Store, name: str) -> Plan:
     """The plan of an experiment with variants; `Conflict` if it has none."""
+    return stored_plan(store, name)[1]
+
+
+def stored_plan(store: Store, name: str) -> tuple[str, Plan]:
+    """`plan_of`, with its text in the store."""
     text, _ = loaded(store, name)
     if not has_variants(text):
         raise Conflict(f"experiment {name!r} has no variants")
     try:
-        return Plan.from_json(text)
+        return text, Plan.from_json(text)
     except (KeyError, TypeError, ValueError) as error:
         raise Broken(f"the variants of {name!r} cannot be read ({error})") from error

@@ -23,11 +23,11 @@ log = logging.getLogger("sojourn.service")
 
 
 async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
-    """Delete an experiment with all its visits, events and counters, and what is archived of it."""
+    """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
-    await state.catalog.drop(experiment)
-    if state.options.archive is not None:
-        await asyncio.to_thread(drop_archived, experiment, state.options.archive)
+    for name in await state.catalog.drop(experiment):
+        if state.options.archive is not None:
+            await asyncio.to_thread(drop_archived, name, state.options.archive)
     return {"dropped": experiment}
 
 
@@ -58,7 +58,7 @@ async def list_changes(
 def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
     add = adder(app, "operators")
-    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404)
+    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404, 409)
     add("DELETE", "/v1/users/{user}", erase_user, models.ErasedOut)
     add("GET", "/v1/changes", list_changes, models.ChangesOut)
 
