@@ -7,12 +7,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
 from sojourn.live import Store, verify
+from sojourn.live.archiving import events_in
 
 
 class Audit(NamedTuple):
@@ -29,11 +31,13 @@ def audit(
     *,
     everything: bool = False,
     experiments: tuple[str, ...] = ("load",),
+    archive: Path | None = None,
 ) -> Audit:
     """Compare events with what was acknowledged: kind, visit, step, arm or reward.
 
     `everything` says that nothing was done that was not acknowledged: more of it counts as doubled.
-    `experiments` are those that the visits are in: several for one with variants.
+    `experiments` are those that the visits are in: several for one with variants. Some may be in an
+    `archive`.
     """
     loaded = store.load(experiments[0])
     assert loaded is not None
@@ -41,8 +45,9 @@ def audit(
     kept: dict[tuple[str, str, str], Any] = {}
     doubled, differing = [], {}
     for experiment in experiments:
-        differing |= verify(store, experiment)
-        for event in store.history(experiment)[1]:
+        differing |= verify(store, experiment, archive)
+        archived = [] if archive is None else events_in(store, experiment, archive)
+        for event in chain(store.history(experiment)[1], *archived):
             key = event.kind, event.visit, str(event.step)
             if key in kept:
                 doubled.append(key)
