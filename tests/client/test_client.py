@@ -26,6 +26,7 @@ from sojourn.client import (
 )
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.live import Own
 from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
@@ -233,6 +234,30 @@ def test_a_visit_of_several(client: Client) -> None:
     assert one.decide().step == 3
     assert shorts.get("v").decide(1).step == 4
     assert shorts.get("v").reward(1) == "learned"
+
+
+def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.Server) -> None:
+    fixed = {"name": "FixedArm", "parameters": {"arm": 0}}
+    variants = {
+        "old": {"share": 0.5, "external": True, "policy": fixed},
+        "new": {"share": 0.5, "policy": fixed},
+    }
+    body = {"arms": ["a", "b"], "variants": variants, "holdout": "old"}
+    assert server.call("PUT", "/v1/experiments/split/variants", body)[0] == 201
+    split = client.experiment("split")
+    assert split.arms == ("a", "b")  # those of the holdout
+    seen = {}
+    for n in range(12):
+        visit = split.visit(user=f"u{n}")
+        first = visit.decide(own=Own("b", 0.5))
+        second = visit.decide(1, own="b")
+        assert first.variant == second.variant and visit.end(1)
+        seen[first.variant] = first.arm, first.propensity
+    assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
+    alone = client.experiment("mine", ["a", "b"], external=True)
+    assert alone.settings["external"] is True and alone.visit().choose(own="b") == "b"
+    with pytest.raises(ValueError, match="own is missing"):
+        alone.visit().choose()
 
 
 def test_async(server: serving.Server) -> None:
