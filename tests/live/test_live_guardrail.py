@@ -122,6 +122,10 @@ def test_it_acts_once_and_survives(tmp_path: Path, hook: Any) -> None:
             split.ramp({"new": 0.1})
         split.undo()
         assert split.shares == {"old": 0.5, "new": 0.5} and not split.watch()
+        split = shorts(journal, rule=Guardrail(margin=0.2, planned=200))  # the app starts again
+        assert split.plan.guardrail == Guardrail(margin=0.2, planned=200, since=3)
+        assert not split.watch()  # what was undone is no evidence
+        split.guard(RULE)
         assert split.compare().variants[1].differences["reward"].high < -0.1  # of all there is
         harm(split, first=1000)
         assert split.watch()

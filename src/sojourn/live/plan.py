@@ -166,6 +166,13 @@ class Plan:
             return self
         return replace(self, epochs=(*self.epochs, Epoch(at, now)))
 
+    def guarded(self, guardrail: Guardrail | None) -> "Plan":
+        """With another guardrail, or none; what was undone stays out of its evidence."""
+        if guardrail is not None and self.guardrail is not None:
+            since = max(guardrail.since, self.guardrail.since)
+            guardrail = replace(guardrail, since=since)
+        return replace(self, guardrail=guardrail)
+
     def stopped(self, alarm: Alarm) -> "Plan":
         """After the guardrail has acted: the variant's visits go to the holdout."""
         return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)

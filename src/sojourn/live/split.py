@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, Self
 
@@ -167,8 +167,8 @@ class Split(Serving):
         self.change(lambda plan: plan.undone(self.now()))
 
     def guard(self, guardrail: Guardrail | None) -> None:
-        """Set another guardrail, or none; its evidence is that since it was first set."""
-        self.change(lambda plan: replace(plan, guardrail=guardrail))
+        """Set another guardrail, or none."""
+        self.change(lambda plan: plan.guarded(guardrail))
 
     def change(self, changed: Callable[[Plan], Plan]) -> None:
         """Replace the plan by what it becomes, also if other processes change it meanwhile."""

@@ -1,7 +1,7 @@
 """Creating an experiment with variants in a store, or changing it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import checks
@@ -98,7 +98,7 @@ def _continued(known: Plan, given: Plan, name: str) -> Plan:
             f"experiment {name!r} has the variants {', '.join(known.variants)} with the holdout "
             f"{known.holdout}, which cannot change; give another name"
         )
-    return known if given.guardrail is None else replace(known, guardrail=given.guardrail)
+    return known if given.guardrail is None else known.guarded(given.guardrail)
 
 
 def drop_with_variants(store: Store, name: str) -> list[str]:

@@ -56,7 +56,7 @@ class RenderedPanels(NamedTuple):
     parts: dict[str, LivePart]
 
 
-def render_panels(shown: tuple[Panel, ...] = PANELS, **context: Any) -> RenderedPanels:
+def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> RenderedPanels:
     """All panels. Their templates share one context: that of `Snapshot.rendered`."""
     parts: dict[str, LivePart] = {}
 
@@ -67,6 +67,6 @@ def render_panels(shown: tuple[Panel, ...] = PANELS, **context: Any) -> Rendered
 
     panels = [
         Markup(render(f"panels/{panel.name}.html", panel=panel, live=live, **context))
-        for panel in shown
+        for panel in shown or PANELS
     ]
     return RenderedPanels(panels, parts)
