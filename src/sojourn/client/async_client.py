@@ -234,17 +234,20 @@ class AsyncVisit:
         request: str | None = None,
         step: int | None = None,
         own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
         """The arm to show next, after the reward of the pending one if it has one.
 
-        `own` is what the caller's own recommender shows: the answer where the caller decides.
+        `own` is what the caller's own recommender shows: the answer where the caller decides. With
+        `candidates`, the policy chooses among these arms.
 
         After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
         After `Conflict`, another process has continued the visit; the next call goes on from there.
 
         If the client has a fallback and the service is away, the best arm of its last ranking, with
         `Decision.fallback` and step 0. The reward of that arm is not sent: the next call asks again
-        what this one asked, until the service answers. With `own`, it is that arm.
+        what this one asked, until the service answers. With `own`, it is that arm;
+        with `candidates`, the best of them.
         """
         own = Own.of(own)
         told = None if own is None else {k: v for k, v in own._asdict().items() if v is not None}
@@ -254,6 +257,7 @@ class AsyncVisit:
         body = self._away or {
             "request_id": request or self._request_id((reward, step)),
             "step": step, "open": self._opening, "reward": reward, "own": told,
+            "candidates": None if candidates is None else list(candidates),
         }  # fmt: skip
         try:
             path = "decisions" if body["reward"] is None else "step"
@@ -267,7 +271,9 @@ class AsyncVisit:
             raise
         except Away:
             self._away = body
-            arm = self._experiment.ranking[0] if own is None else own.arm
+            able = candidates or self._experiment.ranking
+            best = next((arm for arm in self._experiment.ranking if arm in able), able[0])
+            arm = best if own is None else own.arm
             return Decision(self.id, 0, arm, self._state, None)
         self._opening = self._unanswered = self._away = None
         self._step, self._state = answer["step"], answer["state"]

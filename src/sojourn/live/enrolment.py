@@ -26,14 +26,14 @@ MOST_MEGABYTES = 100
 Make = Callable[[Settings], Learner]
 
 
-def check_arms(arms: Any) -> list[str]:
+def check_arms(arms: Any, what: str = "arms") -> list[str]:
     """The names of arms: a list without duplicates."""
     if isinstance(arms, str) or not isinstance(arms, Sequence):
-        raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
-    names = [check_name("arms", arm) for arm in arms]
+        raise ValueError(f"{what} = {arms!r} is not allowed: give a list of names")
+    names = [check_name(what, arm) for arm in arms]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise ValueError(f"arms has the name {min(twice)!r} twice")
+        raise ValueError(f"{what} has the name {min(twice)!r} twice")
     return names
 
 

@@ -7,11 +7,13 @@ the writer and functions that read the store.
 from __future__ import annotations  # those of functions within functions cost at each call
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from .. import checks
 from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
+from .enrolment import check_arms
 from .errors import Busy, Conflict, Ended, NotFound
 from .journal import Steps
 from .names import check_name
@@ -83,6 +85,7 @@ class Operations(Replica):
         step: int | None,
         opening: Opening | None,
         own: Own | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Steps[Decision]:
         """See `Visit.decide`."""
         if request is not None:
@@ -94,6 +97,7 @@ class Operations(Replica):
             opening = opening.checked()
         reward = due = self._given(reward)
         shown = yield from self._shown(own)
+        among = yield from self._among(candidates)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -119,7 +123,7 @@ class Operations(Replica):
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
             turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
-            turn.decide(due, request, shown)
+            turn.decide(due, request, shown, among)
             answer = self.decision(turn.row)
             if shown is None:
                 self._note(answer, turn.row)
@@ -151,14 +155,30 @@ class Operations(Replica):
                     "which one was shown"
                 )
             return None
-        if own.arm not in self.positions:
+        (position,) = yield from self._positions("own.arm", [own.arm])
+        return (position, own.propensity) if external else None
+
+    def _among(self, candidates: Sequence[str] | None) -> Steps[list[int] | None]:
+        """The arms that may be chosen; None: all in use."""
+        if candidates is None:
+            return None
+        among = yield from self._positions("candidates", check_arms(candidates, "candidates"))
+        self.settings.policy.check_arms(len(self.learner.columns(among)))
+        return among
+
+    def _positions(self, what: str, names: Sequence[str]) -> Steps[list[int]]:
+        """Where the arms of these names are, also of those that another process has just added."""
+        unknown = [name for name in names if name not in self.positions]
+        if unknown:
             _, arms = yield partial(loaded, self.journal.store, self.name)
-            if own.arm not in {arm.name for arm in arms}:
+            absent = set(unknown) - {arm.name for arm in arms}
+            if absent:
                 raise ValueError(
-                    f"own.arm = {own.arm!r} is not allowed: there is no such arm in {self.name!r}"
+                    f"{what} = {min(absent)!r} is not allowed: there is no such arm in "
+                    f"{self.name!r}"
                 )
-            yield self.reload  # another process has just added it
-        return (self.positions[own.arm], own.propensity) if external else None
+            yield self.reload
+        return [self.positions[name] for name in names]
 
     def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""

@@ -1,6 +1,6 @@
 """The operations on visits of an experiment with variants: each is done by the visit's variant."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from .answers import Decision, Own
@@ -40,13 +40,14 @@ class Routing:
         step: int | None,
         opening: Opening | None,
         own: Own | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Steps[Decision]:
         if opening is None:
             variant = yield from self._finding(visit)
         else:
             variant, opening = yield from self._entering(visit, opening)
         do = self.variants[variant]._operations.deciding
-        made = yield from do(visit, reward, request, step, opening, own)
+        made = yield from do(visit, reward, request, step, opening, own, candidates)
         return made._replace(variant=variant)
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:

@@ -2,6 +2,7 @@
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from .. import checks
@@ -78,6 +79,7 @@ class Operating(Protocol):
         step: int | None,
         opening: Opening | None,
         own: Own | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Steps[Decision]: ...
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]: ...
@@ -128,9 +130,11 @@ class Serving(ABC):
         step: int | None = None,
         opening: Opening | None = None,
         own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
         """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        steps = self._operations.deciding(id, reward, request, step, opening, Own.of(own))
+        asked = id, reward, request, step, opening, Own.of(own), candidates
+        steps = self._operations.deciding(*asked)
         return self.journal.run(steps)
 
     async def adecide(
@@ -142,8 +146,10 @@ class Serving(ABC):
         step: int | None = None,
         opening: Opening | None = None,
         own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
-        steps = self._operations.deciding(id, reward, request, step, opening, Own.of(own))
+        asked = id, reward, request, step, opening, Own.of(own), candidates
+        steps = self._operations.deciding(*asked)
         return await self.journal.arun(steps)
 
     def get(self, id: str) -> "Visit":
@@ -179,6 +185,7 @@ class Visit:
         request: str | None = None,
         step: int | None = None,
         own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
         """`step` or, without a reward, `choose`.
 
@@ -190,8 +197,13 @@ class Visit:
         `own` is what the caller's own recommender shows. Where that decides, which is in an
         `external` experiment or variant, it is recorded, and is the answer; elsewhere it is not
         needed, and what the policy chooses is the answer.
+
+        With `candidates`, the policy chooses among these arms (in stock, allowed here, not seen
+        yet) as if there were no others; the propensity is that among them.
         """
-        return self.experiment.decide(self.id, reward, request=request, step=step, own=own)
+        return self.experiment.decide(
+            self.id, reward, request=request, step=step, own=own, candidates=candidates
+        )
 
     async def adecide(
         self,
@@ -200,8 +212,11 @@ class Visit:
         request: str | None = None,
         step: int | None = None,
         own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
-        return await self.experiment.adecide(self.id, reward, request=request, step=step, own=own)
+        return await self.experiment.adecide(
+            self.id, reward, request=request, step=step, own=own, candidates=candidates
+        )
 
     def reward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, by default the last one.

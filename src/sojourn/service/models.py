@@ -73,13 +73,15 @@ class DecisionIn(Body):
 
     With the same `request_id` as the visit's last decision, the answer is that decision again.
     `step` is the number of the decision wanted, if that is known. `open` opens the visit if it is
-    not there. `own` is needed where the caller chooses the arms, and is then the answer.
+    not there. `own` is needed where the caller chooses the arms, and is then the answer. With
+    `candidates`, the policy chooses among these arms.
     """
 
     request_id: Name | None = None
     step: Step | None = None
     open: OpeningIn | None = None
     own: OwnIn | None = None
+    candidates: Arms | None = None
 
 
 class StepIn(DecisionIn):

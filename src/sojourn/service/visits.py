@@ -48,8 +48,9 @@ async def _decide(at: Target, reward: float | None, body: models.DecisionIn) -> 
     opening = None if body.open is None else Opening(body.open.user, body.open.state)
     own = None if body.own is None else Own(body.own.arm, body.own.propensity)
     made = await at.experiment.adecide(
-        at.visit, reward, request=body.request_id, step=body.step, opening=opening, own=own
-    )
+        at.visit, reward, request=body.request_id, step=body.step, opening=opening, own=own,
+        candidates=body.candidates,
+    )  # fmt: skip
     return 200, {"id": made.id, **made._asdict()}
 
 
