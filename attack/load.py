@@ -14,7 +14,7 @@ from serving import Server
 from sojourn.client import Client
 from sojourn.client.caller import Transport
 from sojourn.client.messages import NoResponse, Request, Response
-from sojourn.live import Busy, LiveError, Unavailable, open_store
+from sojourn.live import Busy, LiveError, Store, Unavailable, open_store
 
 from .tally import DEADLINE, Tally
 
@@ -51,8 +51,11 @@ class GaveUp(Exception):
 class Load(service_load.Load):
     """Clients that repeat what was not answered; at the end the store is compared with the answers.
 
-    Enter it before the server and leave it after, so that the store is free then.
+    Enter it before the server and leave it after, so that the store is free then. `where` says in
+    which experiments of the store, and in which archive, what was said has to be.
     """
+
+    where: Mapping[str, Any] = {}
 
     def __init__(
         self, url: str, place: str, tally: Tally, *, key: str | None = None,
@@ -103,6 +106,9 @@ class Load(service_load.Load):
                 self.tally.expect(False, f"{type(failure).__name__}: {str(failure)[:200]}")
         self.check()
 
+    def look(self, store: Store) -> None:
+        """Look at what else the store should have."""
+
     def check(self) -> None:
         """Compare the store with what was said."""
         if not self.said:
@@ -116,7 +122,8 @@ class Load(service_load.Load):
             self.tally.expect(False, f"the store cannot be opened: {error}")
             return
         try:
-            found = audit(store, said, everything=everything)
+            found = audit(store, said, everything=everything, **self.where)
+            self.look(store)
         finally:
             store.close()
         self.tally.lost += len(found.lost)

@@ -26,6 +26,7 @@ from sojourn.client import (
 )
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.live import Own
 from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
@@ -178,7 +179,7 @@ def test_experiments(client: Client) -> None:
     assert made.settings["policy"] == {"name": "UCB", "parameters": parameters}
     assert set(made.settings) == {
         "policy", "user", "reward_threshold", "default_reward", "reward_wait", "idle_timeout",
-        "late_horizon", "introduce_in_any_state", "count_in_flight",
+        "late_horizon", "introduce_in_any_state", "count_in_flight", "external",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
     changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
@@ -209,7 +210,7 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
         with sj.Experiment("same", ARMS, same_policy, same_user, compiled=False) as same:
             wanted = json.loads(same.settings.to_json())
         del wanted["bins"]
-        assert made.settings == wanted
+        assert made.settings == {**wanted, "external": False}
     levels = sj.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
     made = client.experiment("graded", ARMS, None, levels)
     assert made.settings["user"]["model"] == "last-reward"
@@ -233,6 +234,30 @@ def test_a_visit_of_several(client: Client) -> None:
     assert one.decide().step == 3
     assert shorts.get("v").decide(1).step == 4
     assert shorts.get("v").reward(1) == "learned"
+
+
+def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.Server) -> None:
+    fixed = {"name": "FixedArm", "parameters": {"arm": 0}}
+    variants = {
+        "old": {"share": 0.5, "external": True, "policy": fixed},
+        "new": {"share": 0.5, "policy": fixed},
+    }
+    body = {"arms": ["a", "b"], "variants": variants, "holdout": "old"}
+    assert server.call("PUT", "/v1/experiments/split/variants", body)[0] == 201
+    split = client.experiment("split")
+    assert split.arms == ("a", "b")  # those of the holdout
+    seen = {}
+    for n in range(12):
+        visit = split.visit(user=f"u{n}")
+        first = visit.decide(own=Own("b", 0.5))
+        second = visit.decide(1, own="b")
+        assert first.variant == second.variant and visit.end(1)
+        seen[first.variant] = first.arm, first.propensity
+    assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
+    alone = client.experiment("mine", ["a", "b"], external=True)
+    assert alone.settings["external"] is True and alone.visit().choose(own="b") == "b"
+    with pytest.raises(ValueError, match="own is missing"):
+        alone.visit().choose()
 
 
 def test_async(server: serving.Server) -> None:

@@ -107,6 +107,7 @@ def test_while_away_the_best_arm_of_the_last_ranking_is_shown(line: Line) -> Non
     ] * 3
     assert [d.state for d in shown] == [first.state, first.state, 0.5]
     assert [visit.choose(), visit.step(1)] == ["cooking"] * 2
+    assert visit.choose(own="news") == "news"  # what the caller would have shown
     assert [visit.reward(1), visit.reward(1, step=0), visit.reward(1, step=1)] == ["not sent"] * 3
     assert visit.end(1) is False
 

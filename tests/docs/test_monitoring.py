@@ -39,6 +39,9 @@ def told() -> dict[str, set[str]]:
         for call, body in EVENTS.items():
             method, path = call.split()
             assert http.request(method, f"/v1/experiments/shorts{path}", json=body).is_success
+        variants = {"old": {"share": 0.5}, "new": {"share": 0.5}}
+        feed = {"arms": ["a"], "variants": variants, "holdout": "old"}
+        assert http.put("/v1/experiments/feed/variants", json=feed).is_success
         http.get("/", headers={"host": "elsewhere"})  # 403
         lines = http.get("/metrics").text.splitlines()
     found: dict[str, set[str]] = {"up": set()}

@@ -14,7 +14,8 @@ import pytest
 from crashes import check, kill_server, wait_until
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, LiveError, Unavailable, open_store, verify
+from sojourn.live import Experiment, Journal, LiveError, Split, Unavailable, open_store, verify
+from sojourn.live.assignment import races, unit_of, winner
 
 HERE = Path(__file__).parents[1] / "support"
 
@@ -25,9 +26,9 @@ def server() -> Iterator[str]:
         yield url
 
 
-def killed_in_mid_load(url: str, name: str, lines: int) -> list[list[str]]:
+def killed_in_mid_load(url: str, name: str, lines: int, *more: str) -> list[list[str]]:
     """What a process acknowledged before it was killed."""
-    command = [sys.executable, str(HERE / "live_load.py"), url, name]
+    command = [sys.executable, str(HERE / "live_load.py"), url, name, *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(lines)]
@@ -56,6 +57,35 @@ def test_kill_a_process_in_mid_load(kind: str, tmp_path: Path, server: str) -> N
         ]
         assert [visit.decide().visit for visit in left] == [visit.id for visit in left]
         assert left  # visits of a killed process go on
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_kill_a_process_with_variants(kind: str, tmp_path: Path, server: str) -> None:
+    """Visits stay where they were assigned, whoever goes on with them and whatever the shares."""
+    url = f"sqlite:///{tmp_path / 'live.db'}"
+    if kind == "postgres":
+        url = postgres.database(server, "variants")
+    said = killed_in_mid_load(url, "one", 150, "0.5")
+    with Split.open("load", url, compiled=False) as split:
+        opened = [visit for what, visit, *_ in said if what == "open"]
+        homes = {visit: split.get(visit).info().variant for visit in opened}
+        assert set(homes.values()) == {"old", "new"}
+        for visit in opened:
+            row = split.get(visit).row
+            unit = unit_of(visit, row.user)
+            assert homes[visit] == winner(races("load", ("old", "new"), unit), split.shares)
+        split.ramp({"new": 1.0})
+    said += killed_in_mid_load(url, "two", 150, "0.5")
+    with Split.open("load", url, compiled=False) as split:
+        assert split.shares == {"old": 0.0, "new": 1.0}  # those of the store
+        assert {visit: split.get(visit).info().variant for visit in opened} == homes
+        left = [v for v in opened if split.get(v).info().status == "open"]
+        for visit in left:  # visits of a killed process go on in their variants
+            assert split.get(visit).decide(own="b").variant == homes[visit]
+        assert left
+        new = [v for what, v, *_ in said if what == "open" and v.startswith("two")]
+        assert new and {split.get(visit).info().variant for visit in new} == {"new"}
+        check(split.journal.store, said, experiments=("load:old", "load:new"))
 
 
 def test_two_processes_one_killed(server: str) -> None:

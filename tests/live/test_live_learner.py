@@ -43,6 +43,35 @@ def sums(told: Learner) -> dict[str, list[float]]:
     return {name: array.tolist() for name, array in arrays.items()}
 
 
+@pytest.mark.parametrize("policy", sj.ALL, ids=lambda policy: policy.__name__)
+def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> None:
+    """As a learner for which the others are retired, where that keeps no more of them."""
+    arms = [Arm(n, name) for n, name in enumerate("abcde")]
+    given = policy(H=3) if policy is sj.UCBQLearning else policy()
+    counts = {
+        (what, arm, b, 0): n * (arm + 2.0)
+        for arm in range(5)
+        for b in range(2)
+        for what, n in (("issued", 8.0), ("pulls", 8.0), ("successes", 3.0 + arm % 2))
+    }
+    whole, part = (Learner(Settings(policy=given), seed=1, compiled=False) for _ in range(2))
+    whole.forget(arms)
+    part.forget([arm._replace(retired=int(arm.position not in (1, 3))) for arm in arms])
+    for learner in (whole, part):
+        learner.absorb(counts)
+        learner.conclude() if learner.from_counters else None
+    rows = {len(getattr(part.memory, name)) for name, axis in part._axes.items() if axis == 0}
+    for state in (0.0, 1.0) * 10:
+        chosen, chance = whole.choose(state, 1, [3, 1])
+        assert chosen in (1, 3)
+        if rows <= {2} and whole.from_counters:
+            assert (chosen, chance) == part.choose(state, 1)
+    with pytest.raises(ValueError, match="candidates is not allowed: none of them is an arm in"):
+        part.choose(1.0, 1, [0, 2])
+    whole.waiting = {1, 3}
+    assert whole.choose(1.0, 1, [1, 3]) == (1, 1.0)  # of two that wait, the less issued one
+
+
 @pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
 def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
     settings, rng = Settings(policy=cls.for_problem(B), user=B.user), random.Random(5)

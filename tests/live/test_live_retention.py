@@ -328,15 +328,16 @@ def test_tables_of_the_first_version_get_their_charts(tmp_path: Path) -> None:
         play(news, 6)
         chart = news.timeline(0.0, 60.0)
     with sqlite3.connect(path) as db:
-        for table in ("minute", "archived", "part", "edit", "dropped"):
+        for table in ("minute", "archived", "part", "edit", "dropped", "group"):
             db.execute(f"DROP TABLE sojourn_{table}")
+        db.execute("ALTER TABLE sojourn_visit DROP COLUMN epoch")
         for index in ("ended", "late"):
             db.execute(f"DROP INDEX sojourn_{index}")
         db.execute("PRAGMA user_version = 1")
     db.close()
     store = SqliteStore(path)
     assert store.timeline("news", 0.0, 60.0) == chart and verify(store, "news") == {}
-    assert len(tables.MIGRATIONS) == 3
+    assert len(tables.MIGRATIONS) == 4
     store.close()
 
 
@@ -349,6 +350,8 @@ def as_of_the_second_version(store: Store) -> None:
                 f"sojourn_{table} WHERE what = 'left' GROUP BY experiment, {by} j, k"
             )
             run(f"DELETE FROM sojourn_{table} WHERE what IN ('seen', 'left')")
+        run("DROP TABLE sojourn_group")
+        run("ALTER TABLE sojourn_visit DROP COLUMN epoch")
         if isinstance(store, SqliteStore):
             run("PRAGMA user_version = 2")
         else:

@@ -17,7 +17,7 @@ from serving import Server, serve
 
 from sojourn.policies.reasons import short
 from sojourn.service import keys
-from sojourn.service.dashboard.panels import PANELS
+from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
 from sojourn.service.dashboard.render import count, number
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -86,12 +86,32 @@ def server() -> Iterator[Server]:
         traffic(server, "shorts", 30, seed=1)
         traffic(server, NASTY, 2, seed=2)
         traffic(server, "many", 4, seed=3)
+        share(server, "feed", 300)
         yield server
 
 
 def make(server: Server, name: str, arms: list[str], **settings: Any) -> None:
     address = f"/v1/experiments/{quote(name, safe='')}"
     assert server.call("PUT", address, {"arms": arms, **settings})[0] == 201
+
+
+def share(server: Server, name: str, users: int) -> None:
+    """An experiment with variants, of which one is worse, and two visits of each user."""
+    uniform = {"name": "Uniform"}
+    variants = {n: {"share": 0.5, "policy": uniform} for n in ("old", "new")}
+    rule = {"margin": 0.1, "planned": 300}
+    body = {"arms": ["a"], "variants": variants, "holdout": "old", "guardrail": rule}
+    base = f"/v1/experiments/{name}"
+    assert server.call("PUT", f"{base}/variants", body)[0] == 201
+    ids = [(f"v{n}", f"u{n // 2}") for n in range(2 * users)]
+    opened = [{"call": "decide", "visit": v, "open": {"user": user}} for v, user in ids]
+    made = server.call("POST", f"{base}/batch", {"calls": opened})[1]["answers"]
+    homes = [answer["body"]["variant"] for answer in made]
+    ends = [
+        {"call": "end", "visit": v, "reward": float(n % 5 < (4 if home == "old" else 2))}
+        for n, ((v, _), home) in enumerate(zip(ids, homes, strict=True))
+    ]
+    assert server.call("POST", f"{base}/batch", {"calls": ends})[0] == 200
 
 
 def traffic(server: Server, experiment: str, visits: int, seed: int) -> None:
@@ -265,10 +285,31 @@ def test_names_are_only_names(tab: Tab, server: Server) -> None:
     assert page.locator("img").count() == 0
 
 
+def test_variants(tab: Tab, server: Server) -> None:
+    """The comparison as the API has it, the guardrail and what it does, without a reload."""
+    page = tab.open(f"{server.url}/experiments/feed")
+    ids = page.locator(".panels section").evaluate_all("all => all.map(e => e.id)")
+    assert ids == [f"panel-{panel.name}" for panel in VARIANT_PANELS[1:]]
+    found = server.call("GET", "/v1/experiments/feed/comparison")[1]["variants"][1]
+    shown = page.locator("#comparison tr").nth(3).inner_text()
+    difference = found["differences"]["reward"]
+    for value in (difference["value"], difference["low"], difference["high"]):
+        assert f"{value:+#.3g}" in shown
+    assert f"{found['visits']} visits" in shown and difference["high"] < -0.1
+    page.wait_for_selector("text=Visits of new go to old since")
+    assert "It has acted on new: reward per visit of new is below" in page.inner_text("#guardrail")
+    assert page.locator("#shares tr").first.inner_text().split()[1:] == ["100", "%", "0", "%"]
+    assert server.call("DELETE", "/v1/experiments/feed/alarm")[0] == 200
+    page.wait_for_selector("text=It has not acted since it was undone")
+    assert page.locator("#alarm").inner_text() == ""
+    page.get_by_role("link", name="new").click()
+    page.wait_for_selector("h1:text('feed:new')")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barriers(tab: Tab, server: Server, scheme: str) -> None:
     text = browser.axe()
-    for path in ("/experiments/shorts", "/", "/docs", "/experiments/nowhere"):
+    for path in ("/experiments/shorts", "/experiments/feed", "/", "/docs", "/experiments/nowhere"):
         page = tab.open(server.url + path, color_scheme=scheme)
         if path == "/experiments/nowhere":
             assert tab.wrong.pop().startswith("Failed to load resource")
@@ -283,10 +324,11 @@ def test_no_barriers(tab: Tab, server: Server, scheme: str) -> None:
 
 
 def test_phones_do_not_scroll_sideways(tab: Tab, server: Server) -> None:
-    page = tab.open(f"{server.url}/experiments/shorts")
-    for width in (320, 390, 800):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for name in ("shorts", "feed"):
+        page = tab.open(f"{server.url}/experiments/{name}")
+        for width in (320, 390, 800):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_themes(tab: Tab, server: Server) -> None:

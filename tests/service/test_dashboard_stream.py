@@ -14,7 +14,7 @@ import sojourn as sj
 from sojourn.live import Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
-from sojourn.service.dashboard.panels import PANELS, Panel
+from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS, Panel
 from sojourn.service.dashboard.render import policy_label, templates
 from sojourn.service.dashboard.snapshots import Snapshots
 from sojourn.service.dashboard.view import SPANS, View
@@ -24,12 +24,17 @@ TEMPLATES = {
     for name in templates().list_templates()
     if name.startswith("panels/")
 }
-PARTS = {
-    part: tag
-    for text in TEMPLATES.values()
-    for part, tag in re.findall(r'call live\("(\w+)", "(\w+)"', text)
-}
-"""The live parts of all templates, and their tags."""
+
+
+def parts_in(shown: tuple[Panel, ...]) -> dict[str, str]:
+    """The live parts of the templates of these panels, and their tags."""
+    texts = [TEMPLATES[f"panels/{panel.name}.html"] for panel in shown]
+    found = [part for text in texts for part in re.findall(r'call live\("(\w+)", "(\w+)"', text)]
+    assert len(dict(found)) == sum(text.count("call live(") for text in texts)
+    return dict(found)
+
+
+PARTS = parts_in(PANELS)
 
 
 @pytest.fixture
@@ -107,8 +112,9 @@ def test_only_what_has_changed_is_sent(
 
 
 def test_every_template_of_a_panel_is_listed_once() -> None:
-    assert sorted(f"panels/{panel.name}.html" for panel in PANELS) == sorted(TEMPLATES)
-    assert len(PARTS) == sum(text.count("call live(") for text in TEMPLATES.values())
+    both = (*PANELS, *VARIANT_PANELS)
+    assert sorted(f"panels/{panel.name}.html" for panel in both) == sorted(TEMPLATES)
+    assert list(parts_in(VARIANT_PANELS)) == ["alarm", "comparison", "guardrail", "shares"]
 
 
 def test_a_panel_is_one_template_and_one_line(

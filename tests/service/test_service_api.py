@@ -40,12 +40,14 @@ def metric(http: Caller, name: str, **labels: str) -> float:
 def test_a_visit_from_begin_to_end(http: Caller) -> None:
     opened = http.put(f"{SHORTS}/visits/v1", json={"user": "u42"})
     visit = {"id": "v1", "user": "u42", "status": "open", "step": 0, "state": 1.0}
+    visit |= {"variant": None, "external": False}
     assert (opened.status_code, opened.json()) == (201, visit | {"pending_arm": None})
     assert http.put(f"{SHORTS}/visits/v1", json={"user": "u42"}).status_code == 200
 
     decided = http.post(f"{SHORTS}/visits/v1/decisions", json={"request_id": "a"}).json()
     arms = {"dance", "cooking"}
     assert decided.pop("arm") in arms
+    assert decided.pop("variant") is None
     assert decided == {"id": "v1:1", "visit": "v1", "step": 1, "state": 1.0, "propensity": None}
 
     second = http.post(f"{SHORTS}/visits/v1/step", json={"reward": 0, "request_id": "b"}).json()

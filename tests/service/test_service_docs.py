@@ -70,7 +70,7 @@ def test_variables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
         "HOST": "0.0.0.0", "PORT": "99999", "WORKERS": "none", "KEYS": "/none.json", "RATE": "0",
         "CONNECTIONS": "0", "PEER_CONNECTIONS": "0", "HEADER_WAIT": "0", "BODY_WAIT": "soon",
         "ALLOW_ORIGIN": "https://a.example b", "DEMO": "perhaps", "LOG_FORMAT": "xml",
-        "LOG_LEVEL": "loud", "DEADLINE": "0", "KEEP_DAYS": "-1", "STORE": "mysql://a",
+        "LOG_LEVEL": "loud", "DEADLINE": "0", "WEBHOOK": "ftp://a", "KEEP_DAYS": "-1", "STORE": "mysql://a",
     }.items():  # fmt: skip
         with monkeypatch.context() as patch:
             patch.setenv(f"SOJOURN_{name}", value)

@@ -45,6 +45,12 @@ EXPECTED = {
     f"PUT {V1}/arms/{{arm}}": "owner operator",
     f"DELETE {V1}/arms/{{arm}}": "owner operator",
     f"PUT {V1}/prior": "owner operator",
+    f"PUT {V1}/variants": "owner operator",
+    f"GET {V1}/variants": "read owner operator",
+    f"PUT {V1}/shares": "owner operator",
+    f"DELETE {V1}/shares": "owner operator",
+    f"DELETE {V1}/alarm": "owner operator",
+    f"GET {V1}/comparison": "read owner operator",
     # operating the service
     f"DELETE {V1}": "operator",
     "DELETE /v1/users/{user}": "operator",

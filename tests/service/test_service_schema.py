@@ -11,6 +11,7 @@ from serving import Server, serve
 from sojourn.service.app import Options, create
 
 SHORTS = "/v1/experiments/shorts"
+OF_VARIANTS = ("variants", "shares", "alarm", "comparison")
 DESCRIBED = create(Options(store="memory://")).openapi()
 
 schema = schemathesis.openapi.from_dict(DESCRIBED)
@@ -20,6 +21,9 @@ schema = schemathesis.openapi.from_dict(DESCRIBED)
 def server() -> Iterator[Server]:
     with serve() as server:
         server.call("PUT", SHORTS, {"arms": ["dance", "cooking", "news"]})
+        variants = {"old": {"share": 0.5}, "new": {"share": 0.5}}
+        feed = {"arms": ["dance"], "variants": variants, "holdout": "old"}
+        server.call("PUT", "/v1/experiments/feed/variants", feed)
         yield server
         assert "Traceback" not in server.lines
 
@@ -36,7 +40,7 @@ def test_the_service_is_as_its_schema_says(case: schemathesis.Case, server: Serv
     names = case.path_parameters or {}
     good = all(1 <= len(str(name)) <= 200 for name in names.values())
     if "experiment" in names and good and len(str(case.body)) % 4:  # where there is something
-        names["experiment"] = "shorts"
+        names["experiment"] = "feed" if case.path.rpartition("/")[2] in OF_VARIANTS else "shorts"
         if "visit" in names:
             names["visit"] = f"v{len(str(case.body)) % 3}"
             server.call("PUT", f"{SHORTS}/visits/{names['visit']}", {})

@@ -7,12 +7,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
 from sojourn.live import Store, verify
+from sojourn.live.archiving import events_in
 
 
 class Audit(NamedTuple):
@@ -23,22 +25,33 @@ class Audit(NamedTuple):
     differing: dict[Any, Any]
 
 
-def audit(store: Store, said: list[list[str]], *, everything: bool = False) -> Audit:
+def audit(
+    store: Store,
+    said: list[list[str]],
+    *,
+    everything: bool = False,
+    experiments: tuple[str, ...] = ("load",),
+    archive: Path | None = None,
+) -> Audit:
     """Compare events with what was acknowledged: kind, visit, step, arm or reward.
 
     `everything` says that nothing was done that was not acknowledged: more of it counts as doubled.
+    `experiments` are those that the visits are in: several for one with variants. Some may be in an
+    `archive`.
     """
-    _, events = store.history("load")
-    loaded = store.load("load")
+    loaded = store.load(experiments[0])
     assert loaded is not None
     names = [arm.name for arm in loaded[1]]
     kept: dict[tuple[str, str, str], Any] = {}
-    doubled = []
-    for event in events:
-        key = event.kind, event.visit, str(event.step)
-        if key in kept:
-            doubled.append(key)
-        kept[key] = event
+    doubled, differing = [], {}
+    for experiment in experiments:
+        differing |= verify(store, experiment, archive)
+        archived = [] if archive is None else events_in(store, experiment, archive)
+        for event in chain(store.history(experiment)[1], *archived):
+            key = event.kind, event.visit, str(event.step)
+            if key in kept:
+                doubled.append(key)
+            kept[key] = event
     if everything:
         doubled += sorted(kept.keys() - {(kind, visit, step) for kind, visit, step, _ in said})
 
@@ -50,12 +63,12 @@ def audit(store: Store, said: list[list[str]], *, everything: bool = False) -> A
             return event.arm is not None and names[event.arm] == what
         return kind != "resolve" or event.reward == float(what)
 
-    return Audit([line for line in said if not there(*line)], doubled, verify(store, "load"))
+    return Audit([line for line in said if not there(*line)], doubled, differing)
 
 
-def check(store: Store, said: list[list[str]], *, everything: bool = False) -> None:
+def check(store: Store, said: list[list[str]], **how: Any) -> None:
     """Everything said is there, and the counters are the fold of what is there."""
-    assert audit(store, said, everything=everything) == Audit([], [], {})
+    assert audit(store, said, **how) == Audit([], [], {})
 
 
 def wait_until(true) -> None:  # type: ignore[no-untyped-def]

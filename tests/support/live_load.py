@@ -1,9 +1,10 @@
 """A process that serves visits as fast as it can and says what was acknowledged; to be killed.
 
-    python live_load.py URL NAME
+    python live_load.py URL NAME [SHARE]
 
-NAME makes its visits different from those of other processes. One line for each acknowledged call:
-what was done, the visit, the step, and the arm or the reward.
+NAME makes its visits different from those of other processes. With a SHARE the experiment has two
+variants, `old`, which the caller decides, and `new` with this share; visits have users. One line
+for each acknowledged call: what was done, the visit, the step, and the arm or the reward.
 """
 
 import os
@@ -11,7 +12,7 @@ import sys
 import threading
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal
+from sojourn.live import Experiment, Journal, Split, Variant
 
 
 def say(*words: object) -> None:
@@ -19,33 +20,39 @@ def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def play(experiment: Experiment, name: str) -> None:
-    number = 0
+def play(experiment: Experiment | Split, name: str) -> None:
+    number, own = 0, "b" if isinstance(experiment, Split) else None
     while True:
         number += 1
-        visit = experiment.visit(id=f"{name}-{number}")
+        user = None if own is None else f"user {name} {number // 2}"
+        visit = experiment.visit(user, id=f"{name}-{number}")
         say("open", visit.id, 0, "-")
-        decision = visit.decide(request="first")
+        decision = visit.decide(request="first", own=own)
         say("decide", visit.id, decision.step, decision.arm)
         for step in range(1, 6):
             reward = (number + step) % 2
             if step % 2:
                 visit.reward(reward)
                 say("resolve", visit.id, step, reward)
-                decision = visit.decide()
+                decision = visit.decide(own=own)
             else:
-                decision = visit.decide(reward)
+                decision = visit.decide(reward, own=own)
                 say("resolve", visit.id, step, reward)
             say("decide", visit.id, decision.step, decision.arm)
         visit.end(1)
         say("leave", visit.id, decision.step, "-")
 
 
-def main(url: str, name: str) -> None:
+def main(url: str, name: str, share: str | None = None) -> None:
+    arms, policy = ["a", "b", "c"], sj.LearnedUCB()
     with Journal(url) as journal:
-        experiment = Experiment(
-            "load", ["a", "b", "c"], sj.LearnedUCB(), store=journal, compiled=False
-        )
+        experiment: Experiment | Split
+        if share is None:
+            experiment = Experiment("load", arms, policy, store=journal, compiled=False)
+        else:
+            old = Variant("old", 1.0 - float(share), policy, external=True)
+            both = [old, Variant("new", float(share), policy)]
+            experiment = Split("load", arms, both, "old", store=journal, compiled=False)
         threads = [
             threading.Thread(target=play, args=(experiment, f"{name}.{n}"), daemon=True)
             for n in range(4)

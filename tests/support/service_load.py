@@ -20,8 +20,11 @@ PATIENCE = 60.0
 class Load:
     """Threads that play visits; `said` is what was acknowledged: kind, visit, step, arm or reward.
 
-    With `shared`, they are all about the visits of these names, each at its own pace.
+    With `shared`, they are all about the visits of these names, each at its own pace. `own` is the
+    arm that a recommender of the clients would show.
     """
+
+    own: str | None = None
 
     def __init__(self, url: str, clients: int, shared: tuple[str, ...] = ()) -> None:
         self.url, self.shared = url, shared
@@ -42,10 +45,22 @@ class Load:
     def _run(self, number: int) -> None:
         try:
             with self.client() as client:
-                shorts = self.insist(lambda: client.experiment("load", ARMS, POLICY))
+                shorts = self.insist(lambda: self.enter(client))
                 (self._together if self.shared else self._alone)(shorts, number)
         except BaseException as error:
             self.failures.append(error)
+
+    def enter(self, client: Client) -> Any:
+        """The experiment, made if need be."""
+        return client.experiment("load", ARMS, POLICY)
+
+    def user(self, number: int) -> str:
+        """The user of the next visit of a client."""
+        return f"u{number}"
+
+    def feeling(self, decision: Any, draw: random.Random) -> float:
+        """The reward of a step."""
+        return float(draw.random() < 0.5)
 
     def insist(self, call: Callable[[], Any]) -> Any:
         """Call until there is an answer."""
@@ -67,18 +82,18 @@ class Load:
         """Visits of one's own, in all ways to tell rewards."""
         draw = random.Random(number)
         while not self.stop.is_set():
-            visit = shorts.visit(user=f"u{number}")
-            decision = self.insist(visit.decide)
+            visit = shorts.visit(user=self.user(number))
+            decision = self.insist(lambda v=visit: v.decide(own=self.own))
             self.say("open", visit.id, 0, "-")
             self.say("decide", visit.id, 1, decision.arm)
             for step in range(1, 6):
                 assert decision.step == step
-                reward = float(draw.random() < 0.5)
+                reward = self.feeling(decision, draw)
                 if step % 2:
                     assert self.insist(lambda v=visit, r=reward: v.reward(r)) in ("learned", "same")
-                    decision = self.insist(visit.decide)
+                    decision = self.insist(lambda v=visit: v.decide(own=self.own))
                 else:
-                    decision = self.insist(lambda v=visit, r=reward: v.decide(r))
+                    decision = self.insist(lambda v=visit, r=reward: v.decide(r, own=self.own))
                 self.say("resolve", visit.id, step, reward)
                 self.say("decide", visit.id, step + 1, decision.arm)
             self.insist(lambda v=visit: v.end(1))

@@ -35,6 +35,7 @@ def archive_command(
     A SQLite file that a server is using is archived by it: sojourn serve --archive --keep-days.
     """
     from ..live import archive
+    from ..live.stores.base import all_of_their_own
 
     url, names = store_first(words or [])
     if not 0.0 <= older_than <= 36_500.0:
@@ -43,7 +44,7 @@ def archive_command(
         )
     with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
         before, done = store.now() - DAY * older_than, {}
-        for name in names or store.experiments():
+        for name in names or all_of_their_own(store):
             try:
                 done[name] = archive(store, name, before, to)
             except ValueError as error:

@@ -16,8 +16,9 @@ def drop_command(
     archive: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an experiment with all its visits, events and counters; with its archive if given."""
+    """Delete an experiment with its variants and all they have; with its archive if given."""
     from ..live import drop_archived
+    from ..live.variants import drop_with_variants
 
     url, experiment = store_and(words, "EXPERIMENT")
     if not yes:
@@ -26,7 +27,8 @@ def drop_command(
             "undone: add --yes if you mean it"
         )
     with writable(url, f"DELETE /v1/experiments/{experiment}") as store:
-        store.drop(experiment)
+        dropped = drop_with_variants(store, experiment)
     if archive is not None:
-        drop_archived(experiment, archive)
+        for name in dropped:
+            drop_archived(name, archive)
     print_json({"dropped": experiment}) if as_json else print(f"{experiment}: dropped")

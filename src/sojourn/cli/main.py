@@ -17,6 +17,7 @@ from . import (
     archive,
     backup,
     changes,
+    compare,
     drive,
     drop,
     erase,
@@ -39,7 +40,7 @@ from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
     theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
-    drop, erase, changes, warm_start, fit, replay,
+    drop, erase, changes, compare, warm_start, fit, replay,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 

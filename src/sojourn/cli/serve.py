@@ -92,6 +92,12 @@ def serve_command(
             metavar="DAYS",
         ),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        setting(
+            "WEBHOOK", "An address that is told, by a POST, when a guardrail acts.", metavar="URL"
+        ),
+    ] = None,
     demo: Annotated[
         bool,
         setting(
@@ -126,8 +132,8 @@ def serve_command(
     try:
         options = Options(
             store=store, host=host, port=port, workers=workers, keys=keys, rate=rate,
-            deadline=deadline, archive=archive, keep_days=keep_days, connections=connections,
-            peer_connections=peer_connections, header_wait=header_wait,
+            deadline=deadline, archive=archive, keep_days=keep_days, webhook=webhook,
+            connections=connections, peer_connections=peer_connections, header_wait=header_wait,
             body_wait=body_wait, origins=tuple(allow_origin or ()), demo=demo,
             log_format=log_format, log_level=log_level, parser=parser, compiled=not interpreted,
         )  # fmt: skip

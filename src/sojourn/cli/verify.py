@@ -22,10 +22,11 @@ def verify_command(
 ) -> None:
     """Check that all sums are those of the events; a table and exit code 1 if they are not."""
     from ..live import verify
+    from ..live.stores.base import all_of_their_own
 
     url, names = store_first(words or [])
     with reading(url) as store:
-        wrong = {name: verify(store, name, archive) for name in names or store.experiments()}
+        wrong = {name: verify(store, name, archive) for name in names or all_of_their_own(store)}
     found = [
         {"experiment": name, "counter": list(key), "counted": counted, "events": folded}
         for name, differing in wrong.items()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from ..live.answers import NOT_SENT, Decision, ranked, reward_of
+from ..live.answers import NOT_SENT, Decision, Own, ranked, reward_of
 from ..live.errors import Conflict
 from ..live.names import check_name
 from .caller import RETRIES, TIMEOUT, Caller, Transport
@@ -29,6 +29,7 @@ class OtherSettings(TypedDict, total=False):
     late_horizon: float | None
     introduce_in_any_state: bool
     count_in_flight: bool
+    external: bool
 
 
 class AsyncClient:
@@ -170,7 +171,7 @@ class AsyncExperiment:
     async def _find(self, call: Callable[..., Awaitable[Any]]) -> None:
         try:
             self._see(await call("GET"))
-        except AccessDenied:  # a key that is for decisions only
+        except (AccessDenied, Conflict):  # a key that is for decisions only, or it has variants
             self._standby.tell((await call("GET", "ranking"))["arms"])
             self.arms = self.ranking
 
@@ -227,23 +228,36 @@ class AsyncVisit:
         return f"AsyncVisit({self._experiment.name!r}, {self.id!r})"
 
     async def adecide(
-        self, reward: float | None = None, *, request: str | None = None, step: int | None = None
+        self,
+        reward: float | None = None,
+        *,
+        request: str | None = None,
+        step: int | None = None,
+        own: Own | str | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Decision:
         """The arm to show next, after the reward of the pending one if it has one.
+
+        `own` is what the caller's own recommender shows: the answer where the caller decides. With
+        `candidates`, the policy chooses among these arms.
 
         After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
         After `Conflict`, another process has continued the visit; the next call goes on from there.
 
         If the client has a fallback and the service is away, the best arm of its last ranking, with
         `Decision.fallback` and step 0. The reward of that arm is not sent: the next call asks again
-        what this one asked, until the service answers.
+        what this one asked, until the service answers. With `own`, it is that arm;
+        with `candidates`, the best of them.
         """
+        own = Own.of(own)
+        told = None if own is None else {k: v for k, v in own._asdict().items() if v is not None}
         reward = None if reward is None else reward_of(reward)
         if step is None and self._step is not None:
             step = self._step + 1
         body = self._away or {
             "request_id": request or self._request_id((reward, step)),
-            "step": step, "open": self._opening, "reward": reward,
+            "step": step, "open": self._opening, "reward": reward, "own": told,
+            "candidates": None if candidates is None else list(candidates),
         }  # fmt: skip
         try:
             path = "decisions" if body["reward"] is None else "step"
@@ -257,10 +271,13 @@ class AsyncVisit:
             raise
         except Away:
             self._away = body
-            return Decision(self.id, 0, self._experiment.ranking[0], self._state, None)
+            able = candidates or self._experiment.ranking
+            best = next((arm for arm in self._experiment.ranking if arm in able), able[0])
+            arm = best if own is None else own.arm
+            return Decision(self.id, 0, arm, self._state, None)
         self._opening = self._unanswered = self._away = None
         self._step, self._state = answer["step"], answer["state"]
-        return Decision(*(answer[name] for name in Decision._fields))
+        return Decision(*(answer.get(name) for name in Decision._fields))
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, by default the last one: "learned", "same" or "late".

@@ -5,6 +5,7 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from ..live.answers import Own
 from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
 from .caller import RETRIES, TIMEOUT, Caller, blocking, finish
 
@@ -134,12 +135,12 @@ class Visit:
     def id(self) -> str:
         return self._twin.id
 
-    def choose(self) -> str:
-        return self.decide().arm
+    def choose(self, own: Own | str | None = None) -> str:
+        return self.decide(own=own).arm
 
-    def step(self, reward: float) -> str:
+    def step(self, reward: float, own: Own | str | None = None) -> str:
         """The reward of the pending arm, and the arm to show next, in one round trip."""
-        return self.decide(reward).arm
+        return self.decide(reward, own=own).arm
 
     decide = blocking("Visit.decide", AsyncVisit.adecide)
     reward = blocking("Visit.reward", AsyncVisit.areward)

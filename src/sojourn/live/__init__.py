@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
-    from .answers import Decision as Decision
+    from .answers import Decision as Decision, Own as Own
     from .archiving import (
         Archived as Archived,
         archive as archive,
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         erase_archived as erase_archived,
     )
     from .audit import verify as verify
+    from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
     from .errors import (
         Broken as Broken,
         Busy as Busy,
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .exporting import export as export
     from .journal import Journal as Journal
+    from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
     from .records import Bucket as Bucket, Edit as Edit, Part as Part
     from .settings import Settings as Settings
+    from .split import Split as Split
     from .stores import Store as Store, open_store as open_store, store_class as store_class
     from .stores.memory import MemoryStore as MemoryStore
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
+    from .variants import Variant as Variant
     from .visit import Choice as Choice, Opening as Opening, Visit as Visit, VisitInfo as VisitInfo
 
 __getattr__, __dir__ = exports(__name__)

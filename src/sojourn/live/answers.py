@@ -5,19 +5,21 @@ from math import inf
 from typing import Any, NamedTuple
 
 from .. import checks
+from .names import check_name
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
 NOT_SENT = "not sent"  # and in a client whose service is away
 
 
 class Decision(NamedTuple):
-    """An arm for one step of a visit."""
+    """An arm for one step of a visit, in a variant if the experiment has some."""
 
     visit: str
     step: int
     arm: str
     state: float
     propensity: float | None
+    variant: str | None = None
 
     @property
     def id(self) -> str:
@@ -28,6 +30,27 @@ class Decision(NamedTuple):
     def fallback(self) -> bool:
         """Whether a client made it because its service was away: it is no step of the visit."""
         return self.step == 0
+
+
+class Own(NamedTuple):
+    """What the caller's own recommender shows, and with which probability, if that is known."""
+
+    arm: str
+    propensity: float | None = None
+
+    @classmethod
+    def of(cls, given: "Own | str | None") -> "Own | None":
+        """From an arm alone, too.
+
+        >>> Own.of("news")
+        Own(arm='news', propensity=None)
+        """
+        if given is None:
+            return None
+        arm, propensity = (given, None) if isinstance(given, str) else given
+        if propensity is not None:
+            propensity = checks.number("own.propensity", propensity, 0, 1)
+        return cls(check_name("own.arm", arm), propensity)
 
 
 def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

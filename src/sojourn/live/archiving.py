@@ -20,9 +20,9 @@ from urllib.parse import quote
 
 from ..engine.calls import calls_for
 from ..extras import require
-from .records import Event, Part, Row, sums_of
+from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
-from .stores.base import Store, loaded
+from .stores.base import Store, one_of_its_own
 
 DAY = 86_400.0
 VISITS, STEPS = 5_000, 50_000
@@ -70,7 +70,8 @@ def archive(
         day, rows = _first_part(rows)
         events = store.events_of(experiment, [row.id for row in rows])
         part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
-        if store.archive(part, rows, sums_of(events, *split)):
+        sums = {**sums_of(events, *split), **_grouped(rows)}
+        if store.archive(part, rows, sums):
             done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
             tries = TRIES
             tell(done)
@@ -83,8 +84,14 @@ def archive(
     return done
 
 
+def _grouped(rows: Sequence[Row]) -> Counts:
+    """The sums over the rows that were assigned, which are those of their groups."""
+    sums = [(1.0, float(row.step), row.gained) for row in rows if row.epoch]
+    return {(GROUPED, i, 0, 0): sum(column) for i, column in enumerate(zip(*sums, strict=True))}
+
+
 def _settings(store: Store, experiment: str) -> str:
-    text, _ = loaded(store, experiment)
+    text, _ = one_of_its_own(store, experiment)
     policy = Settings.from_json(text).policy
     if not calls_for(policy, compiled=False).counts:
         raise ValueError(

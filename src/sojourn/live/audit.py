@@ -4,9 +4,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from .archiving import events_in
-from .records import CHARTED, END, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
+from .records import CHARTED, END, GROUPED, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
-from .stores.base import Store, loaded
+from .stores.base import Store, one_of_its_own
 
 Wrong = dict[Key, tuple[float, float]]
 
@@ -14,8 +14,9 @@ Wrong = dict[Key, tuple[float, float]]
 def verify(store: Store, experiment: str, archive: str | Path | None = None) -> Wrong:
     """Sums that differ from the fold of all events, as (kept, by events). Empty: none.
 
-    Checked are counters, the timeline, and the rows of visits. Where events were archived, their
-    sums take their place; with the folder of the `archive`, those are compared with its files.
+    Checked are counters, the timeline, the rows of visits, and the sums of groups. Where events
+    were archived, their sums take their place; with the folder of the `archive`, those are compared
+    with its files.
 
     >>> from sojourn.live import Experiment
     >>> with Experiment("news", ["a", "b"], compiled=False) as experiment:
@@ -23,23 +24,33 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     ...     verify(experiment.journal.store, "news")
     {}
     """
-    settings, _ = loaded(store, experiment)
+    settings, _ = one_of_its_own(store, experiment)
     ledger, events = store.ledger(experiment)
     split = split_of(settings)
     hot = sums_of(events, *split)
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
     kept = {**ledger.counts, **chart}
-    wrong = differing(kept, added(hot, ledger.archived)) | differing(*_rows(ledger, hot))
+    archived, grouped = _without_groups(ledger.archived)
+    wrong = differing(kept, added(hot, archived)) | differing(*_rows(ledger, hot))
+    groups = {(GROUPED, i, 0, 0): n for i, n in enumerate(ledger.grouped)}
+    assigned = {(GROUPED, i, 0, 0): n for i, n in enumerate(ledger.assigned)}
+    wrong |= differing(groups, added(assigned, grouped))
     if archive is not None:
         folded: Counts = {}
         for part in events_in(store, experiment, archive):
             folded = added(folded, sums_of(part, *split))
-        kept = ledger.archived
+        kept = archived
         if any(i == NO_ARM for _, i, _, _ in kept):  # they were not counted by arm from the first
             kept, folded = _of_all_arms(kept), _of_all_arms(folded)
         found = differing(kept, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong
+
+
+def _without_groups(archived: Counts) -> tuple[Counts, Counts]:
+    """The sums of the archive that events tell, and those of the groups, which rows have told."""
+    grouped = {key: n for key, n in archived.items() if key[0] == GROUPED}
+    return {key: n for key, n in archived.items() if key not in grouped}, grouped
 
 
 def _of_all_arms(counts: Counts) -> Counts:

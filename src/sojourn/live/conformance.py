@@ -16,7 +16,22 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from .errors import NotFound
-from .records import DECIDE, LATE, LEAVE, OPEN, RESOLVE, Arm, Bucket, Change, Event, Part, Row
+from .groups import Group, number_of
+from .records import (
+    DECIDE,
+    END,
+    LATE,
+    LEAVE,
+    OPEN,
+    RESOLVE,
+    TIMEOUT,
+    Arm,
+    Bucket,
+    Change,
+    Event,
+    Part,
+    Row,
+)  # fmt: skip
 from .stores.base import Store
 from .who import ACTING
 
@@ -184,6 +199,51 @@ def visits_over_time(open_store: Open, durable: bool = True) -> None:
     store.close()
 
 
+def groups_of_users(open_store: Open, durable: bool = True) -> None:
+    """Assigned visits are summed by epoch and group, in the transaction of their changes."""
+    store = with_experiment(open_store)
+    for visit, epoch, end in (("v", 1, END), ("w", 2, TIMEOUT), ("x", 2, ""), ("y", 0, END)):
+        first = change(None, visit)
+        first = first._replace(row=first.row._replace(epoch=epoch))
+        assert store.append([first]) == [True]
+        if end:
+            left = change(first.row, visit, step=3)
+            event = left.events[0]._replace(kind=LEAVE, reward=2.0, cause=end)
+            left = left._replace(row=left.row._replace(status="left", gained=2.0), events=(event,))
+            assert store.append([left, change(first.row, visit, step=4)]) == [True, False]
+    number = number_of(Row("e", "v", user="u"))
+    expected = [Group(1, number, 1, 1, 3, 2, 1), Group(2, number, 2, 1, 3, 2, 0)]
+    assert store.groups("e") == expected and store.groups("d") == []
+    rows = store.ended("e", store.now() + 1.0, 1)
+    assert store.archive(Part("e", "2026-11-16", "a", 1, 2, "0" * 64), rows, {})
+    assert store.groups("e") == expected
+    ledger, events = store.ledger("e")
+    assert len(list(events)) == 5
+    assert ledger.grouped == (2.0, 6.0, 4.0) and ledger.assigned == (1.0, 3.0, 2.0)
+    if store.shared:
+        other = open_store()
+        more = change(None, "z")
+        assert other.append([more._replace(row=more.row._replace(epoch=2))]) == [True]
+        assert store.groups("e")[1].opened == 3.0
+        other.close()
+    store.drop("e")
+    assert store.groups("e") == []
+    store.close()
+
+
+def settings_are_exchanged_once(open_store: Open, durable: bool = True) -> None:
+    """Of several that replace the same settings one wins, and is in the audit log."""
+    store = with_experiment(open_store)
+    with ThreadPoolExecutor(4) as pool:
+        given = [f'{{"x": {n}}}' for n in range(4)]
+        won = list(pool.map(lambda text: store.exchange("e", "{}", text), given))
+    assert sum(won) == 1
+    assert store.load("e") == (given[won.index(True)], [Arm(0, "a")])
+    assert not store.exchange("e", "{}", "{}") and not store.exchange("d", "{}", "{}")
+    assert [edit.what for edit in store.edits(10, "e")] == ["changed", "created"]
+    store.close()
+
+
 def dropped_experiments(open_store: Open, durable: bool = True) -> None:
     """Nothing is left of them, late changes are rejected, others stay."""
     store = with_experiment(open_store)
@@ -319,4 +379,5 @@ CHECKS = (
     experiments_and_arms, changes_are_kept, a_version_is_changed_once,
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
     odd_text, dropped_experiments, erased_users, archived_visits, readiness, audit_log,
+    groups_of_users, settings_are_exchanged_once,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from .names import check_name
 from .records import Arm
 from .settings import Settings
 from .stores import Store
-from .stores.base import merged, plain_settings
+from .stores.base import has_variants, merged, plain_settings
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included; a decision among so many takes 4 ms (KL-UCB)."""
@@ -26,14 +26,14 @@ MOST_MEGABYTES = 100
 Make = Callable[[Settings], Learner]
 
 
-def check_arms(arms: Any) -> list[str]:
+def check_arms(arms: Any, what: str = "arms") -> list[str]:
     """The names of arms: a list without duplicates."""
     if isinstance(arms, str) or not isinstance(arms, Sequence):
-        raise ValueError(f"arms = {arms!r} is not allowed: give a list of names")
-    names = [check_name("arms", arm) for arm in arms]
+        raise ValueError(f"{what} = {arms!r} is not allowed: give a list of names")
+    names = [check_name(what, arm) for arm in arms]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise ValueError(f"arms has the name {min(twice)!r} twice")
+        raise ValueError(f"{what} has the name {min(twice)!r} twice")
     return names
 
 
@@ -44,14 +44,35 @@ class Enrolled(NamedTuple):
     new: bool
 
 
+class Checked(NamedTuple):
+    """Settings that can be served, the arms that are new, and whether anything has changed."""
+
+    settings: Settings
+    arms: list[Arm]
+    new: bool
+    changed: bool
+
+
 def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make) -> Enrolled:
-    """Create an experiment, or change it.
+    """Create an experiment, or change it, if that is all right."""
+    found = checked(store, name, settings, arms, make)
+    if found.changed:
+        store.save(name, found.settings.to_json(), found.arms)
+    return Enrolled(found.settings, found.new)
+
+
+def checked(
+    store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make
+) -> Checked:
+    """What creating an experiment, or changing it, would save.
 
     Arms that are not known are added, settings replaced. States, their bins and what is a good
     reward are in the counters, so that they cannot change: `Conflict`. What is to be saved is
     tried before, with the learner that `make` makes.
     """
     found = store.load(name)
+    if found is not None and has_variants(found[0]):
+        raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
     known = [] if found is None else found[1]
     if found is not None:
         settings = _continued(found[0], settings)
@@ -59,13 +80,11 @@ def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make
     text = settings.to_json()
     names = {arm.name for arm in known}
     new = [Arm(0, arm) for arm in arms if arm not in names]
-    if found is None or new or found[0] != text:
-        check_served(settings, known, new)
+    changed = found is None or bool(new) or found[0] != text
+    check_served(settings, known, new)
+    if changed:
         _try_out(settings, merged(known, new), make)
-        store.save(name, text, new)
-    else:
-        check_served(settings, known)
-    return Enrolled(settings, found is None)
+    return Checked(settings, new, found is None, changed)
 
 
 def _continued(text: str, settings: Settings) -> Settings:

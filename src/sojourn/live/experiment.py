@@ -1,7 +1,6 @@
 """`Experiment`: a policy that decides for live visits, every step durable."""
 
 import secrets
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -11,21 +10,20 @@ from typing import Any, Self
 from .. import checks
 from ..policies import Policy, VisitIMED
 from ..users import User
-from .answers import Decision
 from .enrolment import check_arms, check_served, enrol
 from .errors import NotFound
 from .forks import PerProcess
-from .journal import Journal, Steps
+from .journal import Journal
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
 from .settings import IDLE_TIMEOUT, Settings
-from .stores.base import loaded
-from .visit import Choice, Opening, Visit
+from .stores.base import one_of_its_own
+from .visit import Choice, Serving
 
 
-class Experiment:
+class Experiment(Serving):
     """One experiment: arms by name, a policy that learns from visits, and a store.
 
     >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
@@ -51,6 +49,9 @@ class Experiment:
     confidence bounds where optimism is positive: better when rewards come late, not covered by
     theorems.
 
+    Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
+    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then.
+
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
     fixes the coin flips of the policy, which are then those of the simulator. After a fork it is
@@ -71,6 +72,7 @@ class Experiment:
         late_horizon: float | None = None,
         introduce_in_any_state: bool = False,
         count_in_flight: bool = False,
+        external: bool = False,
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
@@ -88,6 +90,7 @@ class Experiment:
             late_horizon=late_horizon,
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
+            external=external,
         )
         self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)
@@ -132,7 +135,7 @@ class Experiment:
     def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
         """An experiment that the store knows, with the settings it has there."""
         if isinstance(store, Journal):
-            settings = Settings.from_json(loaded(store.store, name)[0])
+            settings = Settings.from_json(one_of_its_own(store.store, name)[0])
             kept = {f.name: getattr(settings, f.name) for f in fields(settings)}
             return cls(name, store=store, **{**kept, **options})
         journal = Journal(store)
@@ -156,51 +159,6 @@ class Experiment:
     def arms(self) -> tuple[str, ...]:
         """The arms in use."""
         return tuple(arm.name for arm in self._operations.arms if not arm.retired)
-
-    def visit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> Visit:
-        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
-        return self.journal.run(self._visiting(user, id, state))
-
-    async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> Visit:
-        return await self.journal.arun(self._visiting(user, id, state))
-
-    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps[Visit]:
-        visit = str(uuid.uuid4()) if id is None else check_name("id", id)
-        opened = yield from self._operations.opening(visit, Opening(user, state))
-        return Visit(self, visit, opened=opened)
-
-    def decide(
-        self,
-        id: str,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        opening: Opening | None = None,
-    ) -> Decision:
-        """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        return self.journal.run(self._operations.deciding(id, reward, request, step, opening))
-
-    async def adecide(
-        self,
-        id: str,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        opening: Opening | None = None,
-    ) -> Decision:
-        return await self.journal.arun(
-            self._operations.deciding(id, reward, request, step, opening)
-        )
-
-    def get(self, id: str) -> Visit:
-        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
-        return Visit(self, check_name("id", id))
 
     def add_arm(self, name: str) -> None:
         """Take an arm into use, for the first time or again."""
@@ -266,7 +224,7 @@ class Experiment:
         try:
             self._operations.refresh(news)
         except NotFound:  # another process has dropped it
-            self._leave()
+            self.leave()
 
     def drop(self) -> None:
         """Delete the experiment with all its visits, events and counters; archived files stay.
@@ -275,9 +233,10 @@ class Experiment:
         minute later, when no process can be writing to it any more.
         """
         self.journal.store.drop(self.name)
-        self._leave()
+        self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """It is no more: another process, or a call, has dropped it."""
         self.dropped = True
         self.journal.leave(self)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .archiving import events_in, pyarrow, schema_of
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, late_in
-from .stores.base import Store, loaded, plain_settings
+from .stores.base import Store, one_of_its_own, plain_settings
 
 PART = 50_000  # rows held in memory at a time
 ABOVE = 1e-9  # the threshold of experiments that call any reward above 0 good
@@ -89,7 +89,7 @@ def export(
     path = Path(path)
     if path.suffix not in WRITERS:
         raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
-    text, arms = loaded(store, experiment)
+    text, arms = one_of_its_own(store, experiment)
     threshold = plain_settings(text).get("reward_threshold", 0.0)
     if threshold == 0.0:  # any reward above 0 is good
         threshold = ABOVE

@@ -6,7 +6,7 @@ counts (`Learner.absorb`), and a change that the store rejects has them subtract
 memory of the others (Q-learning) is made by replaying the log, and cannot take anything back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +51,7 @@ class Learner:
         self.calls = calls_for(policy, compiled)
         self.rng: Stream = policy_stream(seed, run)
         self.begun = 0
-        self._with_rows = _with_rows(policy)
+        self._axes = _by_arm_axes(policy)
         self._starts = np.uint64(stream_key(seed, run, STARTS))
         self.forget([])
 
@@ -135,7 +135,7 @@ class Learner:
         memory = self.memory
         if earlier is not None:
             names = set(memory._fields) - set(COUNTERS)
-            if earlier.positions == self.positions or names.isdisjoint(self._with_rows):
+            if earlier.positions == self.positions or names.isdisjoint(self._axes):
                 for name in names:
                     getattr(memory, name)[:] = getattr(earlier.memory, name)
         due = getattr(memory, "due", None)  # by arm, for policies that look at each
@@ -168,21 +168,25 @@ class Learner:
         self.begun += 1
         return float(draw(self._starts, self.begun))
 
-    def choose(self, state: float, step: int) -> tuple[int, float | None]:
+    def choose(
+        self, state: float, step: int, among: Collection[int] | None = None
+    ) -> tuple[int, float | None]:
         """The position of the arm to play, and its propensity if the policy can tell.
 
-        An arm that was given out for the first time and has no result yet is not given out again
-        as if it were new, nor can it be compared: it waits, unless all arms do.
+        If only those `among` these positions may be played, it is as if there were no others. An
+        arm that was given out for the first time and has no result yet is not given out again as if
+        it were new, nor can it be compared: it waits, unless all arms do.
         """
         if not self.positions:
             raise ValueError("there is no arm to choose: all are retired")
         policy, memory, calls, arms = self.policy, self.memory, self.calls, self.positions
         if self.count_in_flight:
             memory = self._with_flights(memory, state)
-        if self.waiting:
-            rest = [c for c in range(len(arms)) if c not in self.waiting]
+        if self.waiting or among is not None:
+            able = range(len(arms)) if among is None else self.columns(among)
+            rest = [c for c in able if c not in self.waiting]
             if not rest:
-                return arms[int(np.argmin(self.issued))], 1.0
+                return arms[min(able, key=self.issued.__getitem__)], 1.0
             arms = [arms[c] for c in rest]
             memory = self._only(memory, rest)
         if self._step is not None:
@@ -193,12 +197,20 @@ class Learner:
             raise policy.no_such_arm(chosen, len(arms))
         return arms[chosen], float(chances[chosen]) if len(chances) else None
 
+    def columns(self, positions: Collection[int]) -> list[int]:
+        """Where in the memory those arms are that are in use; ValueError if none of them is."""
+        found = sorted({self.column[p] for p in positions if p in self.column})
+        if not found:
+            raise ValueError("candidates is not allowed: none of them is an arm in use")
+        return found
+
     def _only(self, memory: Any, columns: list[int]) -> Any:
         """The memory as if there were no other arms."""
         kept = {}
-        for name in self._with_rows:
+        for name, axis in self._axes.items():
             array = getattr(memory, name)
-            kept[name] = array[[*columns, *range(len(self.positions), len(array))]]
+            others = range(len(self.positions), array.shape[axis])
+            kept[name] = array.take([*columns, *others], axis)
         return memory._replace(**kept)
 
     def _with_flights(self, memory: Any, state: float) -> Any:
@@ -211,8 +223,14 @@ class Learner:
         return memory._replace(pulls=memory.pulls * share, successes=memory.successes * share)
 
 
-def _with_rows(policy: Policy) -> list[str]:
-    """The arrays of a memory that have a row for each arm."""
+def _by_arm_axes(policy: Policy) -> dict[str, int]:
+    """The arrays of a memory that have an entry for each arm, and along which of their axes."""
     one, two = policy.memory(1), policy.memory(2)
-    names = getattr(one, "_fields", ())
-    return [name for name in names if len(getattr(one, name)) < len(getattr(two, name))]
+    shapes = {
+        n: (getattr(one, n).shape, getattr(two, n).shape) for n in getattr(one, "_fields", ())
+    }
+    return {
+        name: next(axis for axis, (n, m) in enumerate(zip(*both, strict=True)) if n != m)
+        for name, both in shapes.items()
+        if both[0] != both[1]
+    }

@@ -7,16 +7,19 @@ the writer and functions that read the store.
 from __future__ import annotations  # those of functions within functions cost at each call
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from .. import checks
-from .answers import LEARNED, SAME, TOO_LATE, Decision
+from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
+from .enrolment import check_arms
 from .errors import Busy, Conflict, Ended, NotFound
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
+from .stores.base import loaded
 from .turn import Turn
 from .visit import Choice, Opening, VisitInfo
 from .writer import Ticket
@@ -43,7 +46,7 @@ class Operations(Replica):
         for _ in range(TRIES):
             if self.stale():
                 yield self.loading()
-            known = self._known(visit) or Known(Row(self.name, visit), None)
+            known = self.known(visit) or Known(Row(self.name, visit), None)
             tried = self._try(known, act)
             if tried.ticket is not None:
                 return tried.answer if (yield tried.ticket) else None
@@ -55,14 +58,16 @@ class Operations(Replica):
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
-        turn = self._turn(row._replace(user=opening.user, before=start, state=start))
+        row = row._replace(user=opening.user, before=start, state=start, epoch=opening.epoch)
+        turn = self._turn(row)
         turn.open()
         return turn
 
     def info(self, row: Row) -> VisitInfo:
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
         state = self.settings.user.experience(row.state)
-        return VisitInfo(row.id, row.user, row.status, row.step, state, arm)
+        external = self.settings.external
+        return VisitInfo(row.id, row.user, row.status, row.step, state, arm, external=external)
 
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         return self.info((yield partial(self.fetch, visit)))
@@ -79,6 +84,8 @@ class Operations(Replica):
         request: str | None,
         step: int | None,
         opening: Opening | None,
+        own: Own | None = None,
+        candidates: Sequence[str] | None = None,
     ) -> Steps[Decision]:
         """See `Visit.decide`."""
         if request is not None:
@@ -89,6 +96,8 @@ class Operations(Replica):
             check_name("id", visit)
             opening = opening.checked()
         reward = due = self._given(reward)
+        shown = yield from self._shown(own)
+        among = yield from self._among(candidates)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -114,12 +123,13 @@ class Operations(Replica):
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
             turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
-            turn.decide(due, request)
+            turn.decide(due, request, shown, among)
             answer = self.decision(turn.row)
-            self._note(answer, turn.row)
+            if shown is None:
+                self._note(answer, turn.row)
             return answer, turn
 
-        if opening is not None and reward is None and self._known(visit) is None:
+        if opening is not None and reward is None and self.known(visit) is None:
             # Most likely it is new: open it without reading the store first.
             tried = self._try(Known(Row(self.name, visit), None), act)
             if tried.ticket is not None and (yield tried.ticket):
@@ -134,6 +144,41 @@ class Operations(Replica):
             answer = yield from self._decided(visit, step, request)
         made = answer
         return made
+
+    def _shown(self, own: Own | None) -> Steps[tuple[int, float | None] | None]:
+        """The arm that the caller has chosen, where that is for the caller to do."""
+        external = self.settings.external
+        if own is None:
+            if external:
+                raise ValueError(
+                    f"own is missing: the arms of {self.name!r} are chosen by the caller, who says "
+                    "which one was shown"
+                )
+            return None
+        (position,) = yield from self._positions("own.arm", [own.arm])
+        return (position, own.propensity) if external else None
+
+    def _among(self, candidates: Sequence[str] | None) -> Steps[list[int] | None]:
+        """The arms that may be chosen; None: all in use."""
+        if candidates is None:
+            return None
+        among = yield from self._positions("candidates", check_arms(candidates, "candidates"))
+        self.settings.policy.check_arms(len(self.learner.columns(among)))
+        return among
+
+    def _positions(self, what: str, names: Sequence[str]) -> Steps[list[int]]:
+        """Where the arms of these names are, also of those that another process has just added."""
+        unknown = [name for name in names if name not in self.positions]
+        if unknown:
+            _, arms = yield partial(loaded, self.journal.store, self.name)
+            absent = set(unknown) - {arm.name for arm in arms}
+            if absent:
+                raise ValueError(
+                    f"{what} = {min(absent)!r} is not allowed: there is no such arm in "
+                    f"{self.name!r}"
+                )
+            yield self.reload
+        return [self.positions[name] for name in names]
 
     def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""

@@ -19,12 +19,14 @@ REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 """What resolved a step; the last two also say how a visit ended."""
 
 CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as in a `Bucket`
+GROUPED = "grouped"  # (GROUPED, 0..2, 0, 0) are sums over assigned visits in the archive
 MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
 NO_ARM = -1  # of steps and departures that were archived when they were not counted by arm
 
 Key = tuple[str, int, int, int]
+Triple = tuple[float, float, float]
 Counts = dict[Key, float]  # sums by (what, i, j, k); see `tally` and `following`
 
 
@@ -56,7 +58,8 @@ class Row(NamedTuple):
 
     `before` is the state in which the last step was decided, `state` the one it led to, `gained`
     the sum of the rewards. `version` is a random number that every change replaces, and `base` the
-    version that it replaced.
+    version that it replaced. `epoch` is that of the shares by which the visit was assigned to this
+    experiment, as a variant of another one; 0: it was not assigned.
     """
 
     experiment: str
@@ -75,6 +78,7 @@ class Row(NamedTuple):
     cause: str | None = None
     request: str | None = None
     propensity: float | None = None
+    epoch: int = 0
     touched: float = 0.0
     deadline: float = 0.0
 
@@ -157,7 +161,8 @@ class Ledger(NamedTuple):
     `archived` are the sums of events that were moved to the archive, those of `charted` included.
     `rows` has, by status, how many visits there are, their steps and their rewards. `charted` is
     the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
-    and step.
+    and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the rows
+    of visits that were assigned and have ended: visits, steps and rewards.
     """
 
     counts: Counts
@@ -165,6 +170,8 @@ class Ledger(NamedTuple):
     rows: dict[str, tuple[int, int, float]]
     charted: Bucket
     late: dict[tuple[str, int], float]
+    grouped: Triple
+    assigned: Triple
 
 
 class Arm(NamedTuple):

@@ -84,6 +84,7 @@ class Replica:
         self.learner = make(settings)
         self.lock = threading.RLock()
         self.arms: list[Arm] = []
+        self.positions: dict[str, int] = {}
         self.visits: OrderedDict[str, Known] = OrderedDict()
         self._over: deque[str] = deque()
         self.others: Counts = {}
@@ -195,6 +196,7 @@ class Replica:
         if read.generation != self.generation:
             self.visits.clear()  # it may hold what was never written
         self.settings, self.learner, self._text, self.arms = settings, fresh, read.text, read.arms
+        self.positions = {arm.name: arm.position for arm in read.arms}
         self.others, self.writer_name, self.generation = read.others, read.writer, read.generation
         self._first, self._since, self._dirty = first, None, False
         self.loads += 1
@@ -243,7 +245,8 @@ class Replica:
                 self._since.pop(number, None)
             self.visits.pop(change.row.id, None)
 
-    def _known(self, visit: str) -> Known | None:
+    def known(self, visit: str) -> Known | None:
+        """The visit as this process has it in memory, if it has."""
         with self.lock:
             self._retract_rejected()
             return self.visits.get(visit)
@@ -265,7 +268,7 @@ class Replica:
         """The visit from memory, else from the store."""
         if self.stale():
             yield self.loading()
-        known = self._known(visit)
+        known = self.known(visit)
         if known is None:
             return Known((yield partial(self.fetch, visit)), None)
         return known

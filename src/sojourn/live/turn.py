@@ -6,7 +6,7 @@ What is counted is at once absorbed by the policy's memory; the same counts go t
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from . import records
@@ -73,14 +73,24 @@ class Turn:
         self._count(following(step, left, *split))
         self.learner.follow(step, left=left)
 
-    def decide(self, reward: float | None, request: str | None) -> None:
-        """The user is still there: resolve what is pending, and choose."""
+    def decide(
+        self,
+        reward: float | None,
+        request: str | None,
+        shown: tuple[int, float | None] | None = None,
+        among: Collection[int] | None = None,
+    ) -> None:
+        """The user is still there: resolve what is pending, and choose.
+
+        What was `shown` instead of a choice here is an arm with its propensity; else the choice is
+        `among` these arms.
+        """
         if self.row.pending:
             self.resolve(reward, records.NEXT)
         self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
-        arm, propensity = self.learner.choose(seen, step)
+        arm, propensity = shown or self.learner.choose(seen, step, among)
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,

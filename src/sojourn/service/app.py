@@ -19,7 +19,7 @@ from starlette.routing import Match
 
 from ..live import Journal, LiveError, Unavailable
 from ..version import __version__
-from . import experiments, hot, models, operating, telemetry
+from . import experiments, hot, models, operating, telemetry, variants
 from .absent import absent
 from .catalog import Catalog
 from .dashboard import routes
@@ -74,6 +74,7 @@ def create(options: Options) -> Service:
     app.state.metrics, app.state.keyring = metrics, app.gate.keyring
     app.state.options = options
     experiments.add_routes(app)
+    variants.add_routes(app)
     operating.add_routes(app)
     _add_health(app)
     app.router.routes.extend(routes())
@@ -101,7 +102,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
 
     async def open_store() -> Catalog:
         made = await asyncio.to_thread(Journal, options.store, deadline=options.deadline)
-        catalog = Catalog(made, compiled=options.compiled, tell=tell)
+        catalog = Catalog(made, compiled=options.compiled, tell=tell, webhook=options.webhook)
         try:
             if options.demo:
                 from .demo import start

@@ -9,11 +9,25 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..engine.calls import calls_for
-from ..live import Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
+from ..live import (
+    Broken,
+    Busy,
+    Conflict,
+    Experiment,
+    Journal,
+    NotFound,
+    Settings,
+    Split,
+    Unavailable,
+)
 from ..live.enrolment import enrol
 from ..live.lanes import late
 from ..live.learner import Learner
+from ..live.plan import names_of, whole_of
+from ..live.stores.base import has_variants
+from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
 from ..policies import Policy
+from .keys import Key
 
 log = logging.getLogger("sojourn.service")
 
@@ -35,7 +49,8 @@ class Catalog:
     """The experiments of one journal, each opened once. Blocking work runs in threads.
 
     One that cannot be opened is `broken`: calls of it raise `Broken`, until its settings change.
-    `tell` is called with the name of an experiment and what became of a reward.
+    `tell` is called with the name of an experiment and what became of a reward; `webhook` is the
+    address that is told when a guardrail acts.
     """
 
     def __init__(
@@ -44,9 +59,11 @@ class Catalog:
         *,
         compiled: bool = True,
         tell: Callable[[str, str], None] = lambda experiment, outcome: None,
+        webhook: str | None = None,
     ) -> None:
         self.journal, self.compiled, self.tell = journal, compiled, tell
-        self.experiments: dict[str, Experiment] = {}
+        self.webhook = webhook
+        self.experiments: dict[str, Experiment | Split] = {}
         self.broken: dict[str, Trouble] = {}
         self.stopping = asyncio.Event()
         self._lock, self._compiling = asyncio.Lock(), asyncio.Lock()
@@ -54,7 +71,36 @@ class Catalog:
     async def names(self) -> list[str]:
         return await self.journal.show(self.journal.store.experiments)
 
-    async def experiment(self, name: str) -> Experiment:
+    def whole_of(self, name: str) -> str | None:
+        """The experiment that the one of this name is a variant of."""
+        whole = whole_of(name)
+        split = self.experiments.get(whole) if whole else None
+        known = isinstance(split, Split) and name in {v.name for v in split.variants.values()}
+        return whole if known else None
+
+    def allows(self, key: Key | None, name: str) -> bool:
+        """Whether a key, if one is needed, is for an experiment, or for what it is a variant of."""
+        if key is None or key.allows(name):
+            return True
+        whole = self.whole_of(name)
+        return whole is not None and key.allows(whole)
+
+    async def one(self, name: str) -> Experiment:
+        """The experiment of this name, which has visits of its own; `Conflict` if it does not."""
+        found = await self.experiment(name)
+        if isinstance(found, Split):
+            each = ", ".join(variant.name for variant in found.variants.values())
+            raise Conflict(f"experiment {name!r} has variants: ask for one of {each}")
+        return found
+
+    async def split(self, name: str) -> Split:
+        """The experiment of this name, which has variants; `Conflict` if it has none."""
+        found = await self.experiment(name)
+        if isinstance(found, Split):
+            return found
+        raise Conflict(f"experiment {name!r} has no variants")
+
+    async def experiment(self, name: str) -> Experiment | Split:
         """The experiment of this name, also if another process has made it.
 
         `NotFound` if there is none, `Broken` if it cannot be served.
@@ -70,6 +116,9 @@ class Catalog:
             raise NotFound(f"there is no experiment {name!r}")
         if trouble is not None and trouble.stored == stored:
             raise _broken(name, trouble.reason)
+        for child in children_in(stored[0], name):  # which may have to be compiled
+            with suppress(NotFound):
+                await self.experiment(child)
 
         def policy() -> Policy:
             return Settings.from_json(stored[0]).policy
@@ -85,21 +134,52 @@ class Catalog:
 
         def work() -> tuple[Experiment, bool]:
             new = enrol(self.journal.store, name, settings, arms, make).new
-            if name in self.experiments and not self.experiments[name].dropped:
-                self.experiments[name].reload()
-            return self._opened(name, compiled), new
+            self._reload(name)
+            made = self._opened(name, compiled)
+            assert isinstance(made, Experiment)
+            return made, new
 
         return await self.changing(work, (lambda: settings.policy) if compiled else None)
 
-    async def drop(self, name: str) -> None:
-        """Delete an experiment, also a broken one; `NotFound` if there is none."""
+    async def make_split(self, name: str, given: Given) -> tuple[Split, bool]:
+        """An experiment with these variants, and whether it is new."""
+        make = partial(Learner, seed=0, compiled=self.compiled)
+        for variant in given.variants if self.compiled else ():
+            if variant.policy is not None:
+                policy = variant.policy
+                await self.changing(lambda: None, lambda policy=policy: policy)  # type: ignore[misc]
+
+        def work() -> tuple[Split, bool]:
+            plan, _, new = enrol_variants(self.journal.store, name, given, make)
+            for each in (*names_of(name, plan.variants).values(), name):
+                self._reload(each)
+            made = self._opened(name)
+            assert isinstance(made, Split)
+            return made, new
+
+        return await self.changing(work)
+
+    def _reload(self, name: str) -> None:
+        if name in self.experiments and not self.experiments[name].dropped:
+            self.experiments[name].reload()
+
+    async def drop(self, name: str) -> list[str]:
+        """Delete an experiment, also a broken one, with its variants; all that were deleted.
+
+        `NotFound` if there is none, `Conflict` if it is a variant itself.
+        """
 
         def work() -> None:
-            found = self.experiments.pop(name, None)
-            found.drop() if found is not None else self.journal.store.drop(name)
-            self.broken.pop(name, None)
+            for each in drop_with_variants(self.journal.store, name):
+                dropped.append(each)
+                found = self.experiments.pop(each, None)
+                if found is not None:
+                    found.leave()
+                self.broken.pop(each, None)
 
+        dropped: list[str] = []
         await self.changing(work)
+        return dropped
 
     async def changing(
         self, work: Callable[[], T], compiling: Callable[[], Policy] | None = None
@@ -138,12 +218,16 @@ class Catalog:
             except (Busy, Unavailable) as error:
                 log.warning("experiment %r is opened when it is asked for: %s", name, error)
 
-    def _opened(self, name: str, compiled: bool = True) -> Experiment:
+    def _opened(self, name: str, compiled: bool = True) -> Experiment | Split:
         if name not in self.experiments or self.experiments[name].dropped:
             stored = self.journal.store.load(name)
             compiled = compiled and self.compiled
             try:
-                found = Experiment.open(name, self.journal, compiled=compiled)
+                found: Experiment | Split
+                if stored is not None and has_variants(stored[0]):
+                    found = Split.open(name, self.journal, self._variant, webhook=self.webhook)
+                else:
+                    found = Experiment.open(name, self.journal, compiled=compiled)
             except (Busy, NotFound, Unavailable):
                 raise
             except Exception as error:  # whatever it is, others are served
@@ -151,6 +235,14 @@ class Catalog:
             self.experiments[name] = found
             self.broken.pop(name, None)
         return self.experiments[name]
+
+    def _variant(self, name: str) -> Experiment:
+        try:
+            found = self._opened(name)
+        except NotFound:
+            raise ValueError(f"its variant {name!r} is missing") from None
+        assert isinstance(found, Experiment)
+        return found
 
     def _trouble(self, name: str, stored: Any, error: Exception) -> Broken:
         reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
-from ..live import Conflict, Experiment, Settings
+from ..live import Conflict, Experiment, Settings, Split
 from ..live.answers import ranked
 from ..users import USERS
 from . import models
@@ -29,16 +29,21 @@ def _catalog(request: Request) -> Catalog:
 
 
 async def _experiment(request: Request, experiment: Named) -> Experiment:
+    return await _catalog(request).one(experiment)
+
+
+async def _visited(request: Request, experiment: Named) -> Experiment | Split:
     return await _catalog(request).experiment(experiment)
 
 
 Served = Annotated[Experiment, Depends(_experiment)]
+Visited = Annotated[Experiment | Split, Depends(_visited)]
 
 
 async def list_experiments(request: Request) -> dict[str, Any]:
     """The experiments that the key may see, and why some of them are not served."""
     catalog, key = _catalog(request), request.scope.get("sojourn.key")
-    names = sorted(n for n in await catalog.names() if key is None or key.allows(n))
+    names = sorted(n for n in await catalog.names() if catalog.allows(key, n))
     broken = {name: catalog.broken[name].reason for name in names if name in catalog.broken}
     return {"experiments": names, "broken": broken}
 
@@ -57,10 +62,17 @@ async def show_experiment(experiment: Served) -> dict[str, Any]:
     return await experiment.journal.show(partial(described, experiment))
 
 
-async def show_ranking(experiment: Served, response: Response) -> dict[str, Any]:
-    """The active arms, best first: what clients show while the service is away."""
+async def show_ranking(experiment: Visited, response: Response) -> dict[str, Any]:
+    """The active arms, best first: what clients show while the service is away.
+
+    Of an experiment with variants it is that of the holdout.
+    """
+    shown = experiment
+    if isinstance(experiment, Split):
+        shown = experiment.variants[experiment.plan.holdout]
+    assert isinstance(shown, Experiment)
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
-    arms = await experiment.journal.show(partial(_arms, experiment))
+    arms = await shown.journal.show(partial(_arms, shown))
     return {"arms": ranked(arms.values())}
 
 
@@ -119,7 +131,7 @@ async def put_prior(request: Request, experiment: Served, body: models.PriorsIn)
     return await _catalog(request).changing(work)
 
 
-async def show_visit(experiment: Served, visit: Named) -> dict[str, Any]:
+async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
     """A visit as the store has it."""
     return (await experiment.get(visit).ainfo())._asdict()
 
@@ -159,7 +171,11 @@ def add_routes(app: FastAPI) -> None:
 
 def settings_of(body: models.ExperimentIn) -> Settings:
     """The settings that a body describes; ValueError says what is wrong with it."""
-    plain = body.model_dump(exclude={"arms"})
+    return settings_from(body.model_dump(exclude={"arms"}))
+
+
+def settings_from(plain: dict[str, Any]) -> Settings:
+    """The settings that plain data describe."""
     user = {name: value for name, value in plain["user"].items() if value is not None}
     USERS[user["model"]].check_keys("user.", user, "start")
     if "start" in user and not isinstance(user["start"], dict):

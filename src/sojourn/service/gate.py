@@ -118,7 +118,9 @@ class Gate:
             raise Refusal(401, detail, www_authenticate="Bearer")
         asked.key = asked.scope["sojourn.key"] = key
         route = self._template(asked) if asked.hot is None else asked.hot.path
-        refused = roles.refusal(key, asked.method, route, asked.experiment)
+        name = asked.experiment
+        whole = None if name is None or key.allows(name) else self.catalog.whole_of(name)
+        refused = roles.refusal(key, asked.method, route, name, whole)
         if refused is not None:
             raise Refusal(403, refused)
 

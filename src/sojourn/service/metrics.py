@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from ..live import Store
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
-from ..live.stores.base import plain_settings
+from ..live.stores.base import has_variants, plain_settings
 from .catalog import Catalog
 from .insight.departures import watched
 from .insight.leaving import Leaving
@@ -141,7 +141,13 @@ class Stored(Collector):
         rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
         about = "Arms in use that drive people away; the dashboard says how much."
         driving = GaugeMetricFamily("sojourn_arms_driving_away", about, None, ["experiment"])
+        about = "Whether the guardrail of an experiment has acted, and nobody has undone it."
+        acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
         for name in self.store.experiments():
+            settings, _ = self.store.load(name) or ("", [])
+            if has_variants(settings):
+                acted.add_metric([name], float(plain_settings(settings).get("alarm") is not None))
+                continue  # the rest is of its variants
             counts = added(*self.store.counts(name))
             sums: defaultdict[str, float] = defaultdict(float)
             for (what, *_), n in counts.items():
@@ -156,7 +162,7 @@ class Stored(Collector):
             rewards.add_metric([name, "learned late", REWARD], sums[LEARNED_LATE])
             for cause in (NEXT, END, TIMEOUT):
                 rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
-        return [visits, steps, rewards, driving]
+        return [visits, steps, rewards, driving, acted]
 
     def _driving(self, name: str, counts: Counts) -> int:
         """How many arms in use drive people away."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 
 from ..live import LiveError, Store, archive, drop_archived, erase_archived
+from ..live.stores.base import all_of_their_own
 from . import models
 from .catalog import Catalog
 from .experiments import Named, adder
@@ -22,11 +23,11 @@ log = logging.getLogger("sojourn.service")
 
 
 async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
-    """Delete an experiment with all its visits, events and counters, and what is archived of it."""
+    """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
-    await state.catalog.drop(experiment)
-    if state.options.archive is not None:
-        await asyncio.to_thread(drop_archived, experiment, state.options.archive)
+    for name in await state.catalog.drop(experiment):
+        if state.options.archive is not None:
+            await asyncio.to_thread(drop_archived, name, state.options.archive)
     return {"dropped": experiment}
 
 
@@ -57,7 +58,7 @@ async def list_changes(
 def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
     add = adder(app, "operators")
-    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404)
+    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404, 409)
     add("DELETE", "/v1/users/{user}", erase_user, models.ErasedOut)
     add("GET", "/v1/changes", list_changes, models.ChangesOut)
 
@@ -70,7 +71,7 @@ async def keep_archiving(catalog: Catalog, options: Options) -> None:
     while True:
         try:
             before = await asyncio.to_thread(store.now) - DAY * days
-            for name in await catalog.names():
+            for name in await asyncio.to_thread(all_of_their_own, store):
                 await _archive(store, name, before, folder)
         except LiveError as error:
             log.warning("archive: %s", error)

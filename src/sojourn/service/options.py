@@ -20,6 +20,7 @@ class Options:
     of this service; None: any number. A call that the store has not answered after `deadline`
     seconds ends in 503. `keys` is needed unless only this machine can reach `host`.
     Visits that ended more than `keep_days` ago move to files in the folder `archive`.
+    The address `webhook` is told when a guardrail acts.
     `connections` and, of one address, `peer_connections` are what each worker has open at most;
     requests have `header_wait` seconds for their headers and `body_wait` for their body to arrive.
     `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
@@ -50,6 +51,7 @@ of them with sojourn keys new, and give it with --keys
     patience: float = 10.0
     archive: Path | None = None
     keep_days: float | None = None
+    webhook: str | None = field(default=None, repr=False)  # it may hold a secret
     parser: str = "auto"
     compiled: bool = True
 
@@ -78,6 +80,8 @@ of them with sojourn keys new, and give it with --keys
                 raise ValueError(
                     f"--keep-days {self.keep_days:g} needs a folder for what is older: --archive"
                 )
+        if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
+            raise ValueError("--webhook is not allowed: it must begin with http:// or https://")
         if self.rate is not None:
             checks.number("--rate", self.rate, 0, 1e9, open_ends=True)
         for origin in self.origins:

@@ -33,6 +33,12 @@ ROUTES: dict[tuple[str, str], tuple[str, ...]] = {
     ("PUT", f"{EXPERIMENT}/arms/{{arm}}"): CHANGING,
     ("DELETE", f"{EXPERIMENT}/arms/{{arm}}"): CHANGING,
     ("PUT", f"{EXPERIMENT}/prior"): CHANGING,
+    ("PUT", f"{EXPERIMENT}/variants"): CHANGING,
+    ("GET", f"{EXPERIMENT}/variants"): READING,
+    ("PUT", f"{EXPERIMENT}/shares"): CHANGING,
+    ("DELETE", f"{EXPERIMENT}/shares"): CHANGING,
+    ("DELETE", f"{EXPERIMENT}/alarm"): CHANGING,
+    ("GET", f"{EXPERIMENT}/comparison"): READING,
     ("DELETE", EXPERIMENT): OPERATING,
     ("DELETE", "/v1/users/{user}"): OPERATING,
     ("GET", "/v1/changes"): OPERATING,
@@ -40,16 +46,19 @@ ROUTES: dict[tuple[str, str], tuple[str, ...]] = {
 FOR_ALL = ("/metrics",)  # they show all experiments, to keys that are for all
 
 
-def refusal(key: Key, method: str, route: str | None, experiment: str | None) -> str | None:
+def refusal(
+    key: Key, method: str, route: str | None, experiment: str | None, whole: str | None = None
+) -> str | None:
     """Why a key may not do this, in one sentence; None: it may.
 
-    `route` is the path's template, None where there is nothing: whoever asks may learn that.
+    `route` is the path's template, None where there is nothing: whoever asks may learn that. A key
+    for the `whole` that an experiment is a variant of will do.
 
     >>> key = Key("k1", "", ("shorts",), made=0.0, role="decide")
     >>> refusal(key, "GET", EXPERIMENT, "shorts")
     "the key k1 has the role 'decide': this needs the role 'read', 'owner' or 'operator'"
     """
-    if experiment is not None and not key.allows(experiment):
+    if experiment is not None and not any(key.allows(n) for n in (experiment, whole) if n):
         return f"the key {key.id} is not for experiment {experiment[:200]!r}"
     if route is None:
         return None

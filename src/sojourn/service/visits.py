@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from ..live import Conflict, Experiment, Opening, Unavailable
+from ..live import Conflict, Experiment, Opening, Own, Split, Unavailable
 from . import models
 from .errors import refusal_of
 
@@ -19,7 +19,7 @@ class Target(NamedTuple):
     `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
     """
 
-    experiment: Experiment
+    experiment: Experiment | Split
     tell: Callable[[str, str], None]
     visit: str | None = None
     step: int | None = None
@@ -46,9 +46,11 @@ async def step(at: Target, body: models.StepIn) -> Answer:
 async def _decide(at: Target, reward: float | None, body: models.DecisionIn) -> Answer:
     assert at.visit is not None
     opening = None if body.open is None else Opening(body.open.user, body.open.state)
+    own = None if body.own is None else Own(body.own.arm, body.own.propensity)
     made = await at.experiment.adecide(
-        at.visit, reward, request=body.request_id, step=body.step, opening=opening
-    )
+        at.visit, reward, request=body.request_id, step=body.step, opening=opening, own=own,
+        candidates=body.candidates,
+    )  # fmt: skip
     return 200, {"id": made.id, **made._asdict()}
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
+from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
+
+PAST = "epochs"  # of settings: what was before, which the audit log has
 
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
@@ -47,6 +50,12 @@ class Store(Protocol):
         of the audit log, by `who.ACTING`.
         """
 
+    def exchange(self, experiment: str, before: str, after: str) -> bool:
+        """Replace the settings if they are still those `before`: of several processes one wins.
+
+        What is different is an `Edit`, as in `save`.
+        """
+
     def edits(self, limit: int, experiment: str | None = None) -> list[Edit]:
         """The audit log, the latest first."""
 
@@ -83,6 +92,12 @@ class Store(Protocol):
 
     def counts(self, experiment: str) -> tuple[Counts, Counts]:
         """The counters of this writer, and the sum of those of all others."""
+
+    def groups(self, experiment: str) -> list[Group]:
+        """Sums over assigned visits (`Row.epoch`) by epoch and group of users, in that order.
+
+        `append` adds what `groups.added_by` says in its transaction; archiving changes nothing.
+        """
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
         """What other processes have changed: asked of stores that are `shared`."""
@@ -141,6 +156,23 @@ def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
     return found
 
 
+def one_of_its_own(store: Store, experiment: str) -> tuple[str, list[Arm]]:
+    """`loaded` of an experiment that has visits of its own, rather than variants that have them."""
+    text, arms = loaded(store, experiment)
+    if has_variants(text):
+        variant = f"{experiment}:{plain_settings(text)['variants'][0]}"
+        raise ValueError(
+            f"experiment {experiment!r} has variants: name one of them, such as {variant!r}"
+        )
+    return text, arms
+
+
+def all_of_their_own(store: Store) -> list[str]:
+    """The experiments that have visits of their own."""
+    found = {name: store.load(name) for name in store.experiments()}
+    return [name for name, known in found.items() if known and not has_variants(known[0])]
+
+
 class Linked(NamedTuple):
     """Changes of one visit that build on one another: applied together or not at all."""
 
@@ -190,7 +222,7 @@ def edit_of(
     """
     text, known = before or ("{}", ())
     was, now = plain_settings(text), plain_settings(settings)
-    found = {name: value for name, value in now.items() if was.get(name) != value}
+    found = {name: now[name] for name in now if was.get(name) != now[name] and name != PAST}
     arms_before = {arm.name: arm for arm in known}
     changed = {}
     for arm in arms:
@@ -212,6 +244,11 @@ def plain_settings(settings: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def has_variants(settings: str) -> bool:
+    """Whether these are settings of an experiment with variants: see `plan`."""
+    return "variants" in plain_settings(settings)
 
 
 def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 from .. import records
 from ..errors import NotFound
+from ..groups import Group, added_by, ended_in
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
 from ..who import ACTING
 from .base import answers, chains, edit_of, merged
@@ -42,6 +43,7 @@ class MemoryStore:
         self._index: dict[tuple[str, str, int, str], Event] = {}
         self._counts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
         self._minutes: dict[str, dict[float, Bucket]] = defaultdict(dict)
+        self._groups: dict[str, dict[tuple[int, int], Group]] = defaultdict(dict)
         self._archived: dict[str, Counts] = defaultdict(dict)
         self._parts: list[Part] = []
         self._edits: list[Edit] = []
@@ -60,6 +62,17 @@ class MemoryStore:
                 self._edit(experiment, *edit)
             self._settings[experiment] = settings, merged(found[1] if found else (), arms)
 
+    def exchange(self, experiment: str, before: str, after: str) -> bool:
+        with self._lock:
+            text, arms = self._settings.get(experiment, ("", []))
+            if experiment not in self._settings or text != before:
+                return False
+            edit = edit_of((before, ()), after, ())
+            if edit is not None:
+                self._edit(experiment, *edit)
+            self._settings[experiment] = after, arms
+        return True
+
     def _edit(self, experiment: str, what: str, detail: str) -> None:
         self._edits.append(Edit(self._clock(), ACTING.get(), experiment, what, detail))
 
@@ -71,7 +84,8 @@ class MemoryStore:
         with self._lock:
             if self._settings.pop(experiment, None) is None:
                 raise NotFound(f"there is no experiment {experiment!r} in the store")
-            for table in (self._events, self._counts, self._minutes, self._archived):
+            tables = self._events, self._counts, self._minutes, self._groups, self._archived
+            for table in tables:
                 table.pop(experiment, None)
             self._visits = {k: row for k, row in self._visits.items() if k[0] != experiment}
             self._index = {k: event for k, event in self._index.items() if k[0] != experiment}
@@ -112,6 +126,11 @@ class MemoryStore:
                             self._chart(row.experiment, ended.within(records.MINUTE))
                     for name, amount in counts:
                         self._counts[row.experiment][name] += amount
+                    group = added_by(row, events)
+                    if group is not None:
+                        known = self._groups[row.experiment]
+                        place = group.epoch, group.number
+                        known[place] = known[place].plus(group) if place in known else group
         return answers(found, applied)
 
     def _chart(self, experiment: str, more: Bucket) -> None:
@@ -140,6 +159,10 @@ class MemoryStore:
         with self._lock:
             return dict(self._counts[experiment]), {}
 
+    def groups(self, experiment: str) -> list[Group]:
+        with self._lock:
+            return [group for _, group in sorted(self._groups[experiment].items())]
+
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
         return {}  # asked of shared stores only
 
@@ -150,16 +173,22 @@ class MemoryStore:
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         rows: dict[str, tuple[int, int, float]] = {}
         with self._lock:
-            for (name, _), row in self._visits.items():
-                if name == experiment:
-                    n, steps, gained = rows.get(row.status, (0, 0, 0.0))
-                    rows[row.status] = n + 1, steps + row.step, gained + row.gained
+            visits = [row for (name, _), row in self._visits.items() if name == experiment]
+            for row in visits:
+                n, steps, gained = rows.get(row.status, (0, 0, 0.0))
+                rows[row.status] = n + 1, steps + row.step, gained + row.gained
+            over = [row for row in visits if row.epoch and row.status != "open"]
+            steps, gained = sum(row.step for row in over), sum(row.gained for row in over)
+            assigned = float(len(over)), float(steps), float(gained)
             charted = records.NO_VISITS
             for bucket in self._minutes[experiment].values():
                 charted = charted.plus(bucket)
             events = list(self._events[experiment])
             counts, archived = dict(self._counts[experiment]), dict(self._archived[experiment])
-        return Ledger(counts, archived, rows, charted, records.late_in(events)), iter(events)
+            grouped = ended_in(self._groups[experiment].values())
+        late = records.late_in(events)
+        ledger = Ledger(counts, archived, rows, charted, late, grouped, assigned)
+        return ledger, iter(events)
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
         with self._lock:

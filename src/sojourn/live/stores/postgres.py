@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from ...extras import require
 from ..errors import Unavailable
+from ..groups import added_by
 from ..records import MINUTE, Change, Event
 from . import tables
 from .base import Run, answers, chains
@@ -37,6 +38,7 @@ STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline
 )
 STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
 COUNTER_KEY = tables.COUNTER_KEY.replace('"experiment"', 'x."experiment"')
+GROUP_KEY = tables.GROUP_KEY.replace('"experiment"', 'x."experiment"')
 APPEND = f"""
 WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
 kept AS (
@@ -62,6 +64,14 @@ counted AS (
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
     GROUP BY {COUNTER_KEY}
     {tables.KEEP_COUNTER}
+),
+grouped AS (
+    INSERT INTO sojourn_group ({names(tables.TABLES["sojourn_group"])})
+    SELECT {GROUP_KEY}, {", ".join(f'SUM(x."{column}")' for column in tables.GROUPED)}
+    FROM {_records({**tables.TABLES["sojourn_group"], "visit": "TEXT"})}
+    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
+    GROUP BY {GROUP_KEY}
+    {tables.KEEP_GROUP}
 )
 SELECT "experiment", "id" FROM kept WHERE 1 / CASE WHEN made AND base <> 0 THEN 0 ELSE 1 END = 1
 """
@@ -220,7 +230,12 @@ class PostgresStore(SqlStore):
                 for c in joined
                 for key, n in c.counts
             ]
-            parts = [json.dumps(part) for part in (visits, events, counts)]
+            groups = [
+                {"experiment": c.row.experiment, "writer": writer, **g._asdict(), "visit": c.row.id}
+                for c in joined
+                if (g := added_by(c.row, c.events)) is not None
+            ]
+            parts = [json.dumps(part) for part in (visits, events, counts, groups)]
             applied = set(db.execute(APPEND, parts, prepare=True).fetchall())
         return answers(found, applied)
 

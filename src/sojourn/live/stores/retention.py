@@ -13,7 +13,7 @@ from .base import Run
 from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of
 
 AT_ONCE = 20_000  # rows that one transaction deletes of a dropped experiment
-OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "part")
+OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "part", "group")
 
 
 class Retention(ABC):

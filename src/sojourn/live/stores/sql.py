@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from .. import records
+from .. import groups, records
+from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, News, Row
 from . import tables
-from .base import Run, answers, chains, edit_of, merged
+from .base import Linked, Run, answers, chains, edit_of, merged
 from .retention import Retention
 from .tables import EVENT, VISIT, names
 
@@ -100,6 +101,17 @@ class SqlStore(Retention):
             rows = [(experiment, *arm) for arm in merged(known, arms) if arm.name in wanted]
             self._insert(run, "sojourn_arm", rows, tables.KEEP_ARM)
 
+    def exchange(self, experiment: str, before: str, after: str) -> bool:
+        query = "SELECT settings FROM sojourn_experiment WHERE name = ?"
+        with self._writing() as run:
+            if run(query + self.locking, (experiment,)) != [(before,)]:
+                return False
+            run("UPDATE sojourn_experiment SET settings = ? WHERE name = ?", (after, experiment))
+            edit = edit_of((before, ()), after, ())
+            if edit is not None:
+                self._edit(run, experiment, *edit)
+        return True
+
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """Apply changes: visits first; then the events and counts of those that went in."""
         with self._writing() as run:
@@ -126,7 +138,27 @@ class SqlStore(Retention):
                     minutes[minute] = minutes[minute].plus(ended) if minute in minutes else ended
             charted = [(name, self.writer, *bucket) for (name, _), bucket in minutes.items()]
             self._insert(run, "sojourn_minute", charted, tables.KEEP_MINUTE)
+            self._insert(run, "sojourn_group", self._grouped(kept), tables.KEEP_GROUP)
         return answers(found, {chain.row[:2] for chain in kept})
+
+    def _grouped(self, kept: Iterable[Linked]) -> list[tuple[Any, ...]]:
+        """What changes add to groups, each group once."""
+        found: defaultdict[str, list[Group]] = defaultdict(list)
+        for chain in kept:
+            group = groups.added_by(chain.row, chain.events)
+            if group is not None:
+                found[chain.row.experiment].append(group)
+        return [
+            (name, self.writer, *g) for name in sorted(found) for g in groups.joined(found[name])
+        ]
+
+    def groups(self, experiment: str) -> list[Group]:
+        sums = ", ".join(f'SUM("{column}")' for column in tables.GROUPED)
+        query = f"SELECT epoch, number, {sums} FROM sojourn_group WHERE experiment = ? "
+        with self._reading() as run:
+            return [
+                Group(*row) for row in run(query + "GROUP BY 1, 2 ORDER BY 1, 2", (experiment,))
+            ]
 
     def visit(self, experiment: str, visit: str) -> Row | None:
         query = f"SELECT {names(VISIT)} FROM sojourn_visit WHERE experiment = ? AND id = ?"
@@ -198,13 +230,27 @@ class SqlStore(Retention):
         (charted,) = run(f"SELECT {sums} FROM sojourn_minute WHERE experiment = ?", one)
         query = "SELECT visit, step, reward FROM sojourn_event WHERE experiment = ? AND kind = ? "
         late = run(query + "AND cause = ?", (experiment, records.LATE, records.REWARD))
+        grouped = self._triple(run, "visits, steps, reward", "sojourn_group", "true", experiment)
+        over = "epoch > 0 AND status <> 'open'"
+        assigned = self._triple(run, "1, step, gained", "sojourn_visit", over, experiment)
         return Ledger(
             counts=records.added(*self._counts(run, experiment)),
             archived=archived,
             rows={status: (n, int(steps), gained) for status, n, steps, gained in rows},
             charted=Bucket(0.0, int(charted[0]), *map(float, charted[1:])),
             late={(visit, step): reward for visit, step, reward in late},
+            grouped=grouped,
+            assigned=assigned,
         )
+
+    def _triple(
+        self, run: Run, columns: str, table: str, where: str, experiment: str
+    ) -> records.Triple:
+        """The sums of three columns."""
+        sums = ", ".join(f"COALESCE(SUM({column}), 0)" for column in columns.split(", "))
+        query = f"SELECT {sums} FROM {table} WHERE experiment = ? AND {where}"
+        ((one, two, three),) = run(query, (experiment,))
+        return float(one), float(two), float(three)
 
     def news(self, experiments: Sequence[str]) -> dict[str, News]:
         """Four queries, however many experiments there are."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
+from ..groups import Group
 from ..records import MINUTE, Arm, Bucket, Edit, Event, Part, Row
 from .base import Run
 from .by_arm import count_by_arm
@@ -29,6 +30,7 @@ TABLES = {
     "sojourn_archived": {"experiment": TEXT, **SUMS},
     "sojourn_part": columns(Part),
     "sojourn_edit": columns(Edit),
+    "sojourn_group": {"experiment": TEXT, "writer": TEXT, **columns(Group)},
 }
 COUNTER = TABLES["sojourn_counter"]
 
@@ -41,11 +43,14 @@ def names(table: dict[str, str], prefix: str = "", leave_out: tuple[str, ...] = 
 COUNTER_KEY = names(COUNTER, leave_out=("n",))
 ARCHIVED_KEY = names(TABLES["sojourn_archived"], leave_out=("n",))
 MINUTE_KEY = names({"experiment": TEXT, "start": REAL, "writer": TEXT})
+GROUP_KEY = names({"experiment": TEXT, "writer": TEXT, "epoch": WHOLE, "number": WHOLE})
 CHARTED = tuple(Bucket._fields[1:])
+GROUPED = tuple(Group._fields[2:])
 
 
-def _table(name: str, constraint: str = "", first: str = "") -> str:
-    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
+def _table(name: str, constraint: str = "", first: str = "", later: tuple[str, ...] = ()) -> str:
+    """SQL that makes a table, without columns that a `later` migration adds."""
+    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items() if column not in later]
     return f"CREATE TABLE {name} ({', '.join(filter(None, [first, *typed, constraint]))})"
 
 
@@ -76,6 +81,9 @@ KEEP_ARCHIVED = f"ON CONFLICT ({ARCHIVED_KEY}) DO UPDATE SET n = sojourn_archive
 KEEP_MINUTE = f"ON CONFLICT ({MINUTE_KEY}) DO UPDATE SET " + ", ".join(
     f'"{c}" = sojourn_minute."{c}" + excluded."{c}"' for c in CHARTED
 )
+KEEP_GROUP = f"ON CONFLICT ({GROUP_KEY}) DO UPDATE SET " + ", ".join(
+    f'"{c}" = sojourn_group."{c}" + excluded."{c}"' for c in GROUPED
+)
 KEEP_ARM = (
     'ON CONFLICT ("experiment", "name") DO UPDATE SET '
     "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
@@ -94,7 +102,7 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
     (
         'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
         _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
-        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
+        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")', later=("epoch",)),
         'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
         "WHERE status = 'open'",
         _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
@@ -113,6 +121,10 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
         """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
     ),
     (count_by_arm,),
+    (
+        f'ALTER TABLE sojourn_visit ADD COLUMN "epoch" {WHOLE} NOT NULL DEFAULT 0',
+        _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
+    ),
 ]
 """The statements, or functions, that lead from each version of the tables to the next.
 

@@ -22,8 +22,8 @@ def signed_in(request: Request) -> bool:
 
 def may_see(request: Request, name: str) -> bool:
     """Whether the key of the request, if one is needed, is valid for an experiment."""
-    key = request.scope.get("sojourn.key")
-    return key is None or key.allows(name)
+    allowed: bool = request.app.state.catalog.allows(request.scope.get("sojourn.key"), name)
+    return allowed
 
 
 def own_address(request: Request) -> str:
@@ -41,7 +41,10 @@ def may_go_on(request: Request, route: str, name: str) -> Callable[[], bool]:
 
     def still() -> bool:
         key = caller()
-        return key is not None and roles.refusal(key, request.method, route, name) is None
+        if key is None:
+            return False
+        whole = request.app.state.catalog.whole_of(name)
+        return roles.refusal(key, request.method, route, name, whole) is None
 
     return still
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from ...live import Broken, Experiment, LiveError, NotFound
+from ...live import Broken, Experiment, LiveError, NotFound, Split
 from ..catalog import Catalog
 from ..hot import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
@@ -72,11 +72,14 @@ class Pages:
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed, broken = [], []
+        listed, splits, broken = [], [], []
         for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
                 experiment = await catalog.experiment(name)
-                listed.append((name, await self.snapshots.get(experiment, None)))
+                if isinstance(experiment, Split):
+                    splits.append(await self.snapshots.compared(experiment))
+                else:
+                    listed.append((name, await self.snapshots.get(experiment, None)))
             except NotFound:
                 continue  # dropped meanwhile
             except Broken as error:
@@ -86,21 +89,21 @@ class Pages:
                 broken.append((name, f"{name} cannot be shown now: the log says why"))
         base = own_address(request)
         return page(
-            request, "experiments.html", listed=listed, broken=broken, base=base,
+            request, "experiments.html", listed=listed, splits=splits, broken=broken, base=base,
             key_needed=signed_in(request),
         )  # fmt: skip
 
     async def experiment(self, request: Request) -> Response:
-        async def show(experiment: Experiment) -> Response:
+        async def show(experiment: Experiment | Split) -> Response:
             view = View.of(request.query_params)
-            snapshot = await self.snapshots.get(experiment, view.span)
+            snapshot = await self.snapshots.shown(experiment, view.span)
             panels = snapshot.rendered(view).panels
             return page(request, "experiment.html", name=experiment.name, view=view, panels=panels)
 
         return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
-        async def show(experiment: Experiment) -> Response:
+        async def show(experiment: Experiment | Split) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
             still = may_go_on(request, "/events/{name}", experiment.name)
             return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
@@ -108,7 +111,7 @@ class Pages:
         return await self._with_experiment(request, show)
 
     async def _with_experiment(
-        self, request: Request, show: Callable[[Experiment], Awaitable[Response]]
+        self, request: Request, show: Callable[[Experiment | Split], Awaitable[Response]]
     ) -> Response:
         """What `show` makes of the experiment of the address, or a page with the error."""
         name = request.path_params["name"].replace(SLASH, "/")

@@ -33,6 +33,15 @@ PANELS = (
 """In the order of the page."""
 
 
+VARIANT_PANELS = (
+    Panel("variants_headline", "Name and guardrail"),
+    Panel("comparison", "Comparison with the holdout"),
+    Panel("guardrail", "Guardrail", "half"),
+    Panel("shares", "Shares", "half"),
+)
+"""Those of an experiment with variants."""
+
+
 class LivePart(NamedTuple):
     """An element that is kept up to date: its tag and its content."""
 
@@ -47,7 +56,7 @@ class RenderedPanels(NamedTuple):
     parts: dict[str, LivePart]
 
 
-def render_panels(**context: Any) -> RenderedPanels:
+def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> RenderedPanels:
     """All panels. Their templates share one context: that of `Snapshot.rendered`."""
     parts: dict[str, LivePart] = {}
 
@@ -58,6 +67,6 @@ def render_panels(**context: Any) -> RenderedPanels:
 
     panels = [
         Markup(render(f"panels/{panel.name}.html", panel=panel, live=live, **context))
-        for panel in PANELS
+        for panel in shown or PANELS
     ]
     return RenderedPanels(panels, parts)

@@ -83,6 +83,46 @@ def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
     ).format(tone, low, wide, middle)
 
 
+def change_bar(interval: Interval, most: float) -> Markup:
+    """A difference as a bar from -most to most, with a line at 0; hidden from screen readers."""
+
+    def x(value: float) -> float:
+        return round((min(max(value / most, -1.0), 1.0) + 1.0) / 2.0 * (WIDTH - 4.0) + 2.0, 1)
+
+    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
+    tone = "orange" if interval.high < 0.0 else "blue"
+    return Markup(
+        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
+        '<path class="track" d="M2 6H118M60 0V12"/>'
+        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
+        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
+    ).format(tone, low, max(round(high - low, 1), 1.0), middle)
+
+
+def widest(intervals: Iterable[Interval]) -> float:
+    """A common scale for differences: slightly more than the farthest end that is known."""
+    ends = [abs(end) for interval in intervals for end in interval[1:] if isfinite(end)]
+    return 1.05 * max(ends, default=0.0) or 1.0
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, in three digits.
+
+    >>> signed(0.0512), signed(-1.5)
+    ('+0.0512', '-1.50')
+    """
+    return f"{value:+#.3g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent.
+
+    >>> percent(0.1), percent(0.005), percent(1 / 3)
+    ('10 %', '0.5 %', '33.3 %')
+    """
+    return f"{100.0 * share:.3g} %"
+
+
 def split(part: float) -> Markup:
     """A share of a whole as a bar; hidden from screen readers."""
     wide = round(min(max(part, 0.0), 1.0) * WIDTH, 1)
@@ -165,12 +205,15 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, short, half_width, ends, clock, iso, lasting)
+    shown = (number, count, short, half_width, ends, clock, iso, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
-    env.globals |= {f.__name__: f for f in (bar, split, scale_of, chart_data, digest)}
+    env.globals |= {
+        f.__name__: f for f in (bar, split, scale_of, chart_data, digest, change_bar, widest)
+    }
     env.globals["version"] = __version__
+    env.tests["finite"] = isfinite
     return env
 
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from ...live import Bucket, Choice, Experiment, Settings
+from ...live import Bucket, Choice, Comparison, Experiment, Plan, Settings, Split
+from ...live.comparing import WORDS
 from ...policies.reasons import Reason
 from ..insight import Insight, insight
 from ..reads import Reads
-from .panels import RenderedPanels, render_panels
+from .panels import VARIANT_PANELS, RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
 FRESH = 1.0  # seconds for which a snapshot is reused
@@ -61,13 +62,56 @@ class Snapshot:
         return self._rendered[view]
 
 
+@dataclass(frozen=True, eq=False)
+class VariantsSnapshot:
+    """The variants of an experiment compared, and the panels of its page."""
+
+    name: str
+    experiments: dict[str, str]
+    plan: Plan
+    comparison: Comparison
+    _rendered: list[RenderedPanels] = field(default_factory=list)
+
+    def rendered(self, view: View) -> RenderedPanels:
+        """The panels, which are the same for all views; rendered once."""
+        if not self._rendered:
+            panels = render_panels(
+                VARIANT_PANELS,
+                name=self.name,
+                experiments=self.experiments,
+                plan=self.plan,
+                comparison=self.comparison,
+                metrics=WORDS,
+            )
+            self._rendered.append(panels)
+        return self._rendered[0]
+
+
 class Snapshots:
     """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
         self._reads: Reads[Snapshot] = Reads()
+        self._compared: Reads[VariantsSnapshot] = Reads()
         self._charts: dict[tuple[str, str], ChartData] = {}
         self._began: dict[str, float] = {}
+
+    async def shown(
+        self, experiment: Experiment | Split, span: str | None
+    ) -> Snapshot | VariantsSnapshot:
+        """What the page of an experiment shows."""
+        if isinstance(experiment, Split):
+            return await self.compared(experiment)
+        return await self.get(experiment, span)
+
+    async def compared(self, split: Split) -> VariantsSnapshot:
+        """The variants of an experiment as they were at most `FRESH` seconds ago."""
+
+        def take() -> VariantsSnapshot:
+            names = {variant: child.name for variant, child in split.variants.items()}
+            return VariantsSnapshot(split.name, names, split.plan, split.compare())
+
+        return await self._compared.get(split.journal, split.name, take, FRESH)
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""

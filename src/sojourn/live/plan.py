@@ -1,0 +1,248 @@
+"""What is stored of an experiment with variants: their shares over time, and its guardrail.
+
+Each variant is an experiment of its own in the store, named `experiment:variant`. The shares change
+in *epochs*: visits are assigned by those of the epoch in which they were opened.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf, isclose
+from typing import Any, NamedTuple, Self
+
+from .. import checks
+from .assignment import winner
+from .errors import Conflict
+from .names import LONGEST_NAME, check_name
+
+MOST_VARIANTS = 10
+MOST_EPOCHS = 500
+"""Changes of the shares; comparisons read the sums of all of them."""
+
+SEPARATOR = ":"  # between the names of an experiment and a variant
+METRICS = ("reward", "steps", "left")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guardrail:
+    """What to do when a variant is worse than the holdout, shown at level `alpha`.
+
+    Worse is: its `metric` per visit is below the holdout's by more than `margin`, which is so when
+    the always-valid confidence sequence of the difference lies below -margin as a whole. Then its
+    visits go to the holdout. `planned` is the number of visits at which the sequence is tightest.
+    Evidence counts from the epoch `since` on.
+
+    >>> Guardrail(metric="clicks")
+    Traceback (most recent call last):
+    ValueError: metric = 'clicks' is not allowed: it must be one of reward, steps, left
+    """
+
+    metric: str = "reward"
+    margin: float = 0.0
+    alpha: float = 0.05
+    planned: float = 10_000.0
+    since: int = 1
+
+    def __post_init__(self) -> None:
+        checks.one_of("metric", self.metric, METRICS)
+        kept: dict[str, Any] = {
+            "margin": checks.number("margin", self.margin, 0, inf),
+            "alpha": checks.number("alpha", self.alpha, 0, 1, open_ends=True),
+            "planned": checks.number("planned", self.planned, 1, 1e15),
+            "since": checks.whole("since", self.since, 1),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """A guardrail that has acted: when, on which variant, why, and the shares before.
+
+    `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
+    why it failed; `claimed` is when a process last took that on.
+    """
+
+    at: float
+    variant: str
+    reason: str
+    shares: dict[str, float]
+    delivery: str = "none"
+    claimed: float = 0.0
+
+
+class Epoch(NamedTuple):
+    """Since when there were which shares."""
+
+    since: float
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The variants of an experiment, its holdout among them, with their shares over time.
+
+    >>> plan = Plan.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
+    >>> plan.ramped({"new": 0.5}, at=60.0).shares
+    {'old': 0.5, 'new': 0.5}
+    """
+
+    variants: tuple[str, ...]
+    holdout: str
+    epochs: tuple[Epoch, ...]
+    guardrail: Guardrail | None = None
+    alarm: Alarm | None = None
+
+    @classmethod
+    def of(
+        cls,
+        shares: Mapping[str, float],
+        holdout: str,
+        *,
+        at: float,
+        guardrail: Guardrail | None = None,
+    ) -> Self:
+        """A new plan, checked."""
+        if not 2 <= len(shares) <= MOST_VARIANTS:
+            raise ValueError(
+                f"variants is not allowed: it has {len(shares)} of them, and must have 2 to "
+                f"{MOST_VARIANTS}"
+            )
+        for name in shares:
+            if SEPARATOR in check_name("variant", name):
+                raise ValueError(f"variant = {name!r} is not allowed: it has a {SEPARATOR!r} in it")
+        checks.one_of("holdout", holdout, tuple(shares))
+        given = {
+            name: checks.number(f"share of {name!r}", share, 0, 1) for name, share in shares.items()
+        }
+        if not isclose(sum(given.values()), 1.0, abs_tol=1e-9):
+            raise ValueError(
+                f"shares is not allowed: they add up to {sum(given.values()):g}, and not to 1"
+            )
+        return cls(
+            variants=tuple(given), holdout=holdout, epochs=(Epoch(at, given),), guardrail=guardrail
+        )
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares now."""
+        return self.epochs[-1].shares
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch now, from 1 on."""
+        return len(self.epochs)
+
+    def homes(self, races: Mapping[str, float]) -> list[str]:
+        """Where a visit goes now; then where else it may have gone in earlier epochs."""
+        found = (winner(races, epoch.shares) for epoch in reversed(self.epochs))
+        return list(dict.fromkeys(found))
+
+    def ramped(self, shares: Mapping[str, float], at: float) -> "Plan":
+        """With other shares of some variants; the holdout has the rest."""
+        if self.alarm is not None:
+            raise Conflict(
+                f"the shares cannot change: the guardrail has acted ({self.alarm.reason}); undo "
+                "that first"
+            )
+        if self.epoch >= MOST_EPOCHS:
+            raise Conflict(f"the shares have changed {MOST_EPOCHS} times: give another name")
+        for name in shares:
+            checks.one_of("variant", name, [v for v in self.variants if v != self.holdout])
+        return self._with(shares, at)
+
+    def rolled_back(self, at: float) -> "Plan":
+        """With all visits in the holdout."""
+        return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
+
+    def _with(self, shares: Mapping[str, float], at: float) -> "Plan":
+        now = {**self.shares, **shares}
+        now |= {n: checks.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
+        rest = 1.0 - sum(share for name, share in now.items() if name != self.holdout)
+        if rest < -1e-9:
+            raise ValueError(f"shares is not allowed: they add up to {1.0 - rest:g}, more than 1")
+        now[self.holdout] = round(max(rest, 0.0), 12)
+        if now == self.shares:
+            return self
+        return replace(self, epochs=(*self.epochs, Epoch(at, now)))
+
+    def guarded(self, guardrail: Guardrail | None) -> "Plan":
+        """With another guardrail, or none; what was undone stays out of its evidence."""
+        if guardrail is not None and self.guardrail is not None:
+            since = max(guardrail.since, self.guardrail.since)
+            guardrail = replace(guardrail, since=since)
+        return replace(self, guardrail=guardrail)
+
+    def stopped(self, alarm: Alarm) -> "Plan":
+        """After the guardrail has acted: the variant's visits go to the holdout."""
+        return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
+
+    def undone(self, at: float) -> "Plan":
+        """With the shares before the alarm; the guardrail begins anew with this epoch."""
+        if self.alarm is None:
+            raise Conflict("there is nothing to undo: the guardrail has not acted")
+        before = {n: share for n, share in self.alarm.shares.items() if n != self.holdout}
+        plan = replace(self, alarm=None)._with(before, at)
+        if plan.guardrail is None:
+            return plan
+        return replace(plan, guardrail=replace(plan.guardrail, since=plan.epoch))
+
+    def to_json(self) -> str:
+        epochs = [[epoch.since, [epoch.shares[v] for v in self.variants]] for epoch in self.epochs]
+        plain = {
+            "variants": self.variants,
+            "holdout": self.holdout,
+            "shares": self.shares,
+            "epochs": epochs,
+            "guardrail": None if self.guardrail is None else asdict(self.guardrail),
+            "alarm": None if self.alarm is None else asdict(self.alarm),
+        }
+        return json.dumps(plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Plan":
+        """The inverse of `to_json`."""
+        data = json.loads(text)
+        variants = tuple(data["variants"])
+        epochs = [
+            Epoch(since, dict(zip(variants, shares, strict=True)))
+            for since, shares in data["epochs"]
+        ]
+        return cls(
+            variants=variants,
+            holdout=data["holdout"],
+            epochs=tuple(epochs),
+            guardrail=_made(Guardrail, data["guardrail"]),
+            alarm=_made(Alarm, data["alarm"]),
+        )
+
+
+def _made(kind: Any, data: dict[str, Any] | None) -> Any:
+    """A record of this kind; what a later version has added is left out."""
+    if data is None:
+        return None
+    return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data})
+
+
+def whole_of(name: str) -> str | None:
+    """The experiment that one of this name would be a variant of, if it is one.
+
+    >>> whole_of("shorts:old"), whole_of("shorts")
+    ('shorts', None)
+    """
+    return name.rpartition(SEPARATOR)[0] or None
+
+
+def names_of(experiment: str, variants: Sequence[str]) -> dict[str, str]:
+    """The names of the experiments that the variants are.
+
+    >>> names_of("shorts", ["old", "new"])
+    {'old': 'shorts:old', 'new': 'shorts:new'}
+    """
+    found = {variant: f"{experiment}{SEPARATOR}{variant}" for variant in variants}
+    for variant, name in found.items():
+        if len(name) > LONGEST_NAME:
+            raise ValueError(
+                f"variant = {variant!r} is not allowed: {name!r} is longer than {LONGEST_NAME}"
+            )
+    return found

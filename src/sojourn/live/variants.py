@@ -1,0 +1,139 @@
+"""Creating an experiment with variants in a store, or changing it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .. import checks
+from ..policies import Policy
+from .enrolment import Make, check_arms, checked, enrol
+from .errors import Broken, Conflict
+from .names import check_name
+from .plan import Guardrail, Plan, names_of, whole_of
+from .settings import Settings
+from .stores.base import Store, has_variants, loaded, plain_settings
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant: its name, its share of the visits to begin with, and who decides in it.
+
+    That is the policy; or, if it is `external`, the caller, whose choices the policy learns from.
+
+    >>> Variant("old", 0.9, external=True)
+    Variant(name='old', share=0.9, policy=None, external=True)
+    """
+
+    name: str
+    share: float
+    policy: Policy | None = None
+    external: bool = False
+
+    def settings(self, common: Mapping[str, Any]) -> Settings:
+        """The settings of its experiment: its own, and those of all variants."""
+        own: dict[str, Any] = {} if self.policy is None else {"policy": self.policy}
+        return Settings(**common, **own, external=self.external)
+
+
+class Given(NamedTuple):
+    """What an experiment with variants is made of; `common` are settings of all variants."""
+
+    arms: Sequence[str]
+    variants: Sequence[Variant]
+    holdout: str | None
+    guardrail: Guardrail | None
+    common: Mapping[str, Any]
+
+
+class EnrolledVariants(NamedTuple):
+    """The plan that the experiment has then, the settings of each variant, and if it is new."""
+
+    plan: Plan
+    settings: dict[str, Settings]
+    new: bool
+
+
+def enrol_variants(store: Store, name: str, given: Given, make: Make) -> EnrolledVariants:
+    """Create an experiment with variants, or change it, if all of them can be served.
+
+    The plan is saved before the experiments of the variants: one that has such a name while there
+    is no plan is somebody else's.
+    """
+    plan = _planned(store, check_name("name", name), given)
+    arms, names = check_arms(given.arms), names_of(name, plan.variants)
+    settings = {v.name: v.settings(given.common) for v in given.variants}
+    taken = [child for child in names.values() if store.load(child) is not None]
+    found = store.load(name)
+    if found is None and taken:
+        raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
+    if found is not None:
+        plan = _continued(plan_of(store, name), plan, name)
+    for variant, child in names.items():
+        checked(store, child, settings[variant], arms, make)
+    if found is None:
+        store.save(name, plan.to_json())
+    elif not store.exchange(name, found[0], plan.to_json()):
+        raise Conflict(f"the plan of {name!r} was changed meanwhile: try again")
+    for variant, child in names.items():
+        settings[variant] = enrol(store, child, settings[variant], arms, make).settings
+    return EnrolledVariants(plan, settings, found is None)
+
+
+def _planned(store: Store, name: str, given: Given) -> Plan:
+    """A plan of what is given, to begin with."""
+    if given.holdout is None:
+        raise ValueError("holdout is missing: name the variant that others are compared with")
+    shares = {variant.name: variant.share for variant in given.variants}
+    if len(shares) < len(given.variants):
+        raise ValueError("variants is not allowed: it has a name twice")
+    for variant in given.variants:
+        checks.flag(f"external of {variant.name!r}", variant.external)
+    return Plan.of(shares, given.holdout, at=store.now(), guardrail=given.guardrail)
+
+
+def _continued(known: Plan, given: Plan, name: str) -> Plan:
+    """The plan that is there, with the guardrail that is given, if one is."""
+    if (set(known.variants), known.holdout) != (set(given.variants), given.holdout):
+        raise Conflict(
+            f"experiment {name!r} has the variants {', '.join(known.variants)} with the holdout "
+            f"{known.holdout}, which cannot change; give another name"
+        )
+    return known if given.guardrail is None else known.guarded(given.guardrail)
+
+
+def drop_with_variants(store: Store, name: str) -> list[str]:
+    """Delete an experiment, and its variants before it; all that were deleted.
+
+    If it is interrupted, it can be done again.
+    """
+    text, _ = loaded(store, name)
+    whole = store.load(whole_of(name) or "")
+    if whole is not None and name in children_in(whole[0], whole_of(name) or ""):
+        raise Conflict(f"experiment {name!r} is a variant of {whole_of(name)!r}: drop that")
+    variants = plan_of(store, name).variants if has_variants(text) else ()
+    known = set(store.experiments())
+    dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
+    for each in dropped:
+        store.drop(each)
+    return dropped
+
+
+def children_in(text: str, name: str) -> list[str]:
+    """The experiments that are the variants of one with these settings; none if it has none."""
+    return list(names_of(name, plain_settings(text).get("variants", ())).values())
+
+
+def plan_of(store: Store, name: str) -> Plan:
+    """The plan of an experiment with variants; `Conflict` if it has none."""
+    return stored_plan(store, name)[1]
+
+
+def stored_plan(store: Store, name: str) -> tuple[str, Plan]:
+    """`plan_of`, with its text in the store."""
+    text, _ = loaded(store, name)
+    if not has_variants(text):
+        raise Conflict(f"experiment {name!r} has no variants")
+    try:
+        return text, Plan.from_json(text)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Broken(f"the variants of {name!r} cannot be read ({error})") from error

@@ -1,0 +1,112 @@
+"""The routes of experiments with variants: shares, comparison, and what the guardrail has done."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request, Response
+
+from ..live import Guardrail, Split, Variant
+from ..live.plan import Plan
+from ..live.variants import Given
+from . import models
+from .experiments import Named, adder, settings_from
+from .hot import EXPERIMENT
+from .reads import Reads
+
+FRESH = 1.0  # seconds for which a comparison is reused
+
+
+async def _split(request: Request, experiment: Named) -> Split:
+    found: Split = await request.app.state.catalog.split(experiment)
+    return found
+
+
+Served = Annotated[Split, Depends(_split)]
+
+
+async def make_variants(
+    request: Request, experiment: Named, body: models.VariantsIn, response: Response
+) -> dict[str, Any]:
+    """Make an experiment with variants, or change it: arms are added, settings replaced."""
+    made, new = await request.app.state.catalog.make_split(experiment, given_by(body))
+    response.status_code = 201 if new else 200
+    return described(made)
+
+
+async def show_variants(experiment: Served) -> dict[str, Any]:
+    """The variants with their shares over time, and the guardrail."""
+    return described(experiment)
+
+
+async def put_shares(experiment: Served, body: models.SharesIn) -> dict[str, Any]:
+    """Change the shares of some variants; the holdout has the rest. Open visits stay."""
+    return await _changed(experiment, partial(experiment.ramp, body.shares))
+
+
+async def roll_back(experiment: Served) -> dict[str, Any]:
+    """Send all new visits to the holdout."""
+    return await _changed(experiment, experiment.roll_back)
+
+
+async def undo_alarm(experiment: Served) -> dict[str, Any]:
+    """Take back what the guardrail has done: the shares before it."""
+    return await _changed(experiment, experiment.undo)
+
+
+async def show_comparison(request: Request, experiment: Served) -> dict[str, Any]:
+    """The variants compared with the holdout; as often as wanted."""
+    reads: Reads[dict[str, Any]] = request.app.state.comparisons
+    read: Callable[[], dict[str, Any]] = lambda: experiment.compare().to_dict()  # noqa: E731
+    return await reads.get(experiment.journal, experiment.name, read, FRESH)
+
+
+async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, Any]:
+    await asyncio.to_thread(change)
+    return described(experiment)
+
+
+def given_by(body: models.VariantsIn) -> Given:
+    """What a body describes; ValueError says what is wrong with it."""
+    plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
+    settings = {
+        name: settings_from({**plain, "policy": variant.policy.model_dump()})
+        for name, variant in body.variants.items()
+    }
+    variants = [
+        Variant(name, variant.share, settings[name].policy, variant.external)
+        for name, variant in body.variants.items()
+    ]
+    first = settings[variants[0].name]
+    common = {name: getattr(first, name) for name in plain}
+    rule = None if body.guardrail is None else Guardrail(**body.guardrail.model_dump())
+    return Given(body.arms, variants, body.holdout, rule, common)
+
+
+def described(experiment: Split) -> dict[str, Any]:
+    """An experiment with variants as a JSON object."""
+    plan: Plan = experiment.plan
+    return {
+        "name": experiment.name,
+        "holdout": plan.holdout,
+        "shares": plan.shares,
+        "experiments": {name: child.name for name, child in experiment.variants.items()},
+        "epochs": [epoch._asdict() for epoch in plan.epochs],
+        "guardrail": None if plan.guardrail is None else asdict(plan.guardrail),
+        "alarm": None if plan.alarm is None else asdict(plan.alarm),
+    }
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the routes above."""
+    app.state.comparisons = Reads()
+    add = adder(app, "variants")
+    shown = models.VariantsOut
+    add("PUT", f"{EXPERIMENT}/variants", make_variants, shown, 201, 409)
+    add("GET", f"{EXPERIMENT}/variants", show_variants, shown, 404, 409)
+    add("PUT", f"{EXPERIMENT}/shares", put_shares, shown, 404, 409)
+    add("DELETE", f"{EXPERIMENT}/shares", roll_back, shown, 404, 409)
+    add("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, shown, 404, 409)
+    add("GET", f"{EXPERIMENT}/comparison", show_comparison, models.ComparisonOut, 404, 409)

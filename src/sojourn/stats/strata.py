@@ -1,0 +1,109 @@
+"""Differences between variants, stratified by epochs and clustered by groups of users.
+
+Sums are arrays [epoch, group, quantity]; quantity 0 is the number of visits. Shares differ from
+epoch to epoch, and visitors do too: so means are compared within epochs, and their differences
+averaged,
+
+    d = sum_e w_e (x_e / n_e - y_e / m_e),   w_e proportional to n_e m_e / (n_e + m_e),
+
+with n_e and m_e visits of the two variants. Weights by sample sizes do not depend on outcomes; they
+are those of least variance if visits vary alike. Group g, which has whole users in it, adds
+
+    sum_e w_e ((x_eg - mean(x_e) n_eg) / n_e - (y_eg - mean(y_e) m_eg) / m_e)
+
+to the error of d, whatever the visits of one user have in common, and also if a user is in another
+variant after the shares have changed. The variance is the sum of their squares over groups.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .moments import Array
+from .sequences import ratio_evidence
+
+EVEN = 4.0  # n m / (n + m) is a quarter of all visits if both variants have the same number
+
+
+class Estimate(NamedTuple):
+    """A number, its standard error, and from how many visits; `clusters` are worth as many groups.
+
+    Of a difference, `units` are the visits of an even split that would be worth as much.
+    """
+
+    value: float
+    error: float
+    units: float
+    clusters: float
+
+
+def difference(one: Array, other: Array, quantity: int) -> Estimate:
+    """The difference of means per visit, one - other.
+
+    >>> one = np.array([[[1.0, 3.0], [1.0, 1.0]]])  # two users with a visit each, one epoch
+    >>> other = np.array([[[2.0, 2.0], [0.0, 0.0]]])
+    >>> difference(one, other, 1).value
+    1.0
+    """
+    (n, x), (m, y) = ((sums[:, :, 0], sums[:, :, quantity]) for sums in (one, other))
+    visits, visits_other = n.sum(axis=1), m.sum(axis=1)
+    both = (visits > 0.0) & (visits_other > 0.0)
+    if not both.any():
+        return Estimate(np.nan, np.inf, 0.0, 0.0)
+    n, x, m, y = n[both], x[both], m[both], y[both]
+    visits, visits_other = visits[both, None], visits_other[both, None]
+    worth = visits * visits_other / (visits + visits_other)
+    w = worth / worth.sum()
+    mean, mean_other = x.sum(axis=1)[:, None] / visits, y.sum(axis=1)[:, None] / visits_other
+    errors = (w * ((x - mean * n) / visits - (y - mean_other * m) / visits_other)).sum(axis=0)
+    clusters = min(_clusters(n), _clusters(m))
+    value, units = float((w * (mean - mean_other)).sum()), EVEN * float(worth.sum())
+    return Estimate(value, _error(errors, (n + m).sum(axis=0)), units, clusters)
+
+
+def mean(sums: Array, quantity: int) -> Estimate:
+    """The mean per visit, over all epochs together.
+
+    >>> mean(np.array([[[1.0, 3.0], [1.0, 1.0]]]), 1)[:2]
+    (2.0, 1.0)
+    """
+    n, x = sums[:, :, 0].sum(axis=0), sums[:, :, quantity].sum(axis=0)
+    visits = float(n.sum())
+    if visits == 0.0:
+        return Estimate(np.nan, np.inf, 0.0, 0.0)
+    value = float(x.sum()) / visits
+    return Estimate(value, _error((x - value * n) / visits, n), visits, _clusters(n[None, :]))
+
+
+def _error(errors: Array, visits: Array) -> float:
+    """Unknown, so infinite, while no two groups differ."""
+    used, squares = int(np.count_nonzero(visits)), float((errors**2).sum())
+    return float(np.sqrt(squares * used / (used - 1.0))) if squares > 0.0 else np.inf
+
+
+def _clusters(visits: Array) -> float:
+    """As many groups with equally many visits are worth as much (Kish)."""
+    n = visits.sum(axis=0)
+    return float(n.sum() ** 2 / (n**2).sum())
+
+
+def sample_ratio(opened: Array, shares: Array) -> float:
+    """A p-value, valid at every look, of visits that do not go where the shares say.
+
+    `opened` are counts [variant, epoch, group], `shares` are [epoch, variant]. Users are assigned,
+    not visits: if visits vary more than independent ones would, by a factor that the variation
+    between groups tells, there are fewer of them by that factor.
+
+    >>> rng = np.random.default_rng(1)
+    >>> opened = rng.multinomial(2000, [0.25] * 4).reshape(2, 1, 2).astype(float)
+    >>> sample_ratio(opened, np.array([[0.5, 0.5]])) > 0.05
+    True
+    """
+    counts, total = opened.sum(axis=2), opened.sum(axis=(0, 2))
+    expected = shares.T[:, :, None] * opened.sum(axis=0)[None]
+    excess = ((opened - expected) ** 2).sum(axis=2)  # [variant, epoch]
+    alone = shares.T * (1.0 - shares.T) * total
+    factor = max(1.0, float(excess.sum() / alone.sum())) if alone.sum() > 0.0 else 1.0
+    return ratio_evidence(
+        [(counts[:, e] / factor, shares[e]) for e in range(len(shares)) if total[e] > 0.0]
+    )

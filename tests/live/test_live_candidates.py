@@ -1,0 +1,70 @@
+"""Decisions among the arms that are eligible now."""
+
+from collections import Counter
+from math import sqrt
+
+import pytest
+from asgi import client
+
+import sojourn as sj
+from sojourn.live import Experiment, Split, Variant, verify
+
+ARMS = ["a", "b", "c", "d"]
+
+
+def test_choices_and_propensities_are_among_them() -> None:
+    """Uniform: with probability 1/2 each of two, however often others were played."""
+    with Experiment("news", ARMS, sj.Uniform(), compiled=False, seed=3) as news:
+        for _ in range(8):
+            assert news.visit().choose() in ARMS
+        n, found = 600, Counter[str]()
+        for number in range(n):
+            made = news.visit(id=f"v{number}").decide(candidates=["d", "b"], request="r")
+            found[made.arm] += 1
+            assert made.propensity == 0.5
+        assert found.keys() == {"b", "d"}
+        assert abs(found["b"] / n - 0.5) <= 4.5 * sqrt(0.25 / n)
+        again = news.get("v1").decide(candidates=["a"], request="r")
+        assert again.arm in ("b", "d")  # a retry gets what it got
+        assert verify(news.journal.store, "news") == {}
+
+
+def test_an_arm_is_new_where_it_is_a_candidate() -> None:
+    """Each arm once, of those that may be shown; the best of those that were."""
+    with Experiment("news", ARMS, sj.UCB(c=0), compiled=False) as news:
+        shown = []
+        for candidates in (["b"], ["b", "c"], ["a", "b", "c"], ["b", "c"]):
+            visit = news.visit()
+            shown.append(visit.decide(candidates=candidates).arm)
+            visit.reward(int(shown[-1] == "c"))
+        assert shown == ["b", "c", "a", "c"]
+        news.retire_arm("c")
+        assert news.visit().decide(candidates=["b", "c"]).arm == "b"
+        for candidates, match in (
+            (["x", "b"], "candidates = 'x' is not allowed: there is no such arm in 'news'"),
+            (["b", "b"], "candidates has the name 'b' twice"),
+            ([], "none of them is an arm in use"),
+            (["c"], "none of them is an arm in use"),
+            ("b", "candidates = 'b' is not allowed: give a list of names"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                news.visit().decide(candidates=candidates)
+        assert news.memory.clock[0] == 4.0 and not news._operations.stale()
+
+
+def test_variants_and_http() -> None:
+    policy = sj.Uniform()
+    both = [Variant("old", 0.5, policy, external=True), Variant("new", 0.5, policy)]
+    with Split("news", ARMS, both, "old", compiled=False) as news:
+        for n in range(10):
+            made = news.visit(user=f"u{n}").decide(own="a", candidates=["b", "c"])
+            assert made.arm == "a" if made.variant == "old" else made.arm in "bc"
+    with client() as http:
+        base = "/v1/experiments/shorts"
+        http.put(base, json={"arms": ARMS, "policy": {"name": "Uniform"}})
+        body = {"open": {}, "candidates": ["d"]}
+        made = http.post(f"{base}/visits/v/decisions", json=body).json()
+        assert (made["arm"], made["propensity"]) == ("d", 1.0)
+        for wrong in (["x"], [], ["a", "a"]):
+            answer = http.post(f"{base}/visits/v/step", json={"reward": 1, "candidates": wrong})
+            assert answer.status_code == 422 and "candidates" in answer.json()["detail"]

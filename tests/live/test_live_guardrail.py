@@ -1,0 +1,206 @@
+"""Guardrails: when they act, once, what they leave behind, and telling a webhook."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+
+import sojourn as sj
+from sojourn.live import Conflict, Guardrail, Journal, Split, Variant, guarding, open_store
+from sojourn.live.groups import Group
+from sojourn.live.guarding import CLAIM, violation
+from sojourn.live.plan import Plan
+
+POLICY = sj.FixedArm(0)
+RULE = Guardrail(margin=0.1, planned=200)
+
+
+def shorts(store: Any, *, rule: Guardrail | None = RULE, **more: Any) -> Split:
+    both = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]
+    return Split("shorts", ["a"], both, "old", guardrail=rule, store=store, compiled=False, **more)
+
+
+def harm(split: Split, users: int = 260, first: int = 0, worst: str = "new") -> None:
+    """Visits of many users, of whom those in one variant like nothing, and every third other."""
+    for user in range(first, first + users):
+        visit = split.visit(user=f"u{user}")
+        visit.choose()
+        assert visit.opened is not None
+        visit.end(0 if visit.opened.variant == worst else int(user % 3 > 0))
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict[str, Any]], list[int]]]:
+    """The address of a webhook, what it was told, and the statuses that it answers with."""
+    told: list[dict[str, Any]] = []
+    statuses: list[int] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            told.append(json.loads(body))
+            self.send_response(statuses.pop(0) if statuses else 200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    monkeypatch.setattr(guarding, "PAUSES", (0.0, 0.01, 0.01))
+    server = HTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", told, statuses
+    server.shutdown()
+    server.server_close()
+
+
+def plan(**more: Any) -> Plan:
+    return Plan.of({"old": 0.5, "new": 0.3, "newer": 0.2}, "old", at=0.0, guardrail=RULE, **more)
+
+
+def groups(mean: float) -> list[Group]:
+    """A hundred users with four visits each, and a reward with this mean."""
+    return [Group(1, n, 4, 4, 8, 4 * mean + (n % 2 - 0.5) * 0.4, 4) for n in range(100)]
+
+
+def test_what_it_looks_for() -> None:
+    fine = {"old": groups(0.8), "new": groups(0.75), "newer": groups(2.0)}
+    assert violation("shorts", plan(), fine, 1.0) is None  # within the margin
+    worse = {**fine, "new": groups(0.5)}
+    alarm = violation("shorts", plan(), worse, 5.0)
+    assert alarm is not None
+    assert (alarm.at, alarm.variant, alarm.shares) == (5.0, "new", plan().shares)
+    assert alarm.reason.startswith(
+        "reward per visit of new is below that of old by more than 0.1: -0.3 [-0."
+    )
+    assert alarm.reason.endswith("after 400 visits")
+    stopped = plan().stopped(alarm)
+    assert stopped.shares == {"old": 0.8, "new": 0.0, "newer": 0.2}  # the others go on
+    assert violation("shorts", stopped, worse, 6.0) is None
+    assert violation("shorts", replace(plan(), guardrail=None), worse, 6.0) is None
+    away = plan().ramped({"new": 0.0}, at=1.0)
+    assert violation("shorts", away, worse, 6.0) is None  # it has no visits to lose
+    fewer = {**fine, "steps": [], "new": [g._replace(steps=2.0) for g in groups(0.8)]}
+    steps = replace(plan(), guardrail=Guardrail(metric="steps"))
+    assert violation("shorts", steps, fewer, 1.0) is None  # no two differ: nothing is known
+    back = stopped.undone(at=9.0)
+    assert back.shares == plan().shares and back.alarm is None
+    assert violation("shorts", back, worse, 10.0) is None  # evidence counts from now on
+    with pytest.raises(Conflict, match="there is nothing to undo"):
+        back.undone(at=10.0)
+    with pytest.raises(Conflict, match="the guardrail has acted"):
+        stopped.ramped({"new": 0.5}, at=7.0)
+    assert stopped.rolled_back(at=8.0).shares == {"old": 1.0, "new": 0.0, "newer": 0.0}
+
+
+def test_it_acts_once_and_survives(tmp_path: Path, hook: Any) -> None:
+    url, told, _ = hook
+    place = f"sqlite:///{tmp_path / 'live.db'}"
+    with Journal(place, upkeep=False) as journal:
+        split = shorts(journal, webhook=url)
+        assert not split.watch()
+        harm(split)
+        assert split.watch() and not split.watch()
+        assert split.shares == {"old": 1.0, "new": 0.0} and split.plan.epoch == 2
+        assert split.guarding.telling is not None
+        split.guarding.telling.join(10.0)
+        assert [line["variant"] for line in told] == ["new"]
+        assert told[0]["text"].startswith("shorts: visits of new go to old now. reward per visit")
+        assert told[0]["shares_before"] == {"old": 0.5, "new": 0.5}
+        assert split.plan.alarm is not None and split.plan.alarm.delivery == "done"
+        edits = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
+        assert len(edits) == 1 and "below that of old" in edits[0].detail
+    with Journal(place, upkeep=False) as journal:
+        split = Split.open("shorts", journal, compiled=False, webhook=url)
+        assert split.plan.alarm is not None and not split.watch()
+        assert split.shares == {"old": 1.0, "new": 0.0}
+        with pytest.raises(Conflict, match="undo that first"):
+            split.ramp({"new": 0.1})
+        split.undo()
+        assert split.shares == {"old": 0.5, "new": 0.5} and not split.watch()
+        split = shorts(journal, rule=Guardrail(margin=0.2, planned=200))  # the app starts again
+        assert split.plan.guardrail == Guardrail(margin=0.2, planned=200, since=3)
+        assert not split.watch()  # what was undone is no evidence
+        split.guard(RULE)
+        assert split.compare().variants[1].differences["reward"].high < -0.1  # of all there is
+        harm(split, first=1000)
+        assert split.watch()
+    assert len(told) in (1, 2)  # the second one may be under way
+
+
+def test_two_processes_act_once(hook: Any) -> None:
+    """Each with a store of its own, at the same time; and one takes over from one that has died."""
+    url, told, statuses = hook
+    with postgres.server() as place:
+        first = Journal(place, upkeep=False)
+        split = shorts(first, webhook=url)
+        harm(split)
+        second = Journal(place, upkeep=False)
+        other = Split.open("shorts", second, compiled=False, webhook=url)
+        barrier = threading.Barrier(2)
+        acted: list[bool] = []
+
+        def act(each: Split) -> None:
+            barrier.wait()
+            acted.append(each.watch())
+
+        threads = [threading.Thread(target=act, args=(each,)) for each in (split, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(acted) == [False, True]
+        for each in (split, other):
+            if each.guarding.telling is not None:
+                each.guarding.telling.join(10.0)
+            each.refresh()
+            assert each.shares == {"old": 1.0, "new": 0.0}
+            assert each.plan.alarm is not None and each.plan.alarm.delivery == "done"
+        assert len(told) == 1
+        assert len([e for e in first.store.edits(9, "shorts") if e.who == "guardrail"]) == 1
+
+        alarm = replace(split.plan.alarm, delivery="due")  # type: ignore[type-var]
+        split.change(lambda plan: replace(plan, alarm=alarm))
+        other.refresh()
+        assert not other.watch() and len(told) == 1  # the other one may be about to
+        late = replace(alarm, claimed=alarm.claimed - CLAIM)  # type: ignore[union-attr]
+        split.change(lambda plan: replace(plan, alarm=late))
+        statuses += [500, 404, 503]
+        other.refresh()
+        other.watch()
+        assert other.guarding.telling is not None
+        other.guarding.telling.join(10.0)
+        assert len(told) == 4
+        assert other.plan.alarm is not None
+        assert other.plan.alarm.delivery == "not told: it answered 503, 3 times"
+        for journal in (first, second):
+            journal.close()
+
+
+def test_a_thread_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarding, "LOOK", 0.0)
+    with shorts("memory://") as split:
+        harm(split)
+        for _ in range(200):
+            if split.plan.alarm is not None:
+                break
+            threading.Event().wait(0.05)
+        assert split.plan.alarm is not None and split.plan.alarm.delivery == "none"
+
+
+def test_what_is_refused() -> None:
+    for wrong, match in (
+        ({"metric": "clicks"}, "metric = 'clicks' is not allowed"),
+        ({"margin": -1}, "margin = -1 is not allowed"),
+        ({"alpha": 0}, "alpha = 0 is not allowed"),
+        ({"planned": 0}, "planned = 0 is not allowed"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Guardrail(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="webhook is not allowed: it must begin with http"):
+        shorts("memory://", webhook="ftp://x")
+    assert open_store("memory://").experiments() == []

@@ -1,0 +1,234 @@
+"""Experiments with variants: who is in which, what is recorded, and shares that change."""
+
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn.live import (
+    Conflict,
+    Experiment,
+    Guardrail,
+    Journal,
+    NotFound,
+    Opening,
+    Own,
+    Plan,
+    Split,
+    Variant,
+    archive,
+    export,
+    verify,
+)
+from sojourn.live.assignment import races, unit_of, winner
+
+ARMS = ["a", "b", "c"]
+
+
+def split(share: float = 0.5, **more: Any) -> Split:
+    policy = more.pop("policy", sj.UCB())
+    variants = [Variant("old", 1.0 - share, policy, external=True), Variant("new", share, policy)]
+    return Split("shorts", ARMS, variants, "old", **{"compiled": False, **more})
+
+
+def shares_of(count: int, shares: dict[str, float]) -> list[str]:
+    """The variants of so many users."""
+    names = tuple(shares)
+    return [winner(races("shorts", names, unit_of("", f"u{n}")), shares) for n in range(count)]
+
+
+def test_shares_are_kept() -> None:
+    """Within 4.5 standard errors, for users and for visits, and nobody where there is no share."""
+    n = 20_000
+    shares = {"old": 0.7, "new": 0.2, "other": 0.1, "never": 0.0}
+    found = shares_of(n, shares)
+    for name, share in shares.items():
+        error = sqrt(share * (1.0 - share) / n)
+        assert abs(found.count(name) / n - share) <= 4.5 * error
+    by_visit = [
+        winner(races("shorts", ("old", "new"), unit_of(f"v{i}", None)), {"old": 0.9, "new": 0.1})
+        for i in range(n)
+    ]
+    assert abs(by_visit.count("new") / n - 0.1) <= 4.5 * sqrt(0.09 / n)
+
+
+def test_assignment_is_monotone_and_of_the_experiment() -> None:
+    """Ramped up, a variant keeps those it has; another experiment draws anew."""
+    ramp = [(0.9, 0.0), (0.89, 0.01), (0.8, 0.1), (0.4, 0.5), (0.0, 0.9)]
+    found = [shares_of(3000, {"old": old, "new": new, "third": 0.1}) for old, new in ramp]
+    for before, after in pairwise(found):
+        assert all(a == "new" for b, a in zip(before, after, strict=True) if b == "new")
+        moved = [(b, a) for b, a in zip(before, after, strict=True) if b != a]
+        # old has lost, new has won, and the third has won against old and lost against new
+        assert set(moved) <= {("old", "new"), ("third", "new"), ("old", "third")}
+    other = [
+        winner(races("other", ("old", "new"), unit_of("", f"u{n}")), {"old": 0.5, "new": 0.5})
+        for n in range(3000)
+    ]
+    here = shares_of(3000, {"old": 0.5, "new": 0.5})
+    same = sum(a == b for a, b in zip(other, here, strict=True))
+    assert abs(same / 3000 - 0.5) <= 4.5 * sqrt(0.25 / 3000)
+
+
+def test_assignment_is_the_same_for_ever() -> None:
+    """These are promises to stores that are out there: they never change."""
+    found = shares_of(12, {"old": 0.5, "new": 0.5})
+    assert "".join(name[0] for name in found) == "nnonoooonnnn"
+
+
+def test_visits_are_sticky() -> None:
+    """By user; and a visit stays where it is, found by its id alone, in memory and in the store."""
+    with split() as shorts:
+        users = [f"u{n}" for n in range(20)]
+        homes = {u: shorts.visit(user=u, id=f"first {u}").info().variant for u in users}
+        assert set(homes.values()) == {"old", "new"}
+        again = {u: shorts.decide(f"2 {u}", opening=Opening(u), own="a").variant for u in users}
+        assert again == homes
+        shorts.roll_back()
+        for variant in shorts.variants.values():
+            variant._operations.visits.clear()
+        for u in users:  # those that are open, by id and with the user
+            assert shorts.decide(f"first {u}", own="b", opening=Opening(u)).variant == homes[u]
+            assert shorts.get(f"2 {u}").reward(1) == "learned"
+            assert shorts.visit(user=u, id=f"2 {u}").opened is None
+            assert shorts.get(f"2 {u}").end() is True
+        assert {shorts.visit(user=u).info().variant for u in users} == {"old"}
+        with pytest.raises(NotFound, match="there is no visit 'none' in 'shorts'"):
+            shorts.get("none").end()
+        for name in ("shorts:old", "shorts:new"):
+            assert verify(shorts.journal.store, name) == {}
+
+
+def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
+    """Arms, rewards, ends and propensities as usual; the policy learns and never decides."""
+    with split(share=0.0) as shorts:
+        visit = shorts.visit(user="u")
+        assert visit.opened is not None and visit.opened.external
+        assert visit.choose(own=Own("b", 0.25)) == "b"
+        assert visit.step(1, own="c") == "c"
+        first = visit.decide(0, request="r", own="b")
+        assert visit.decide(0, request="r", own="a") == first  # a retry gets what it got
+        assert visit.end(1) and (first.arm, first.variant) == ("b", "old")
+        old = shorts.variants["old"]
+        assert old.memory.pulls.tolist() == [0, 2, 1] and old.memory.successes.sum() == 2
+        assert old.recent() == []
+        assert verify(shorts.journal.store, "shorts:old") == {}
+        export(shorts.journal.store, "shorts:old", tmp_path / "steps.csv")
+        lines = [line.split(",") for line in (tmp_path / "steps.csv").read_text().splitlines()]
+        place = lines[0].index("propensity")
+        assert [line[place] for line in lines[1:]] == ["0.25", "", ""]
+        other = shorts.visit()
+        with pytest.raises(ValueError, match="own is missing: the arms of 'shorts:old' are chosen"):
+            other.choose()
+        with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed: there is no such arm"):
+            other.choose(own="x")
+        with pytest.raises(ValueError, match=r"own.propensity = 2 is not allowed"):
+            other.choose(own=Own("a", 2))
+        shorts.variants["old"].retire_arm("a")  # what was shown was shown
+        assert other.choose(own="a") == "a"
+
+
+def test_a_policy_does_not_take_what_the_caller_shows() -> None:
+    with split(share=1.0) as shorts, Experiment("alone", ARMS, sj.UCB(), compiled=False) as alone:
+        for served in (shorts, alone):
+            assert [served.visit().choose(own="c") for _ in range(3)] == ["a", "b", "c"]
+            with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed"):
+                served.visit().choose(own="x")
+
+
+def test_settings_of_old_experiments_have_no_new_words() -> None:
+    assert "external" not in sj.live.Settings().to_json()
+    settings = sj.live.Settings(external=True)
+    assert sj.live.Settings.from_json(settings.to_json()) == settings
+
+
+def test_plans() -> None:
+    plan = Plan.of({"old": 0.8, "new": 0.2, "third": 0.0}, "old", at=1.0, guardrail=Guardrail())
+    assert Plan.from_json(plan.to_json()) == plan
+    up = plan.ramped({"new": 0.5, "third": 0.1}, at=2.0)
+    assert up.shares == {"old": 0.4, "new": 0.5, "third": 0.1} and up.epoch == 2
+    assert up.ramped({"new": 0.5}, at=3.0) is up
+    assert up.rolled_back(at=4.0).shares == {"old": 1.0, "new": 0.0, "third": 0.0}
+    for wrong, match in (
+        ({"new": 0.7, "third": 0.4}, "they add up to 1.1, more than 1"),
+        ({"old": 0.5}, "variant = 'old' is not allowed: it must be one of new, third"),
+        ({"new": -0.1}, "share of 'new' = -0.1 is not allowed"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            plan.ramped(wrong, at=2.0)
+    for shares, holdout, match in (
+        ({"old": 0.5, "new": 0.4}, "old", "they add up to 0.9, and not to 1"),
+        ({"old": 1.0}, "old", "it has 1 of them, and must have 2 to 10"),
+        ({"old": 0.5, "new": 0.5}, "none", "holdout = 'none' is not allowed"),
+        ({"old": 0.5, "": 0.5}, "old", "variant = '' is not allowed"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Plan.of(shares, holdout, at=0.0)
+
+
+def test_it_goes_on(tmp_path: Path) -> None:
+    """Shares are those of the store, names cannot change, and nothing is made halfway."""
+    url = f"sqlite:///{tmp_path / 'live.db'}"
+    with split(0.1, store=url) as shorts:
+        shorts.ramp({"new": 0.3})
+        visit = shorts.visit(user="u1", id="v")
+        home = visit.info().variant
+    with split(0.1, store=url, guardrail=Guardrail(margin=0.5)) as shorts:
+        assert shorts.shares == {"old": 0.7, "new": 0.3} and shorts.plan.epoch == 2
+        assert shorts.plan.guardrail == Guardrail(margin=0.5)
+        assert shorts.get("v").info().variant == home
+        store = shorts.journal.store
+        assert [edit.detail for edit in store.edits(2, "shorts")][1] == (
+            '{"shares": {"old": 0.7, "new": 0.3}}'
+        )
+        with pytest.raises(Conflict, match="'shorts' has variants: change those"):
+            Experiment("shorts", ARMS, store=shorts.journal, compiled=False)
+        other = [Variant("old", 0.5), Variant("newer", 0.5)]
+        with pytest.raises(Conflict, match="has the variants old, new with the holdout old, which"):
+            Split("shorts", ARMS, other, "old", store=shorts.journal, compiled=False)
+        Experiment("taken:a", ARMS, sj.UCB(), store=shorts.journal, compiled=False)
+        both = [Variant("a", 0.5), Variant("b", 0.5)]
+        with pytest.raises(Conflict, match="there is an experiment 'taken:a'"):
+            Split("taken", ARMS, both, "a", store=shorts.journal, compiled=False)
+        with pytest.raises(Conflict, match="'shorts:old' has no variants"):
+            Split.open("shorts:old", shorts.journal)
+        known = store.experiments()
+        with pytest.raises(ValueError, match="idle_timeout = -1 is not allowed"):
+            Split("bad", ARMS, both, "a", store=shorts.journal, compiled=False, idle_timeout=-1)
+        with pytest.raises(ValueError, match="give at least one arm"):
+            Split("bad", [], both, "a", store=shorts.journal, compiled=False)
+        assert store.experiments() == known
+        shorts.drop()
+        assert store.experiments() == ["taken:a"] and shorts.dropped
+
+
+def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
+    """Archived, erased or rewarded late, visits stay in the sums, which verify can tell."""
+    with Journal("memory://", upkeep=False) as journal:
+        shorts = split(store=journal, late_horizon=60.0)
+        for n in range(40):
+            visit = shorts.visit(user=f"u{n % 15}")
+            visit.choose(own="a")
+            visit.step(1, own="b")
+            if n % 3:
+                visit.end()
+                assert visit.reward(1, step=2) == "learned"  # after the end
+        before = {name: journal.store.groups(f"shorts:{name}") for name in ("old", "new")}
+        ended = [group for groups in before.values() for group in groups]
+        assert sum(group.visits for group in ended) == sum(group.left for group in ended) == 26
+        assert sum(group.reward for group in ended) == sum(group.steps for group in ended) == 52
+        assert sum(group.opened for group in ended) == 40
+        journal.store.erase("u1")
+        for name in ("shorts:old", "shorts:new"):
+            assert verify(journal.store, name) == {}
+            archive(journal.store, name, journal.store.now() + 1.0, tmp_path)
+            assert verify(journal.store, name, tmp_path) == {}
+            assert journal.store.groups(name) == before[name.removeprefix("shorts:")]
+        shorts.variants["old"].visit().end()  # by its own name: not compared
+        assert journal.store.groups("shorts:old") == before["old"]
+        assert verify(journal.store, "shorts:old", tmp_path) == {}
+        journal.store._groups["shorts:old"].popitem()  # type: ignore[attr-defined]
+        assert ("grouped", 0, 0, 0) in verify(journal.store, "shorts:old")
