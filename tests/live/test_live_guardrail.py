@@ -154,9 +154,10 @@ def test_two_processes_act_once(hook: Any) -> None:
         for thread in threads:
             thread.join()
         assert sorted(acted) == [False, True]
+        for thread in (split.guarding.telling, other.guarding.telling):
+            if thread is not None:
+                thread.join(10.0)
         for each in (split, other):
-            if each.guarding.telling is not None:
-                each.guarding.telling.join(10.0)
             each.refresh()
             assert each.shares == {"old": 1.0, "new": 0.0}
             assert each.plan.alarm is not None and each.plan.alarm.delivery == "done"
