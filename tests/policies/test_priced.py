@@ -93,11 +93,12 @@ def test_budgets_are_near_those_of_the_stopping_problem(
 # --- prices ------------------------------------------------------------------------------------
 
 
-def prices_in(costs: list[float], shares: list[float]) -> list[float]:
+def prices_in(costs: list[float], shares: list[float], arms: int = 2) -> list[float]:
     """A(b) as the docstring has it."""
     mean = sum(w * d for w, d in zip(shares, costs, strict=True))
     return [
-        sum(w * max(d - e, 0) for w, e in zip(shares, costs, strict=True)) / mean for d in costs
+        (arms - 1) * sum(w * max(d - e, 0) for w, e in zip(shares, costs, strict=True)) / mean
+        for d in costs
     ]
 
 
@@ -174,7 +175,7 @@ def twin(history: list, t: int, state: int, arms: int, visits: int) -> list[floa
         v = np.linalg.solve(np.eye(2) - onward, [mean, mean])
         costs = [max(1 + stay[s, 1] * v[1] - stay[s, 0] * v[0], 0) for s in (0, 1)]
         shares = [(n[s, 0] + n[s, 1]) / t for s in (0, 1)]
-        surcharge = prices_in(costs, shares)[state] if min(shares) > 0 else 0.0
+        surcharge = prices_in(costs, shares, arms)[state] if min(shares) > 0 else 0.0
         cap = waits(surcharge) ** 2 / 2 if surcharge > 0 else inf
     steps, ended = len(history), sum(left for *_, left in history)
     times = max(visits - ended, 1) / (ended + 1) if visits else AHEAD

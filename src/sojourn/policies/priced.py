@@ -78,9 +78,9 @@ def patience(surcharge: float) -> float:
 def price(memory: Any, confidence: float, follow: bool) -> None:
     """Set the optimism of every bin from the mistake costs D and shares of steps w as known now.
 
-    In a bin whose D is above that of others by an average of A, relative to the mean of D,
+    In a bin whose D is above that of others, relative to the mean of D and with M arms, by
 
-        A(b) = sum over i of w(i) max(D(b) - D(i), 0) / sum over i of w(i) D(i),
+        A(b) = (M - 1) sum over i of w(i) max(D(b) - D(i), 0) / sum over i of w(i) D(i),
 
     an arm is worth a pull if it is at most x = `patience` (A) standard deviations behind, that is
     x^2 / 2 nats; the optimism is 1 - exp(-x^2 / 2): 1 in the cheapest bin.
@@ -100,7 +100,8 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
         for i in range(bins):
             if cost[i] != LEAST:
                 surcharge += visited[i] * max(cost[b] - cost[i], 0.0)
-        x = patience(surcharge / whole) if whole > 0.0 else inf
+        rivals = memory.pulls.size - 1.0
+        x = patience(rivals * surcharge / whole) if whole > 0.0 else inf
         memory.stance[b] = 1.0 - exp(-0.5 * x * x)
 
 
