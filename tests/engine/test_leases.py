@@ -15,6 +15,7 @@ from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.imed import ImedLeaser
 from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import (
+    AheadLeaser,
     FixedLeaser,
     HoeffdingLeaser,
     KLLeaser,
@@ -115,7 +116,10 @@ def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
         same_with_and_without(problem, policy.opposite(), visits, 8)
 
 
-@pytest.mark.parametrize("policy", [sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy()], ids=repr)
+BOUNDS = (sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy(), sj.PricedIndex())
+
+
+@pytest.mark.parametrize("policy", BOUNDS, ids=repr)
 def test_many_arms(policy: Policy) -> None:
     """More arms than are few: horizons, searches and ties among many."""
     rng = np.random.default_rng(1)
@@ -160,6 +164,8 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
         assert leaser_for(alone) == leaser
         assert leaser_for(learned) == Watching(leaser)
         assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
+    assert leaser_for(sj.PricedIndex()) == Watching(AheadLeaser())
+    assert leaser_for(sj.PricedIndex(visits=9)) == Watching(Leaser())
     assert leaser_for(sj.FixedArm()) == FixedLeaser()
     assert leaser_for(sj.QLearning()) == Leaser()
 

@@ -11,9 +11,11 @@ from twins import step_by_step
 
 import sojourn as sj
 from sojourn.lab.paper import SETTINGS
-from sojourn.policies.priced import nats, patience, price
+from sojourn.policies.priced import log_ratio_of, nats, patience, price
 
 Z = NormalDist()
+AHEAD, THRIFT, DOUBT = 8.0, 5.0, 2.0
+"""The defaults."""
 
 
 def waits(surcharge: float) -> float:
@@ -38,6 +40,12 @@ def test_patience(surcharge: float) -> None:
 def test_patience_has_no_end_where_nothing_is_dearer() -> None:
     assert patience(0.0) == 40.0
     assert all(a > b for a, b in pairwise(patience(s) for s in (0.0, 1e-9, 0.1, 1.0, 1e9)))
+
+
+@pytest.mark.parametrize("thrift", [0.0, 5.0])
+@pytest.mark.parametrize("budget", [0.0, 1e-3, 2.0, 30.0])
+def test_a_budget_and_what_it_is_the_budget_of(budget: float, thrift: float) -> None:
+    assert nats(log_ratio_of(budget, thrift), thrift) == pytest.approx(budget)
 
 
 # --- the stopping problem ----------------------------------------------------------------------
@@ -67,10 +75,10 @@ def boundaries(lam: float, c: np.ndarray, w: np.ndarray, R: float, N: int) -> di
     ("prices", "shares"),
     [((3, 1), (0.3, 0.7)), ((1.5, 1), (0.5, 0.5)), ((1.05, 1), (0.3, 0.7)), ((1, 2), (0.2, 0.8))],
 )
-def test_budgets_are_near_and_above_those_of_the_stopping_problem(
+def test_budgets_are_near_those_of_the_stopping_problem(
     prices: tuple[float, float], shares: tuple[float, float]
 ) -> None:
-    """The dear state's is an upper limit as R grows; the cheap one's is generous on purpose."""
+    """The dear state's is an upper limit as R grows."""
     c, w, R = np.array(prices, float), np.array(shares), 3e4
     cheap, dear = np.argsort(c)
     found = boundaries(0.5, c, w, R, 1200)
@@ -79,7 +87,7 @@ def test_budgets_are_near_and_above_those_of_the_stopping_problem(
         behind = (0.5 - found[n][dear]) * 2 * np.sqrt(n + 2)
         assert 0.8 * x < behind < x
         evidence = (n + 2) * naive.kl(found[n][cheap], 0.5)
-        assert 0.5 * nats(log(R / n)) < evidence < nats(log(R / n))
+        assert 0.75 * nats(log(R / n), THRIFT) < evidence < 1.25 * nats(log(R / n), THRIFT)
 
 
 # --- prices ------------------------------------------------------------------------------------
@@ -169,11 +177,11 @@ def twin(history: list, t: int, state: int, arms: int, visits: int) -> list[floa
         surcharge = prices_in(costs, shares)[state] if min(shares) > 0 else 0.0
         cap = waits(surcharge) ** 2 / 2 if surcharge > 0 else inf
     steps, ended = len(history), sum(left for *_, left in history)
-    ahead = max(visits - ended, 1) * steps / (ended + 1) / arms if visits else steps / arms + 200
+    times = max(visits - ended, 1) / (ended + 1) if visits else AHEAD
     indices = []
     for N, S in zip(pulls, wins, strict=True):
-        y = max(log(ahead / N), 0.0)
-        indices.append(naive.max_p(S / N, N, min(y - log(1 + y) / 2, cap)))
+        y = max(log(times * (steps + 1) / (arms * N)), 0.0)
+        indices.append(naive.max_p(S / N, N, min((1 + DOUBT / N) * y * y / (y + THRIFT), cap)))
     return indices
 
 
@@ -198,22 +206,32 @@ def test_one_price_is_a_plain_upper_bound() -> None:
     """With a floor of 1 the state does not matter: KL bounds with nats(log(R / N))."""
     policy = sj.PricedIndex(floor=1.0)
     memory = policy.memory(2)
-    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 920
-    ahead = log(920 / 2 + 200)
-    assert policy.target(memory, 1.0) == pytest.approx(ahead)
-    for arm, (n, mean) in enumerate(((900, 0.8), (20, 0.7))):
-        value = policy.score(memory, arm, log(921), 0.0, 1.0, ahead)
-        y = ahead - log(n)
-        assert value == pytest.approx(naive.max_p(mean, n, max(y - log(1 + max(y, 0)) / 2, 0)))
+    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 919
+    log_t = log(920)
+    extra = policy.extra(memory, log_t)
+    assert log_t + extra == pytest.approx(log(AHEAD * 920 / 2))
+    for n, mean in ((900, 0.8), (20, 0.7)):
+        y = log(AHEAD * 920 / 2 / n)
+        budget = (1 + DOUBT / n) * y * y / (y + THRIFT)
+        assert policy.budget(n, log_t, extra, 1.0) == pytest.approx(budget)
+        value = policy.index(mean, n, log_t, extra, 1.0)
+        assert value == pytest.approx(naive.max_p(mean, n, budget), abs=1e-9)
     assert policy.probabilities(memory, 0.0).tolist() == [0, 1]
+
+
+def test_c_lengthens_what_is_ahead() -> None:
+    policy = sj.PricedIndex(c=2.0)
+    memory = policy.memory(4)
+    assert policy.extra(memory, 3.0) == pytest.approx(log(AHEAD / 4) + 2 * log(3))
 
 
 def test_known_visits_end_exploration() -> None:
     policy = sj.PricedIndex(visits=100)
     memory = policy.memory(2)
-    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 920
+    memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 919
     memory.left[0, 0, 0] = 1
-    assert policy.target(memory, 1.0) == pytest.approx(log(99 * (920 / 2) / 2))
+    log_t = log(920)
+    assert log_t + policy.extra(memory, log_t) == pytest.approx(log(99 * (920 / 2) / 2))
     assert policy.probabilities(memory, 1.0).tolist() == [0, 1]
     memory.left[0, 0, 0] = 99
     assert policy.probabilities(memory, 1.0).tolist() == [1, 0]
@@ -232,6 +250,8 @@ def test_it_has_less_regret_than_learned_imed() -> None:
     [
         ({"ahead": 0.5}, "ahead = 0.5 is not allowed"),
         ({"ahead": inf}, "ahead = inf is not allowed"),
+        ({"thrift": -1}, "thrift = -1 is not allowed"),
+        ({"doubt": inf}, "doubt = inf is not allowed"),
         ({"visits": -1}, "visits = -1 is not allowed"),
         ({"visits": 2.5}, "visits = 2.5 is not allowed"),
     ],

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..policies.index import extra_of
 from .loops import jitable
 from .streams import uniform
 
@@ -108,14 +107,14 @@ def top_of(policy: Any, memory: Any, board: Board, arm: int) -> float:
     if policy.highest() <= 0.0:
         return 0.0
     pulls, log_h = memory.pulls[arm], log(board.notes[HORIZON])
-    mean, extra = memory.successes[arm] / pulls, extra_of(policy.c, log_h)
+    mean, extra = memory.successes[arm] / pulls, policy.extra(memory, log_h)
     return policy.index(mean, pulls, log_h, extra, policy.highest())  # type: ignore[no-any-return]
 
 
 @jitable
 def set_bounds(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
     """Bound the indices of one arm other than the leader."""
-    pulls, extra = memory.pulls[arm], extra_of(policy.c, log_t)
+    pulls, extra = memory.pulls[arm], policy.extra(memory, log_t)
     key = key_of(leaser, policy, memory.successes[arm] / pulls, pulls, log_t, extra)
     set_leaf(board.keys, arm, key)
     set_leaf(board.tops, arm, top_of(policy, memory, board, arm))
@@ -180,12 +179,14 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
     log_t = log(t)
     if not is_ready(leaser, policy, memory, board, t, log_t):
         return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
-    optimism, extra = policy.optimism_now(memory, state), extra_of(policy.c, log_t)
+    optimism, extra = policy.optimism_now(memory, state), policy.extra(memory, log_t)
     leader = int(board.notes[LEADER])
     pulls = memory.pulls[leader]
     mean = memory.successes[leader] / pulls
     share = leaser.share_of_top(policy, optimism)
     if share == 0.0 and leaser.exceeds(policy, mean, pulls, log_t, extra, optimism, board.keys[1]):
+        return leader
+    if optimism > 0.0 and board.tops[1] + SAFE < mean:  # which is below its index
         return leader
     board.tied[0], top, ties = leader, policy.index(mean, pulls, log_t, extra, optimism), 1
     # Where a share of the bounds is none (KL between 0 and the highest optimism), the leader
@@ -204,12 +205,14 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
             i = 2 * i
         else:
             n = memory.pulls[i - size]
-            value = policy.index(memory.successes[i - size] / n, n, log_t, extra, optimism)
-            if value > top:
-                top, ties = value, 0
-            if value == top:
-                board.tied[ties] = i - size
-                ties += 1
+            m = memory.successes[i - size] / n
+            if not leaser.is_below(policy, m, n, log_t, extra, optimism, top):
+                value = policy.index(m, n, log_t, extra, optimism)
+                if value > top:
+                    top, ties = value, 0
+                if value == top:
+                    board.tied[ties] = i - size
+                    ties += 1
             i = next_node(i)
     skip = int(uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
     return pick(board.tied, ties, skip)

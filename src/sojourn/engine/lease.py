@@ -10,7 +10,6 @@ chosen. See docs/leases.md for the whole argument.
 from math import exp, inf, log, sqrt
 from typing import Any
 
-from ..policies.index import extra_of
 from .board import HORIZON, LEADER, PAUSE, SAFE, Board, is_ready, next_node
 from .loops import jitable
 
@@ -33,7 +32,7 @@ def lease(leaser: Any, policy: Any, memory: Any, board: Board) -> tuple[int, int
     log_t = log(t)
     if is_ready(leaser, policy, memory, board, t, log_t):
         mean = memory.successes[leader] / pulls
-        extra = extra_of(policy.c, log_t)
+        extra = policy.extra(memory, log_t)
         steps = likely_steps(leaser, policy, memory, board, leader, log_t, extra)
         while steps >= SHORT:
             least = mean - fall(mean, pulls, steps)
@@ -63,7 +62,8 @@ def reaches(leaser: Any, policy: Any, memory: Any, arm: int, level: float) -> fl
     mean = memory.successes[arm] / pulls
     if mean >= level - SAFE:
         return -inf
-    return leaser.log_time(policy, mean, pulls, level - SAFE, policy.highest()) - SAFE  # type: ignore[no-any-return]
+    log_time = leaser.log_time(policy, memory, mean, pulls, level - SAFE, policy.highest())
+    return log_time - SAFE  # type: ignore[no-any-return]
 
 
 @jitable
@@ -74,7 +74,7 @@ def likely_steps(
 
     In W steps the leader's mean may fall by s sqrt(W) (`fall`). An arm that would reach the
     leader's present index in R steps does so in about R (1 - s sqrt(W) / gap) if that falls by as
-    much, where its own index grows by gap ~ R (index - mean) / (2 t log t) in R steps.
+    much, where its own index grows by gap ~ R (index - mean) / (2 t `pace`) in R steps.
     """
     t, pulls = memory.clock[0] + 1.0, memory.pulls[leader]
     if policy.highest() <= 0.0:
@@ -86,8 +86,10 @@ def likely_steps(
     while i < size:  # the closest rival first: it narrows the search for others
         i = 2 * i if board.tops[2 * i] >= board.tops[2 * i + 1] else 2 * i + 1
     steps = board.notes[HORIZON] - t
-    steps = min(steps, steps_against(leaser, policy, memory, i - size, level, s, log_t))
-    rivals, i = 0, 1
+    steps = min(steps, steps_against(leaser, policy, memory, i - size, level, s, log_t, extra))
+    if steps < SHORT:
+        return 0.0
+    closest, rivals, i = i, 0, 1
     while i > 0:
         if board.tops[i] < level - 4.0 * s * sqrt(steps):
             i = next_node(i)
@@ -95,7 +97,9 @@ def likely_steps(
             i = 2 * i
         else:
             rivals += 1
-            steps = min(steps, steps_against(leaser, policy, memory, i - size, level, s, log_t))
+            if i != closest:
+                other = steps_against(leaser, policy, memory, i - size, level, s, log_t, extra)
+                steps = min(steps, other)
             if steps < SHORT or rivals > RIVALS:
                 return 0.0
             i = next_node(i)
@@ -104,14 +108,16 @@ def likely_steps(
 
 @jitable
 def steps_against(
-    leaser: Any, policy: Any, memory: Any, arm: int, level: float, s: float, log_t: float
-) -> float:
+    leaser: Any, policy: Any, memory: Any, arm: int,
+    level: float, s: float, log_t: float, extra: float,
+) -> float:  # fmt: skip
     """The W that solves W = R (1 - s sqrt(W) / gap) for one rival (see `likely_steps`)."""
     t = memory.clock[0] + 1.0
     reach = ahead(reaches(leaser, policy, memory, arm, level) - log_t, t)
     if reach < SHORT:
         return 0.0
-    b = 2.0 * t * log_t * s / (level - memory.successes[arm] / memory.pulls[arm])
+    pace = leaser.pace(policy, memory.pulls[arm], log_t, extra)
+    b = 2.0 * t * pace * s / (level - memory.successes[arm] / memory.pulls[arm])
     root = 2.0 * reach / (b + sqrt(b * b + 4.0 * reach))
     return float(root * root)
 
@@ -135,7 +141,8 @@ def promised(
     log_end = log(t + steps)
     if policy.lowest() < highest or highest <= 0.0:
         key, low = board.keys[1], min(policy.lowest(), 0.0)
-        if not leaser.exceeds(policy, least, pulls, log_end, extra_of(policy.c, log_end), low, key):
+        later = policy.extra(memory, log_end)
+        if not leaser.exceeds(policy, least, pulls, log_end, later, low, key):
             return False
     if highest <= 0.0:
         return True

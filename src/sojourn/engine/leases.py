@@ -7,6 +7,7 @@ a decision: docs/leases.md has the proofs. A policy without an entry here runs a
 
 from dataclasses import dataclass
 from functools import singledispatch
+from math import log
 from typing import Any
 
 from ..policies.base import Policy, count
@@ -16,7 +17,7 @@ from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
-from ..policies.priced import AheadExplorer
+from ..policies.priced import AheadExplorer, log_ratio_of
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
 from .board import SAFE, decide, make_board, note_pull, when
@@ -58,7 +59,7 @@ class HoeffdingLeaser(IndexLeaser):
     """The index is linear in the optimism."""
 
     def log_time(
-        self, policy: Any, mean: float, pulls: float, level: float, optimism: float
+        self, policy: Any, memory: Any, mean: float, pulls: float, level: float, optimism: float
     ) -> float:
         """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
 
@@ -66,8 +67,19 @@ class HoeffdingLeaser(IndexLeaser):
         """
         return when(1.0, policy.c, 2.0 * pulls * ((level - mean) / optimism) ** 2)
 
+    def pace(self, policy: Any, pulls: float, log_t: float, extra: float) -> float:
+        """A budget over its growth with log t: how far that has to grow to double the budget."""
+        return log_t
+
     def asks_for_means(self, policy: Any) -> bool:
         """Whether the mean is needed to bound indices between two optimisms."""
+        return False
+
+    def is_below(
+        self, policy: Any,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        """Whether the index is sure to be below `level`, if that is faster than to evaluate it."""
         return False
 
     def exceeds(
@@ -90,10 +102,23 @@ class KLLeaser(IndexLeaser):
     """The budget of the divergence is linear in the optimism."""
 
     def log_time(
-        self, policy: Any, mean: float, pulls: float, level: float, optimism: float
+        self, policy: Any, memory: Any, mean: float, pulls: float, level: float, optimism: float
     ) -> float:
         """x log t + c log log t = N kl(m, level)."""
         return when(optimism, policy.c, pulls * bernoulli_kl(mean, level))
+
+    def pace(self, policy: Any, pulls: float, log_t: float, extra: float) -> float:
+        return log_t
+
+    def is_below(
+        self, policy: Any,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        """An upper bound is below p if N kl(m, p) is above its budget: no need to solve for it."""
+        if optimism <= 0.0 or mean >= level:
+            return False
+        budget = policy.budget(pulls, log_t, extra, optimism)
+        return pulls * bernoulli_kl(mean, level) > budget * (1.0 + SAFE) + SAFE  # type: ignore[no-any-return]
 
     def asks_for_means(self, policy: Any) -> bool:
         return policy.is_graded()  # type: ignore[no-any-return]
@@ -112,6 +137,37 @@ class KLLeaser(IndexLeaser):
         if optimism <= 0.0:
             return 0.0
         return 1.0 if optimism == policy.highest() else -1.0
+
+
+@dataclass(frozen=True)
+class AheadLeaser(KLLeaser):
+    """The budget grows with log t and falls with the arm's own pulls; no index is below the mean.
+
+    An arm that loses to the leader at the highest optimism and in mean loses at all: see
+    docs/leases.md.
+    """
+
+    def log_time(
+        self, policy: Any, memory: Any, mean: float, pulls: float, level: float, optimism: float
+    ) -> float:
+        """(1 + doubt / N) nats(log t + extra - log N) = N kl(m, level)."""
+        evidence = pulls * bernoulli_kl(mean, level) / (1.0 + policy.doubt / pulls)
+        log_ratio = log_ratio_of(evidence, policy.thrift)
+        return when(1.0, policy.c, log_ratio + log(pulls) - policy.extra(memory, 0.0))
+
+    def pace(self, policy: Any, pulls: float, log_t: float, extra: float) -> float:
+        """nats(y) over its derivative."""
+        y = max(log_t + extra - log(pulls), 0.0)
+        return float(y * (y + policy.thrift) / (y + 2.0 * policy.thrift))
+
+    def asks_for_means(self, policy: Any) -> bool:
+        return True
+
+    def exceeds(
+        self, policy: Any,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        return mean > level + SAFE
 
 
 @dataclass(frozen=True)
@@ -267,7 +323,8 @@ def _(policy: KLUCBSwitch) -> Leaser:
 
 @_leaser.register
 def _(policy: AheadExplorer) -> Leaser:
-    return Leaser()  # its budget depends on pulls, which those of KL do not know
+    # With a known number of visits the budget falls with time.
+    return AheadLeaser() if policy.visits == 0 else Leaser()
 
 
 @_leaser.register(Learned)

@@ -50,7 +50,7 @@ def extra_of(c: float, log_t: float) -> float:
 def greatest_score(policy: Any, memory: Any, optimism: float, rng: Stream) -> int:
     """The arm of greatest score among those played before."""
     log_t = log(memory.clock[0] + 1.0)
-    extra, target = extra_of(policy.c, log_t), policy.target(memory, optimism)
+    extra, target = policy.extra(memory, log_t), policy.target(memory, optimism)
     best, top, ties = 0, -inf, 0
     for arm in range(memory.pulls.size):
         if memory.pulls[arm] > 0.0:
@@ -77,7 +77,7 @@ def greatest_score(policy: Any, memory: Any, optimism: float, rng: Stream) -> in
 def all_scores(policy: Any, memory: Any, optimism: float) -> Array:
     """The score of every arm; that of an arm never played is less than any."""
     log_t = log(memory.clock[0] + 1.0)
-    extra, target = extra_of(policy.c, log_t), policy.target(memory, optimism)
+    extra, target = policy.extra(memory, log_t), policy.target(memory, optimism)
     scores = np.full(memory.pulls.size, -inf)
     for arm in range(scores.size):
         if memory.pulls[arm] > 0.0:
@@ -122,6 +122,10 @@ class Index(Policy):
     def optimism_now(self, memory: Any, state: float) -> float:
         """The optimism in a state, which may depend on what was learned."""
         return self.optimism(state)
+
+    def extra(self, memory: Any, log_t: float) -> float:
+        """What all arms have beside log t: c log log t."""
+        return extra_of(self.c, log_t)
 
     def target(self, memory: Any, optimism: float) -> float:
         """What all scores of one decision have in common, if anything."""
@@ -217,14 +221,18 @@ class Hoeffding(Index):
 class KL(Index):
     """Confidence bounds from the Kullback-Leibler divergence."""
 
+    def budget(self, pulls: float, log_t: float, extra: float, optimism: float) -> float:
+        """N kl(m, p) at the bound: |x| log t + c log log t."""
+        return (1.0 if optimism == LEAST else abs(optimism)) * log_t + extra
+
     def index(
         self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
     ) -> float:
-        """The p above (x > 0) or below with N kl(m, p) = |x| log t + c log log t."""
+        """The p above (x > 0) or below the mean with N kl(m, p) = `budget`."""
+        nats = self.budget(pulls, log_t, extra, optimism) / pulls
         if optimism == LEAST:
-            return -kl_lower(mean, (log_t + extra) / pulls)
-        budget = (abs(optimism) * log_t + extra) / pulls
-        return kl_upper(mean, budget) if optimism > 0.0 else kl_lower(mean, budget)
+            return -kl_lower(mean, nats)
+        return kl_upper(mean, nats) if optimism > 0.0 else kl_lower(mean, nats)
 
 
 @dataclass(frozen=True)
