@@ -66,7 +66,8 @@ time.
 
 See also: [the priced index](index-policy.md), [the exact index](exact-index.md), and [how far
 from the best possible](limit.md), the same question for few visits, where the best there can be
-is known."""
+is known.
+"""
 
 PROVED = {
     "KL-ULCB": "proved, with the case known: Theorems 2 and 6 of the paper. They take c = 4 where "

@@ -93,12 +93,12 @@ TAIL_VISITS: Mapping[str, int] = {"A": 1_000}
 
 
 LONG: Mapping[str, tuple[int, int]] = {
-    "A": (16, 4), "B": (128, 8), "C": (256, 16), "opposite": (256, 16), "five arms": (64, 4),
+    "A": (8, 2), "B": (64, 4), "C": (128, 8), "opposite": (128, 8), "five arms": (32, 2),
 }  # fmt: skip
 """Runs, full and quick, to the last checkpoint."""
 
-TOLD_RUNS: Mapping[int, int] = {1_000: 4_096, 10_000: 256, 100_000: 32}
-FEW_TOLD: Mapping[str, Mapping[int, int]] = {"A": {1_000: 512, 10_000: 64}}
+TOLD_RUNS: Mapping[int, int] = {1_000: 2_048, 10_000: 128, 100_000: 16}
+FEW_TOLD: Mapping[str, Mapping[int, int]] = {"A": {1_000: 256, 10_000: 32}}
 """Runs of those who are told the horizon, by that, and where there are fewer. They have no leases,
 or shorter ones, and take from 45 to 300 ns a step."""
 

@@ -30,7 +30,7 @@ def _improper(name: str) -> Trial:
 
 def _proper(group: str, name: str, quick: int) -> Trial:
     return Trial(
-        name, name, PROBLEMS[group][name], by_label(AS_USUAL, FOLLOWING), quick, 64, visits=2_000,
+        name, name, PROBLEMS[group][name], by_label(AS_USUAL, FOLLOWING), quick, 40, visits=2_000,
         checkpoints=(500, 2_000), group=PROPER, roster=PROPER, nanoseconds=60.0,
     )  # fmt: skip
 
