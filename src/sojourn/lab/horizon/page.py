@@ -57,8 +57,9 @@ worst run is in brackets.
 {told}
 
 A horizon that is too short is the dangerous mistake: the exact index then commits to an arm for
-good. Too long a one costs some exploring. {priced} without a number lets its horizon grow with
-time.
+good, in one run of hundreds, which the few runs of the longer trials do not show ([its
+page](exact-index.md#measured) has more). Too long a one costs some exploring. {priced} without a
+number lets its horizon grow with time.
 
 ## What is proved
 
@@ -72,16 +73,16 @@ is known.
 PROVED = {
     "KL-ULCB": "proved, with the case known: Theorems 2 and 6 of the paper. They take c = 4 where "
     "c = 0 is played here",
-    "IMED": "proved for n pulls of a bandit (Honda and Takemura, *Non-asymptotic analysis of a new "
-    "bandit algorithm for semi-bounded rewards*, JMLR 16, 2015). It ignores states, so that regret "
+    "IMED": "proved for n pulls of a bandit (Honda and Takemura, Non-asymptotic analysis of a new "
+    "bandit algorithm for semi-bounded rewards, JMLR 16, 2015). It ignores states, so that regret "
     "is at most the largest gap times its wrong pulls: the slope is KL-UCB's, not the bound's",
     "Learned IMED": "not proved. Where mistakes are dear it plays the greatest empirical mean, and "
     "what is dear is an estimate",
     "Priced index": "not proved: see [its page](index-policy.md#what-is-not-proved)",
     "Exact index": "not proved; not true with one number for all K: beyond it the index commits. "
     "For Gaussian arms and a known horizon n the finite-horizon Gittins index has order log n "
-    "(Lattimore, *Regret analysis of the finite-horizon Gittins index strategy for multi-armed "
-    "bandits*, COLT 2016)",
+    "(Lattimore, Regret analysis of the finite-horizon Gittins index strategy for multi-armed "
+    "bandits, COLT 2016)",
     "AdaUCB": "proved for a load that is known and independent from step to step, with alpha > 1/2 "
     "(Wu, Guo and Liu, ICML 2018). The state of a visit depends on the step before",
 }

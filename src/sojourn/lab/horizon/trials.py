@@ -93,16 +93,16 @@ TAIL_VISITS: Mapping[str, int] = {"A": 1_000}
 
 
 LONG: Mapping[str, tuple[int, int]] = {
-    "A": (8, 2), "B": (64, 4), "C": (128, 8), "opposite": (128, 8), "five arms": (32, 2),
+    "A": (64, 2), "B": (512, 8), "C": (1_024, 16), "opposite": (1_024, 16), "five arms": (128, 4),
 }  # fmt: skip
 """Runs, full and quick, to the last checkpoint."""
 
-TOLD_RUNS: Mapping[int, int] = {1_000: 2_048, 10_000: 128, 100_000: 16}
-FEW_TOLD: Mapping[str, Mapping[int, int]] = {"A": {1_000: 256, 10_000: 32}}
+TOLD_RUNS: Mapping[int, int] = {1_000: 512, 10_000: 32, 100_000: 8}
+FEW_TOLD: Mapping[str, Mapping[int, int]] = {"A": {1_000: 64, 10_000: 8}}
 """Runs of those who are told the horizon, by that, and where there are fewer. They have no leases,
 or shorter ones, and take from 45 to 300 ns a step."""
 
-QUICK_SHARE = 64
+QUICK_SHARE = 16
 """A quick look at them has fewer runs by this factor."""
 
 

@@ -1,8 +1,10 @@
 """The page: what the limit is, why the bracket holds, and every policy as a multiple of it."""
 
+from textwrap import fill
+
 from ...show.tables import Table
 from ..report import Report
-from .claims import EXACT, HEADLINE, PAPER, PRICED
+from .claims import EXACT, HEADLINE, KNOWING, PAPER, PRICED
 from .outcomes import LimitOutcome, Limits
 
 PAGE = """# How far from the best possible
@@ -179,6 +181,9 @@ NANOSECONDS = 90
 TIMES = "T = 120 takes half a second, 200 three and 400 half a minute with two arms and two states"
 MEMORY = "44 MB for T = 200, 5.4 GB for T = 1,000"
 
+WIDTH = 98
+"""Of a line of text."""
+
 PER_TABLE = 4
 """Cases side by side in one table."""
 
@@ -214,15 +219,18 @@ def _headline(found: Limits) -> str:
 
 def _story(found: Limits) -> str:
     """The headline in a sentence, if those it is about have played."""
-    if not all(found.of(label) for label in (PAPER, PRICED, EXACT)):
+    about = (PAPER, PRICED, KNOWING, EXACT)
+    if not all(found.of(label) for label in about):
         return "The policies of the headline were not all run."
-    over = {label: found.typical(label).value - 1.0 for label in (PAPER, PRICED, EXACT)}
-    return (
+    over = {label: found.typical(label).value - 1.0 for label in about}
+    return fill(
         f"In geometric mean the paper's best policy has {over[PAPER]:.0%} more regret than there "
-        f"has to be, and {PRICED}, which is told nothing, {over[PRICED]:.0%}. The exact index, "
-        f"which is told what the optimum is told, reaches it ({over[EXACT]:+.0%}): what is left "
-        "above is for the most part the price of not knowing the user, the prior and the horizon."
-    )
+        f"has to be. {PRICED}, which is told nothing, has {over[PRICED]:.0%} more, and "
+        f"{over[KNOWING]:.0%} if it is told how many visits there will be. The exact index, which "
+        f"is told what the optimum is told, reaches it ({over[EXACT]:+.0%}). These are 3 to 60 "
+        "visits; [over thousands](horizon.md) the order is another one.",
+        WIDTH, break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _cases(found: Limits) -> str:
