@@ -39,5 +39,7 @@ def draw_horizon(findings: Outcomes) -> "Picture":
         ax.spines[["top", "right"]].set_visible(False)
     if outcomes:
         picture.axes[0].set_ylabel("regret", fontsize=TEXT)
-        picture.axes[0].legend(fontsize=TEXT - 1, frameon=False)
+        lines, names = picture.axes[0].get_legend_handles_labels()
+        below = {"loc": "outside lower center", "ncols": len(names)}
+        picture.legend(lines, names, fontsize=TEXT, frameon=False, **below)
     return picture

@@ -60,6 +60,9 @@ There is no proof that regret is of order log K here. What speaks for it: depart
 every state that is visited, whatever is shown, so that signs are learned for sure; with the signs
 known, IMED plays for the greatest mean in some states and for the least in others, each with its
 own evidence.
+
+See also: [learned prices](ideas/learned-prices.md), where D comes from; [fit and decide](logs.md),
+which warns of such users in a log; [which policy](policies.md) to take.
 """
 
 SHOWN = 5
