@@ -53,7 +53,9 @@ LINES: dict[str, tuple[str, type, str]] = {
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
     "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
 }
-ELSEWHERE = {"study beyond", "study by-arm", "study limit", "drive"}
+ELSEWHERE = {
+    "study beyond", "study by-arm", "study horizon", "study limit", "study signs", "drive",
+}  # fmt: skip
 """Tested where there is a study, or a server."""
 
 

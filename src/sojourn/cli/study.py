@@ -1,4 +1,4 @@
-"""The commands `sojourn study beyond`, `sojourn study by-arm` and `sojourn study limit`."""
+"""The commands `sojourn study beyond`, `by-arm`, `horizon`, `limit` and `signs`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -60,6 +60,27 @@ def by_arm_command(
     conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
 
 
+@app.command("horizon", epilog="Example: sojourn study horizon --quick --out horizon")
+@with_options("options", StudyOptions)
+def horizon_command(
+    quick: Annotated[bool, option("Few runs: some minutes (default).", "--quick")] = False,
+    precision: Annotated[
+        str | None, option("full: a quarter of an hour or so.", metavar="quick|full")
+    ] = None,
+    out: Out = Path("horizon"),
+    *,
+    options: StudyOptions,
+) -> None:
+    """Regret up to a million visits, the worst of 10,000 runs, and not knowing the horizon.
+
+    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    from ..lab.horizon.study import REPORT, study
+
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
+
+
 @app.command("limit", epilog="Example: sojourn study limit --quick --out limit")
 @with_options("options", StudyOptions)
 def limit_study_command(
@@ -77,5 +98,24 @@ def limit_study_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.limit.study import REPORT, study
+
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
+
+
+@app.command("signs", epilog="Example: sojourn study signs --quick --out signs")
+@with_options("options", StudyOptions)
+def signs_command(
+    quick: Annotated[bool, option("Few runs: a minute or so (default).", "--quick")] = False,
+    precision: Annotated[str | None, option("full: some minutes.", metavar="quick|full")] = None,
+    out: Out = Path("signs"),
+    *,
+    options: StudyOptions,
+) -> None:
+    """Users whom a success drives away: what it gains to follow that, and what it costs elsewhere.
+
+    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    from ..lab.signs.study import REPORT, study
 
     conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))

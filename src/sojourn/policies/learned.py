@@ -42,9 +42,9 @@ class Learned(Optimism):
     share `growth`. Departures are split by whether the reward before was good: at least
     `threshold`, which is greater than 0 and at most 1.
 
-    With `follow_improper` the arm of least mean is played in bins where mistakes cost less than 0
-    by more than `confidence` standard errors: there a success shortens the visit by more than it
-    is worth. It shows people what they like least, and is therefore not the default.
+    With `follow_improper` the arm of least mean is played in bins where mistakes seem to cost less
+    than 0: there a success shortens the visit by more than it is worth. It shows people what they
+    like least, and is therefore not the default.
     """
 
     learns_from_departures: ClassVar[bool] = True

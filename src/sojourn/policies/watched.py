@@ -1,6 +1,6 @@
 """What is remembered of departures, and what follows from it: the cost of a mistake by state."""
 
-from math import inf, sqrt
+from math import inf, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,10 @@ FIRST_LOOK = 16.0
 
 GOOD = 0.5
 """The least reward that is good, unless a policy says otherwise."""
+
+
+DOUBT, TRIAL = 0.7, 200.0
+"""Standard errors by which a cost has to be below 0 to be followed, and the steps with so few."""
 
 
 class Watched(NamedTuple):
@@ -135,10 +139,12 @@ def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
     known.
 
     A policy that is to `follow` costs below 0 plays the least mean in bins that were found to have
-    them, and m is that mean there, and the greatest one elsewhere.
+    them. Then m is that mean there, and the greatest one elsewhere.
     """
     bins = memory.stance.size
-    usual = extreme_mean(memory, 1.0) if follow else int(np.argmax(memory.pulls))
+    usual = int(np.argmax(memory.pulls))
+    if follow and memory.stance.min() == LEAST:
+        usual = extreme_mean(memory, 1.0)
     least = extreme_mean(memory, -1.0)
     seen, leave, then, share = pooled(memory)
     matrix, value = np.zeros((bins, bins)), np.empty(bins)
@@ -172,12 +178,27 @@ def reconsider(memory: Any, confidence: float, follow: bool) -> None:
 
 
 @jitable
+def sure_of_sign(steps: float) -> float:
+    """How many standard errors below 0 a cost has to be after so many steps.
+
+    Departures show the sign of a bin whatever is played there, so that a wrong conclusion is found
+    out: `DOUBT` is enough for a while. Later they may be wrong with a chance of about `TRIAL` /
+    steps only, the tail of a normal number beyond sqrt(2 log(steps / TRIAL)): then what they cost
+    is of order log(steps). docs/signs.md has the figures.
+
+    >>> sure_of_sign(100.0), round(sure_of_sign(20_000.0), 2)
+    (0.7, 3.03)
+    """
+    return max(DOUBT, sqrt(2.0 * log(max(steps / TRIAL, 1.0))))
+
+
+@jitable
 def settle(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> Array:
     """Give bins that do not differ the same cost; returns how many steps each bin has seen.
 
     A bin whose cost differs from that of the commonest bin by at most `confidence` standard
     errors counts as that bin. To `follow` costs is to call them `LEAST` where they are below 0 by
-    more than `confidence` standard errors, and by more than one.
+    more than `sure_of_sign` standard errors.
     """
     bins, usual = cost.size, 0
     visited = np.zeros(bins)
@@ -192,7 +213,7 @@ def settle(memory: Any, cost: Array, variance: Array, confidence: float, follow:
         if visited[b] == 0.0 or abs(cost[b] - cost[usual]) <= confidence * noise:
             cost[b], variance[b] = cost[usual], variance[usual]
     for b in range(bins):
-        if follow and cost[b] < -max(confidence, 1.0) * sqrt(variance[b]):
+        if follow and cost[b] < -sure_of_sign(memory.clock[0]) * sqrt(variance[b]):
             cost[b] = LEAST
     return visited
 

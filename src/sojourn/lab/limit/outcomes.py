@@ -47,7 +47,9 @@ class Limits:
     def labels(self) -> list[str]:
         """Policies by their geometric mean, best first; those that fit everywhere come first."""
         found = list(dict.fromkeys(label for o in self.every for label in o.regrets))
-        return sorted(found, key=lambda label: (not self.everywhere(label), self.typical(label)))
+        return sorted(
+            found, key=lambda label: (not self.everywhere(label), self.typical(label).value)
+        )
 
     def of(self, label: str) -> list[LimitOutcome]:
         return [o for o in self.every if label in o.regrets]
@@ -55,10 +57,16 @@ class Limits:
     def everywhere(self, label: str) -> bool:
         return len(self.of(label)) == len(self.every)
 
-    def typical(self, label: str) -> float:
-        """The geometric mean of its multiples."""
-        logs = [log(max(o.multiple(label).value, 1e-9)) for o in self.of(label)]
-        return exp(sum(logs) / len(logs))
+    def typical(self, label: str) -> Interval:
+        """The geometric mean of its multiples over these cases.
+
+        The cases share their draws, so that errors may go together: they are added up.
+        """
+        multiples = [o.multiple(label) for o in self.of(label)]
+        logs = [log(max(m.value, 1e-9)) for m in multiples]
+        widths = [(m.high - m.low) / 2 / m.value for m in multiples]
+        mean = exp(sum(logs) / len(logs))
+        return Interval.around(mean, mean * sum(widths) / len(widths))
 
     def worst(self, label: str) -> float:
         return max(o.multiple(label).value for o in self.of(label))

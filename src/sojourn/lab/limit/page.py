@@ -1,26 +1,38 @@
 """The page: what the limit is, why the bracket holds, and every policy as a multiple of it."""
 
+from textwrap import fill
+
 from ...show.tables import Table
 from ..report import Report
+from .claims import EXACT, HEADLINE, KNOWING, PAPER, PRICED
 from .outcomes import LimitOutcome, Limits
 
 PAGE = """# How far from the best possible
 
-How good can any policy be? If the user is known and means are drawn from a prior, the answer is a
-number: the **least Bayes regret**, regret averaged over means, users and chance. `sojourn limit`
-and `sojourn.theory.bayes_optimum` compute it for two or three arms, any user with finitely many
-states, and a geometric or a fixed number of visits. This page says how, why the bracket around it
-holds, and how far the policies of this package are from it; [the limit](ideas/limit.md) is the idea
-in short.
+How good can *any* policy be? If the user is known and means are drawn from a prior, there is an
+answer: the **least Bayes regret**, a number that nobody can be below on average. Here policies
+play a dozen users and horizons of which it is known, and each dot is one of them:
+
+![Policies as multiples of the least Bayes regret](figures/limit-story.png)
+
+{headline}
+
+{story}
+
+Below: how the limit is computed, why the bracket around it holds, how to run it, [every
+policy](#every-policy-as-a-multiple-of-the-optimum) and the [claims](#claims). [The
+limit](ideas/limit.md) is the idea in short.
 
 ## The recursion
 
-Arm j has a mean drawn from Beta(a, b), independently of the others; uniform unless said
-otherwise. After n pulls of it with k successes its mean is Beta(a + k, b + n - k), and the next
-pull succeeds with chance p = (a + k) / (a + b + n). So all that matters of the past is x = (n, k)
-of every arm and the state s of the visit. A user who gets reward r in state s leaves with chance
-q(s, r) and else moves to s' with chance P(s' | s, r). If after a visit another one comes with
-chance g (1 / (1 - g) visits on average), leaving leads to the start of the next visit:
+`sojourn limit` and `sojourn.theory.bayes_optimum` compute the least Bayes regret for two or three
+arms, any user with finitely many states, and a geometric or a fixed number of visits. Arm j has a
+mean drawn from Beta(a, b), independently of the others; uniform unless said otherwise. After n
+pulls of it with k successes its mean is Beta(a + k, b + n - k), and the next pull succeeds with
+chance p = (a + k) / (a + b + n). So all that matters of the past is x = (n, k) of every arm and
+the state s of the visit. A user who gets reward r in state s leaves with chance q(s, r) and else
+moves to s' with chance P(s' | s, r). If after a visit another one comes with chance g (1 / (1 -
+g) visits on average), leaving leads to the start of the next visit:
 
     w(s, r, s') = (1 - q(s, r)) P(s' | s, r) + q(s, r) g start(s'),
     V(x, s) = max over j of p (1 + sum of w(s, 1, s') V(x + success of j, s'))
@@ -143,7 +155,8 @@ Made by `{command}` (sojourn {version}, seed {seed}, precision “{precision}”
 with the same seed gives the same numbers. Intervals are 95 %; policies met the same means and
 users, and what the runs of the optimum itself are off by, whose mean is known, corrects all
 others. Policies are those of the registry, as they are made for a problem of which only the user
-and the prior means are known; and the exact index.
+and the prior means are known; those that may be told the number of visits play twice; and the exact
+index, which is told all.
 
 {cases}
 
@@ -168,6 +181,9 @@ NANOSECONDS = 90
 TIMES = "T = 120 takes half a second, 200 three and 400 half a minute with two arms and two states"
 MEMORY = "44 MB for T = 200, 5.4 GB for T = 1,000"
 
+WIDTH = 98
+"""Of a line of text."""
+
 PER_TABLE = 4
 """Cases side by side in one table."""
 
@@ -177,6 +193,8 @@ def to_page(report: Report[Limits]) -> str:
     found = report.findings
     return PAGE.format(
         **report.facts,
+        headline=_headline(found),
+        story=_story(found),
         nanoseconds=NANOSECONDS,
         times=TIMES,
         memory=MEMORY,
@@ -185,6 +203,34 @@ def to_page(report: Report[Limits]) -> str:
         each=_each(found),
         verdicts=report.verdicts().markdown(),
     )
+
+
+def _headline(found: Limits) -> str:
+    """What the policies of the short table are told, and how far they are from the limit."""
+    rows = [
+        [label, told, f"{found.typical(label).value:.2f}", f"{found.worst(label):.2f}"]
+        for label, told in HEADLINE.items()
+        if found.of(label)
+    ]
+    rows.append(["the optimum", "the user, the prior, how many visits", "1", "1"])
+    heads = ["policy", "is told", "regret / the least there can be", "worst of the cases"]
+    return Table(heads, rows, left=range(2)).markdown()
+
+
+def _story(found: Limits) -> str:
+    """The headline in a sentence, if those it is about have played."""
+    about = (PAPER, PRICED, KNOWING, EXACT)
+    if not all(found.of(label) for label in about):
+        return "The policies of the headline were not all run."
+    over = {label: found.typical(label).value - 1.0 for label in about}
+    return fill(
+        f"In geometric mean the paper's best policy has {over[PAPER]:.0%} more regret than there "
+        f"has to be. {PRICED}, which is told nothing, has {over[PRICED]:.0%} more, and "
+        f"{over[KNOWING]:.0%} if it is told how many visits there will be. The exact index, which "
+        f"is told what the optimum is told, reaches it ({over[EXACT]:+.0%}). These are 3 to 60 "
+        "visits; [over thousands](horizon.md) the order is another one.",
+        WIDTH, break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _cases(found: Limits) -> str:
@@ -200,7 +246,7 @@ def _multiples(found: Limits) -> str:
     rows = []
     for label in found.labels:
         some = "" if found.everywhere(label) else f" ({len(found.of(label))} cases)"
-        rows.append([label + some, f"{found.typical(label):.2f}", f"{found.worst(label):.2f}"])
+        rows.append([label + some, str(found.typical(label)), f"{found.worst(label):.2f}"])
     return Table(["policy", "geometric mean of its multiples", "greatest"], rows).markdown()
 
 

@@ -9,7 +9,7 @@ from ..report import Report
 from ..study import How, Made, Study
 from ..trials import QUICK, Trial
 from .claims import CLAIMS
-from .draw import draw_limit
+from .draw import draw_limit, draw_story
 from .outcomes import LimitOutcome, Limits
 from .page import to_page
 from .trials import TRIALS
@@ -23,7 +23,8 @@ def study(*, trials: Sequence[Trial] = TRIALS, **how: Unpack[How]) -> Report[Lim
 
     `how` are the arguments of `Study.conduct`.
     """
-    return LimitStudy(trials, CLAIMS, {"limit": draw_limit}, FULL).conduct(**how)
+    figures = {"limit-story": draw_story, "limit": draw_limit}
+    return LimitStudy(trials, CLAIMS, figures, FULL).conduct(**how)
 
 
 class LimitStudy(Study[Limits]):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -85,21 +85,30 @@ def title_of(cls: type[Policy]) -> str:
     return cls.title or cls.__name__
 
 
+def told_title(cls: type[Policy]) -> str:
+    """The same of a policy that is told the number of visits, and could do without."""
+    return f"{title_of(cls)}, told the visits"
+
+
 def roster(case: Case) -> Roster:
     """Every policy that is installed, as it is made for a problem of which the user is known.
 
-    Policies that have to be told the number of visits say so by a parameter `visits`; those that
-    have to know the user are told the prior, too.
+    Those that may be told the number of visits, by a parameter `visits`, play twice, with it and
+    without. Those that have to know the user are told the visits and the prior, too.
     """
+    visits: dict[str, Any] = {"visits": round(case.visits)}
     told: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
+    every = list(POLICIES.values())
+    may_know = [cls for cls in every if any(field.name == "visits" for field in fields(cls))]
     return {
-        **{title_of(cls): partial(_policy, cls) for cls in POLICIES.values()},
-        **{title_of(cls): partial(cls.for_problem, **told) for cls in TOLD.values()},
+        **{title_of(cls): partial(_policy, cls) for cls in every},
+        **{told_title(cls): partial(_policy, cls, **visits) for cls in may_know},
+        **{title_of(cls): partial(_policy, cls, **told) for cls in TOLD.values()},
     }
 
 
-def _policy(cls: type[Policy], problem: Problem) -> Policy:
-    return cls.for_problem(problem)
+def _policy(cls: type[Policy], problem: Problem, **parameters: Any) -> Policy:
+    return cls.for_problem(problem, **parameters)
 
 
 @dataclass(frozen=True)
@@ -128,21 +137,43 @@ class LimitTrial(Trial):
                 policy.check_arms(self.case.arms)
             except ValueError:
                 continue
-            if getattr(policy, "visits", self.case.visits) != self.case.visits:
-                policy = type(policy)(**{**policy.parameters, "visits": self.case.visits})
             found[label] = policy
         return found
 
     def run(self, *, quick: bool, **how: Any) -> Any:
-        """What was found, in plain types; a finished trial is taken from the folder."""
+        """What was found, in plain types.
+
+        What is finished is taken from the folder, policy by policy: they met the same users, so
+        that it does not matter who played together.
+        """
         players, runs, seed = self.players(), self.quick if quick else self.runs, how["seed"]
-        key = {"version": __version__, "runs": runs, "seed": seed, **self._told_apart_by(players)}
         kept = Path(how["store"]).parent / KEPT / f"{self.name}.json"
+        known = self._known(kept, {"version": __version__, "runs": runs, "seed": seed})
+        code = {x: f"{p!r} {fingerprint(type(p))}" for x, p in players.items()}  # type: ignore[arg-type]
+        missing = {x: p for x, p in players.items() if known["code"].get(x) != code[x]}
+        if missing:
+            show = how.get("progress") or (lambda now: None)
+            known |= self._play(missing, known["regrets"], runs, seed, show)
+            known["code"] = {**known["code"], **code}
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(json.dumps(known) + "\n", encoding="utf-8")
+        return {**known, "runs": runs, "regrets": {x: known["regrets"][x] for x in players}}
+
+    def _known(self, kept: Path, how: dict[str, Any]) -> dict[str, Any]:
+        """What the file has of this case, with the code that it was made by."""
+        case = self.case
+        many = [case.visits, case.pulls, case.fixed, case.arms, list(case.prior)]
+        fresh = {"key": {**how, "case": [repr(case.user), *many]}, "code": {}, "regrets": {}}
         if kept.exists():
-            known = json.loads(kept.read_text(encoding="utf-8"))
-            if known["key"] == key:
-                return known["found"]
-        show = how.get("progress") or (lambda now: None)
+            known: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+            if known["key"] == fresh["key"]:
+                return known
+        return fresh
+
+    def _play(
+        self, players: dict[str, Policy], others: dict[str, Any], runs: int, seed: int, show: Any
+    ) -> dict[str, Any]:
+        """The limit, and regrets: those of the players beside the others."""
 
         def step(begin: float, part: float, share: float) -> None:
             show(Progress(begin + part * share, 1.0, (runs,)))
@@ -156,23 +187,10 @@ class LimitTrial(Trial):
             best, list(players.values()), runs=runs, seed=seed,
             progress=partial(step, OPTIMUM, 1.0 - OPTIMUM),
         )  # fmt: skip
-        data = {
-            "low": best.low,
-            "high": best.high,
-            "told": best.told,
-            "runs": runs,
-            "regrets": {x: found.regret(p)._asdict() for p, x in enumerate(players)},
-        }
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps({"key": key, "found": data}) + "\n", encoding="utf-8")
-        return data
-
-    def _told_apart_by(self, players: dict[str, Policy]) -> dict[str, Any]:
-        """What else the numbers depend on: the case, and the policies with their code."""
-        case = self.case
-        how = [case.visits, case.pulls, case.fixed, case.arms, list(case.prior)]
-        who = {x: f"{p!r} {fingerprint(type(p))}" for x, p in players.items()}  # type: ignore[arg-type]
-        return {"case": [repr(case.user), *how], "policies": who}
+        own = {x: found.regret(p)._asdict() for p, x in enumerate(players)}
+        return {
+            "low": best.low, "high": best.high, "told": best.told, "regrets": {**others, **own},
+        }  # fmt: skip
 
 
 def _environment(case: Case) -> Environment:

@@ -1,0 +1,48 @@
+"""The regret of every single run, from the store that has the chunks of a result."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .precision import Plan, chunk_runs
+from .result import Result, Stream
+from .store import ChunkStore
+from .work import Job
+
+
+def run_regrets(result: Result, store: str | Path) -> list[NDArray[np.float64]]:
+    """By policy, the regret of every run at every checkpoint: [run, checkpoint].
+
+    A `Result` has moments only. The store that `simulate` was given has this as well: differences
+    between policies are made of it.
+
+    >>> import sojourn as sj
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     how = {"visits": 50, "runs": 8, "store": f"{folder}/chunks.db"}
+    ...     result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB()], **how)
+    ...     (regrets,) = run_regrets(result, f"{folder}/chunks.db")
+    >>> regrets.shape == (8, len(result.checkpoints))
+    True
+    >>> bool(np.isclose(regrets[:, -1].mean(), result.regret.mean[0, -1]))
+    True
+    """
+    with ChunkStore(store) as kept:
+        return [
+            np.concatenate([_chunks(result, p, stream, kept) for stream in streams])
+            for p, streams in enumerate(result.streams)
+        ]
+
+
+def _chunks(result: Result, policy: int, stream: Stream, kept: ChunkStore) -> NDArray[np.float64]:
+    grid = result.checkpoints
+    job = Job(result.problem, result.policies[policy], stream.seed, grid)
+    size = chunk_runs(result.problem, int(grid[-1]), grid.size)
+    plan, found = Plan(stream.first, size, stream.runs), []
+    for number in range(plan.chunks):
+        part = kept.get(job, *plan.span(number))
+        if part is None:
+            raise ValueError(f"{kept.path} does not have the runs of {job.policy!r}")
+        found.append(part.regret)
+    return np.concatenate(found)
