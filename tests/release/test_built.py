@@ -8,7 +8,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
-from environments import RELEASE, ROOT, Built, build, environment
+from environments import ROOT, Built, build, environment
 
 import sojourn
 
@@ -84,7 +84,7 @@ def test_a_type_checker_downstream_sees_the_types(built: Built, tmp_path: Path) 
     ] and done.stdout.splitlines()[2].startswith("Found 2 errors")
 
 
-@pytest.mark.skipif(not RELEASE, reason="takes minutes: make release")
+@pytest.mark.release
 def test_the_tests_can_be_collected_from_the_source_distribution(
     built: Built, tmp_path: Path
 ) -> None:

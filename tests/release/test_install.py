@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from environments import RELEASE, ROOT, Built, build, environment
+from environments import ROOT, Built, build, environment
 
 SIMULATE = """
 import sojourn as sj
@@ -130,7 +130,7 @@ def test_every_extra_is_tried() -> None:
     assert {*USES} == {*project["optional-dependencies"]} - {"all", "dev"}
 
 
-@pytest.mark.skipif(not RELEASE, reason="takes minutes: make release")
+@pytest.mark.release
 @pytest.mark.parametrize("minor", [11, 12, 13, 14])
 def test_every_python(minor: int, built: Built, tmp_path: Path) -> None:
     python = shutil.which(f"python3.{minor}")
