@@ -6,7 +6,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
-from ..live.plan import MOST_VARIANTS
 from ..policies import POLICIES
 from ..registry import Registry
 from ..users import USERS
@@ -170,73 +169,35 @@ class UserIn(Body):
     start: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | dict[str, Share] | None = None
 
 
-class ExperimentIn(Body):
+class SettingsIn(Body):
+    """What experiments have in common, with variants or without."""
+
+    arms: Arms
+    user: UserIn = UserIn()
+    reward_threshold: Share | None = None
+    default_reward: Share = 0.0
+    reward_wait: Seconds | None = None
+    idle_timeout: Seconds = 1800.0
+    late_horizon: Seconds | None = None
+    introduce_in_any_state: bool = False
+    count_in_flight: bool = False
+
+
+class DecidingIn(Body):
+    """Who chooses the arms: a policy; or, if it is `external`, the caller.
+
+    The policy then learns from what the caller has chosen.
+    """
+
+    policy: PolicyIn = PolicyIn(name="VisitIMED")
+    external: bool = False
+
+
+class ExperimentIn(DecidingIn, SettingsIn):
     """What to serve. Arms that the experiment has already stay as they are.
 
     Rewards are 0 or 1; with a `reward_threshold` from 0 to 1, and good from there on.
     """
-
-    arms: Arms
-    policy: PolicyIn = PolicyIn(name="VisitIMED")
-    user: UserIn = UserIn()
-    reward_threshold: Share | None = None
-    default_reward: Share = 0.0
-    reward_wait: Seconds | None = None
-    idle_timeout: Seconds = 1800.0
-    late_horizon: Seconds | None = None
-    introduce_in_any_state: bool = False
-    count_in_flight: bool = False
-    external: bool = False
-
-
-class VariantIn(Body):
-    """A variant: its share of the visits to begin with, and its policy.
-
-    If it is `external`, the caller chooses its arms, and the policy learns from them.
-    """
-
-    share: Share
-    policy: PolicyIn = PolicyIn(name="VisitIMED")
-    external: bool = False
-
-
-class GuardrailIn(Body):
-    """When a variant is worse than the holdout by more than `margin`, its visits go there.
-
-    That is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
-    """
-
-    metric: Literal["reward", "steps", "left"] = "reward"
-    margin: Amount = 0.0
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
-    planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = 10_000.0
-
-
-class VariantsIn(Body):
-    """An experiment with variants, by their names; the `holdout` is what others are compared with.
-
-    Shares sum to 1. If the experiment is there, its shares stay as they are; without a `guardrail`
-    so does that. The other settings are those of all variants.
-    """
-
-    arms: Arms
-    variants: Annotated[dict[Name, VariantIn], Field(min_length=2, max_length=MOST_VARIANTS)]
-    holdout: Name
-    guardrail: GuardrailIn | None = None
-    user: UserIn = UserIn()
-    reward_threshold: Share | None = None
-    default_reward: Share = 0.0
-    reward_wait: Seconds | None = None
-    idle_timeout: Seconds = 1800.0
-    late_horizon: Seconds | None = None
-    introduce_in_any_state: bool = False
-    count_in_flight: bool = False
-
-
-class SharesIn(Body):
-    """Other shares of some variants; the holdout has the rest."""
-
-    shares: Annotated[dict[Name, Share], Field(max_length=MOST_VARIANTS)]
 
 
 class PriorIn(Body):
@@ -283,86 +244,6 @@ class ExperimentOut(BaseModel):
     introduce_in_any_state: bool
     count_in_flight: bool
     external: bool = False
-
-
-class SharesOut(BaseModel):
-    """The shares since a time, in seconds since 1970."""
-
-    since: float
-    shares: dict[str, float]
-
-
-class GuardrailOut(BaseModel):
-    """A guardrail; its evidence counts from the epoch `since`."""
-
-    metric: str
-    margin: float
-    alpha: float
-    planned: float
-    since: int
-
-
-class AlarmOut(BaseModel):
-    """What the guardrail has done and why, with the shares before; what became of the webhook."""
-
-    at: float
-    variant: str
-    reason: str
-    shares: dict[str, float]
-    delivery: str
-
-
-class VariantsOut(BaseModel):
-    """An experiment with variants: their shares now, and all epochs of shares, the first one first.
-
-    `experiments` has the experiment that each variant is.
-    """
-
-    name: str
-    holdout: str
-    shares: dict[str, float]
-    experiments: dict[str, str]
-    epochs: list[SharesOut]
-    guardrail: GuardrailOut | None
-    alarm: AlarmOut | None
-
-
-class IntervalOut(BaseModel):
-    """A number and the ends of its interval, as far as they are known."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-class MeasuredOut(BaseModel):
-    """A variant: visits opened and ended; means per visit, and their differences to the holdout."""
-
-    name: str
-    share: float
-    opened: int
-    visits: int
-    means: dict[str, IntervalOut]
-    differences: dict[str, IntervalOut]
-
-
-class RatioOut(BaseModel):
-    """Whether the numbers of visits follow the shares: a p-value that is valid at every look."""
-
-    p_value: float
-    wrong: bool
-
-
-class ComparisonOut(BaseModel):
-    """Variants beside their holdout; all intervals hold together, at every look, with 1 - alpha."""
-
-    experiment: str
-    holdout: str
-    alpha: float
-    at: float
-    variants: list[MeasuredOut]
-    sample_ratio: RatioOut
-    alarm: str | None
 
 
 class RankingOut(BaseModel):

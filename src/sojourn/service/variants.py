@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from ..live import Guardrail, Split, Variant
 from ..live.plan import Plan
 from ..live.variants import Given
-from . import models
+from . import variant_models
 from .experiments import Named, adder, settings_from
 from .hot import EXPERIMENT
 from .reads import Reads
@@ -28,7 +28,7 @@ Served = Annotated[Split, Depends(_split)]
 
 
 async def make_variants(
-    request: Request, experiment: Named, body: models.VariantsIn, response: Response
+    request: Request, experiment: Named, body: variant_models.VariantsIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
     made, new = await request.app.state.catalog.make_split(experiment, given_by(body))
@@ -41,7 +41,7 @@ async def show_variants(experiment: Served) -> dict[str, Any]:
     return described(experiment)
 
 
-async def put_shares(experiment: Served, body: models.SharesIn) -> dict[str, Any]:
+async def put_shares(experiment: Served, body: variant_models.SharesIn) -> dict[str, Any]:
     """Change the shares of some variants; the holdout has the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
@@ -68,7 +68,7 @@ async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, A
     return described(experiment)
 
 
-def given_by(body: models.VariantsIn) -> Given:
+def given_by(body: variant_models.VariantsIn) -> Given:
     """What a body describes; ValueError says what is wrong with it."""
     plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
     settings = {
@@ -103,10 +103,10 @@ def add_routes(app: FastAPI) -> None:
     """Add the routes above."""
     app.state.comparisons = Reads()
     add = adder(app, "variants")
-    shown = models.VariantsOut
+    shown = variant_models.VariantsOut
     add("PUT", f"{EXPERIMENT}/variants", make_variants, shown, 201, 409)
     add("GET", f"{EXPERIMENT}/variants", show_variants, shown, 404, 409)
     add("PUT", f"{EXPERIMENT}/shares", put_shares, shown, 404, 409)
     add("DELETE", f"{EXPERIMENT}/shares", roll_back, shown, 404, 409)
     add("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, shown, 404, 409)
-    add("GET", f"{EXPERIMENT}/comparison", show_comparison, models.ComparisonOut, 404, 409)
+    add("GET", f"{EXPERIMENT}/comparison", show_comparison, variant_models.ComparisonOut, 404, 409)
