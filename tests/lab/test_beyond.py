@@ -150,7 +150,8 @@ def test_outcome_of_a_result_has_its_differences(tmp_path: Path) -> None:
 def test_near_the_better_case(learned: float, spread: float, verdict: Verdict) -> None:
     family = FAMILIES[2]
     regrets = {"IMED": 150.0, "Safe IMED": 100.0, "Safe IMED, opposite": 300.0}
-    findings = Outcomes([made_up({**regrets, BOUND: learned}, spread=spread)])
+    others = made_up({"KL-UCB": 50.0, BOUND: 50.0}, roster="published")  # has no fixed case
+    findings = Outcomes([made_up({**regrets, BOUND: learned}, spread=spread), others])
     (measured,) = NearBetterCase(family).measure(findings)
     assert measured.verdict is verdict
     assert measured.what == f"A: {BOUND} / Safe IMED"

@@ -46,13 +46,14 @@ class NearBetterCase(Measure[Outcomes]):
     family: Family
 
     def measure(self, findings: Outcomes) -> list[Measured]:
-        learned = self.family.learned
-        places = findings.of("paper", learned) + [
-            o for o in findings.of("opposite", learned) if o.trial.problem == "opposite"
+        learned, fixed = self.family.learned, self.family.fixed
+        opposite = findings.of("opposite", learned, beside=fixed)
+        places = findings.of("paper", learned, beside=fixed) + [
+            o for o in opposite if o.trial.problem == "opposite"
         ]
         found = []
         for outcome in places:
-            best = outcome.best(self.family.fixed)
+            best = outcome.best(fixed)
             what = f"{outcome.trial.problem}: {learned} / {best}"
             found.append(Measured(what, outcome.ratio(learned, best), NEAR, above=False))
         return found

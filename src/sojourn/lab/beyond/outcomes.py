@@ -122,10 +122,18 @@ class Outcomes:
 
     every: Sequence[TrialOutcome]
 
-    def of(self, group: str, *labels: str) -> list[TrialOutcome]:
-        """Outcomes of a group with all these policies; for each problem the one of most runs."""
+    def of(self, group: str, *labels: str, beside: Iterable[str] = ()) -> list[TrialOutcome]:
+        """Outcomes of a group with all these policies; for each problem the one of most runs.
+
+        With `beside`, those that have at least one of these as well.
+        """
+        others = set(beside)
         there = [
-            o for o in self.every if o.trial.group == group and all(label in o for label in labels)
+            o
+            for o in self.every
+            if o.trial.group == group
+            and all(label in o for label in labels)
+            and (not others or others & set(o.labels))
         ]
         last_of_most = {o.trial.problem: o for o in sorted(there, key=lambda o: o.runs)}
         return [last_of_most[name] for name in dict.fromkeys(o.trial.problem for o in there)]
