@@ -11,6 +11,7 @@ from math import inf, isclose
 from typing import Any, NamedTuple, Self
 
 from .. import checks
+from ..stats.sequences import PLANNED
 from .assignment import winner
 from .errors import Conflict
 from .names import LONGEST_NAME, check_name
@@ -40,7 +41,7 @@ class Guardrail:
     metric: str = "reward"
     margin: float = 0.0
     alpha: float = 0.05
-    planned: float = 10_000.0
+    planned: float = PLANNED
     since: int = 1
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from ..live.plan import MOST_VARIANTS
+from ..stats.sequences import PLANNED
 from .models import Amount, Body, DecidingIn, Name, SettingsIn, Share
 
 
@@ -26,7 +27,7 @@ class GuardrailIn(Body):
     metric: Literal["reward", "steps", "left"] = "reward"
     margin: Amount = 0.0
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
-    planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = 10_000.0
+    planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = PLANNED
 
 
 class VariantsIn(SettingsIn):
