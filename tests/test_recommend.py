@@ -15,6 +15,7 @@ from sojourn import (
     LearnedIMED,
     Levels,
     LogLeave,
+    PricedIndex,
     Problem,
     Recommendation,
     TwoState,
@@ -24,7 +25,7 @@ from sojourn import (
 from sojourn.cli.main import main
 from sojourn.lab.paper import SETTINGS
 from sojourn.policies import Policy
-from sojourn.recommendation import BASELINE, PLAIN, SURE, _in_words, candidates, choose
+from sojourn.recommendation import BASELINE, CAVEATS, PLAIN, SURE, _in_words, candidates, choose
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
@@ -67,15 +68,17 @@ def test_candidates_are_of_the_right_case() -> None:
     assert opposite["Safe IMED, opposite"].parameters["c0"] == 1.0
     assert "CONT-KL-ULCB" in candidates(SETTINGS["ema-100"])
     improper = candidates(ASSISTMENTS_2015)
-    assert list(improper) == ["KL-UCB", "IMED", "Learned IMED", "Visit IMED"]
+    assert list(improper) == [
+        "KL-UCB", "IMED", "Learned IMED", "Priced index", "Visit IMED, follow_improper=true"
+    ]  # fmt: skip
     neutral = Problem([0.6, 0.5], TwoState(0.2, 0.2, 0.2, 0.2))
-    assert list(candidates(neutral)) == ["KL-UCB", "IMED", "Learned IMED"]
+    assert list(candidates(neutral)) == ["KL-UCB", "IMED", "Learned IMED", "Priced index"]
 
 
 def test_a_recommendation() -> None:
     advice = recommend(SETTINGS["B"], **ROUGH)  # type: ignore[arg-type]
     assert isinstance(advice, Recommendation)
-    assert advice.policy == LearnedIMED() and advice.case == "normal"
+    assert advice.policy == PricedIndex() and advice.case == "normal"
     assert advice.reason.startswith("A mistake costs 2.19 times as much in the worst state")
     assert advice.gain.low < advice.gain.value < advice.gain.high
     lost = advice.regrets["KL-UCB"].value - advice.regrets[advice.name].value
@@ -83,9 +86,10 @@ def test_a_recommendation() -> None:
     paired = advice.gain.high - advice.gain.low
     assert paired < advice.regrets["KL-UCB"].high - advice.regrets["KL-UCB"].low + paired / 2
     text = str(advice)
-    assert text.startswith("Run Learned IMED.\nExpected gain over") and "* Learned IMED" in text
+    assert text.startswith("Run Priced index.\nExpected gain over") and "* Priced index" in text
+    assert advice.reason.endswith(CAVEATS["Priced index"])
     assert text.endswith(f"In Python: {advice.policy!r}")
-    assert json.loads(json.dumps(advice.to_dict()))["policy"]["name"] == "LearnedIMED"
+    assert json.loads(json.dumps(advice.to_dict()))["policy"]["name"] == "PricedIndex"
     assert recommend(SETTINGS["B"], **ROUGH) == advice  # type: ignore[arg-type]
 
 
@@ -97,7 +101,7 @@ def test_gain_grows_significant_with_visits() -> None:
 
 def test_what_is_there_now_comes_first() -> None:
     advice = recommend(SETTINGS["B"], present=Uniform(), **ROUGH)  # type: ignore[arg-type]
-    assert advice.policy == LearnedIMED() and not advice.keeps
+    assert advice.policy == PricedIndex() and not advice.keeps
     lost = advice.regrets["Uniform"].value - advice.regrets[advice.name].value
     assert advice.over_present is not None and advice.over_present.value == pytest.approx(lost)
     assert advice.rewards is not None
@@ -108,7 +112,7 @@ def test_what_is_there_now_comes_first() -> None:
     assert json.loads(json.dumps(advice.to_dict()))["present"]["label"] == "Uniform"
 
 
-@pytest.mark.parametrize("present", [FixedArm(0), LearnedIMED()])
+@pytest.mark.parametrize("present", [FixedArm(0), PricedIndex()])
 def test_what_is_good_is_kept(present: Policy) -> None:
     advice = recommend(SETTINGS["B"], present=present, **ROUGH)  # type: ignore[arg-type]
     assert advice.keeps and advice.policy == present
@@ -118,7 +122,7 @@ def test_what_is_good_is_kept(present: Policy) -> None:
 def test_moving_averages() -> None:
     problem = Problem([0.6, 0.4], Ema(theta=0.5, leave=LogLeave(c6=100)))
     advice = recommend(problem, visits=30, precision="50%")
-    assert "DISC-KL-ULCB" in advice.regrets and advice.policy == LearnedIMED()
+    assert "DISC-KL-ULCB" in advice.regrets and advice.policy == PricedIndex()
 
 
 CLICKBAIT = Problem([0.8, 0.6], ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0]))
@@ -135,7 +139,8 @@ def test_words_outside_the_paper() -> None:
     assert _in_words(MILD, "by arm").endswith("is best in every state all the same.")
     assert _in_words(SHARES, "graded").startswith("Rewards are graded, and the arm of highest")
     assert list(candidates(SHARES)) == [
-        "KL-UCB", "IMED", "Learned IMED", "Empirical IMED", "Learned Empirical IMED", "Visit IMED"
+        "KL-UCB", "IMED", "Learned IMED", "Priced index",
+        "Empirical IMED", "Learned Empirical IMED", "Visit IMED",
     ]  # fmt: skip
     assert "Visit IMED" in candidates(CLICKBAIT)
 
@@ -152,7 +157,7 @@ def test_one_that_needs_no_knowledge_and_is_best_is_taken() -> None:
     less = beside((90, 80, 70, 45), 1.0)
     less["Safe IMED"] = [Interval.around(r - 45.0, 1.0) for r in (90, 80, 70, 45)]
     name, why = choose(NAMES, less, None)
-    assert name == "Safe IMED" and "needs no knowledge of the problem either" in why
+    assert name == "Safe IMED" and "best of those that need no knowledge of the problem" in why
 
 
 def test_improper_problems_are_warned_about() -> None:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .policies import (
     LearnedEmpiricalIMED,
     LearnedIMED,
     Policy,
+    PricedIndex,
     SafeIMED,
     VisitIMED,
 )
@@ -34,12 +36,18 @@ from .stats.moments import Array
 BASELINE, PLAIN = KLUCB().label, IMED().label
 """What gains are measured against, and what treats all states alike."""
 
-OUTSIDE: dict[str, list[type[Policy]]] = {
-    "graded": [EmpiricalIMED, LearnedEmpiricalIMED, VisitIMED],
-    "by arm": [VisitIMED],
-    "improper": [VisitIMED],
+OUTSIDE: dict[str, list[Callable[[Problem], Policy]]] = {
+    "graded": [EmpiricalIMED.for_problem, LearnedEmpiricalIMED.for_problem, VisitIMED.for_problem],
+    "by arm": [VisitIMED.for_problem],
+    "improper": [partial(VisitIMED.for_problem, follow_improper=True)],
 }
-"""Others that need none, by the case that they are for."""
+"""Others that need none, by the case that they are for, where it is none of the paper's."""
+
+CAVEATS = {
+    PricedIndex().label: "That is on average: rare runs lose the best arm for long, and one in a "
+    "thousand is up to six times as bad as with Learned IMED."
+}
+"""What to know of a policy beside its mean regret (docs/horizon.md)."""
 
 SURE = "you are certain of the problem"
 """Ground to recommend a policy that has to know the problem, or its case."""
@@ -60,7 +68,7 @@ class Recommendation(Shown):
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.name, advice.case, advice.gain.low > 0
-    ('Learned IMED', 'normal', True)
+    ('Priced index', 'normal', True)
     """
 
     policy: Policy
@@ -125,10 +133,10 @@ class Recommendation(Shown):
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
-    """Who is tried, by label: KL-UCB, IMED, learned optimism, and the gates of the problem's case.
+    """Who is tried, by label: KL-UCB, those that need no knowledge, the gates of the case.
 
     >>> list(candidates(problem_of("opposite")))
-    ['KL-UCB', 'IMED', 'Learned IMED', 'KL-ULCB, opposite', 'Safe IMED, opposite']
+    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Safe IMED, opposite']
     """
     always = [KLUCB(), *without_knowledge(problem)]
     gates: list[Any] = [KLULCB(), SafeIMED()]
@@ -140,8 +148,8 @@ def candidates(problem: Problem) -> dict[str, Policy]:
 
 def without_knowledge(problem: Problem) -> list[Policy]:
     """Those that need to know nothing of a problem but what a reward is, the usual one second."""
-    kinds: list[type[Policy]] = [IMED, LearnedIMED, *OUTSIDE.get(theory.case(problem), [])]
-    return [kind.for_problem(problem) for kind in kinds]
+    usual = [IMED.for_problem, LearnedIMED.for_problem, PricedIndex.for_problem]
+    return [make(problem) for make in (*usual, *OUTSIDE.get(theory.case(problem), []))]
 
 
 def recommend(
@@ -161,9 +169,10 @@ def recommend(
 
     Each is simulated until the 95 % half-width of its regret is at most `precision`, with at most
     `max_runs` runs. Learned optimism is what is recommended, because it needs no knowledge of the
-    problem, or another that needs none if that is significantly better here: IMED, or where the
-    paper does not apply Visit IMED or one for graded rewards (docs/beyond.md shows where each is
-    good). If you are `certain` of the problem, it is any candidate significantly better than these.
+    problem, or another that needs none if its mean regret is significantly less here: the priced
+    index (the reason then says what its rare runs cost), IMED, or where the paper does not apply
+    Visit IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are
+    `certain` of the problem, it is any candidate significantly better than these.
 
     `present` is what is there now: then the gain over it comes first, and it is to be kept unless
     the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
@@ -171,10 +180,10 @@ def recommend(
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.policy.name, advice.case
-    ('LearnedIMED', 'normal')
+    ('PricedIndex', 'normal')
     >>> advice = recommend("B", present="Uniform", visits=200, precision="20%")
     >>> advice.policy.name, advice.over_present.low > 100
-    ('LearnedIMED', True)
+    ('PricedIndex', True)
     """
     problem = problem_of(problem)
     checks.flag("certain", certain)
@@ -246,16 +255,17 @@ def choose(
     because = {
         usual: f"{usual} finds out by itself where mistakes are cheap",
         PLAIN: f"{PLAIN}, which treats all states alike, is better here than {usual}",
-    }.get(safe, f"{safe}, which needs no knowledge of the problem either, is the best of its kind")
+    }.get(safe, f"{safe} is the best of those that need no knowledge of the problem")
+    caveat = f" {CAVEATS[safe]}" if safe in CAVEATS else ""
     if gain.low <= 0.0:
-        return safe, f"{because}, and no candidate is significantly better."
+        return safe, f"{because}, and no candidate is significantly better.{caveat}"
     if ground is not None:
         return names[best], (
             f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
         )
     return safe, (
         f"{because}. {names[best]} would be better by {gain} rewards if the problem is just as "
-        f"described; {safe} needs no such knowledge."
+        f"described; {safe} needs no such knowledge.{caveat}"
     )
 
 

@@ -9,11 +9,11 @@ import pytest
 
 import sojourn as sj
 from sojourn.lab.beyond.outcomes import Outcomes
-from sojourn.lab.by_arm.claims import CLAIMS, LEARNED, OURS, RANDOM
+from sojourn.lab.by_arm.claims import CLAIMS, FOLLOWING, LEARNED, OURS, RANDOM
 from sojourn.lab.by_arm.outcomes import ByArmOutcome, worse_than
 from sojourn.lab.by_arm.page import to_page
 from sojourn.lab.by_arm.problems import PROBLEMS, random_by_arm
-from sojourn.lab.by_arm.study import ROSTER, TRIALS, study
+from sojourn.lab.by_arm.study import IMPROPER, ROSTER, TRIALS, study
 from sojourn.lab.claims import Verdict, check
 from sojourn.lab.report import Report
 from sojourn.lab.trials import Environment, Trial, by_label
@@ -31,7 +31,8 @@ def test_drawn_problems_keep_their_promises() -> None:
 def test_every_problem_is_played_by_everybody() -> None:
     assert {t.group for t in TRIALS} == set(PROBLEMS)
     assert len({t.name for t in TRIALS}) == len(TRIALS)
-    assert all(t.labels == tuple(ROSTER) for t in TRIALS)
+    for trial in TRIALS:
+        assert trial.labels == tuple(IMPROPER if trial.group == "improper" else ROSTER)
     improper = [make() for make in PROBLEMS["improper"].values()]
     assert [sj.theory.case(p) for p in improper] == ["improper", "improper"]
 
@@ -51,7 +52,7 @@ def made(
 
 
 def every(ours: float) -> Outcomes:
-    regret = {OURS: ours, LEARNED: 100.0, RANDOM: 200.0}
+    regret = {OURS: ours, FOLLOWING: ours, LEARNED: 100.0, RANDOM: 200.0}
     names = [t.name for t in TRIALS if t.group not in ("random", "by arm")]
     names += [f"{group} {i}" for group in ("random", "by arm") for i in range(100)]
     return Outcomes([made(name, regret) for name in names])

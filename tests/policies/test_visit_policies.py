@@ -187,9 +187,10 @@ def test_chances_at_the_edges() -> None:
 # --- accounts ----------------------------------------------------------------------------------
 
 
-def test_with_much_data_the_best_rule_and_its_value_are_the_exact_ones() -> None:
+@pytest.mark.parametrize("signs", [False, True])
+def test_with_much_data_the_best_rule_and_its_value_are_the_exact_ones(signs: bool) -> None:
     memory = shown(CLICKBAIT, 1e5)
-    think(memory, 1.5, 4.5)
+    think(memory, 1.5, 4.5, signs)
     assert memory.strength[DIFFERENT] < 1e-9 and memory.strength[ALIKE] > 1000
     assert memory.terms[:3, :, LEADS].argmax(axis=0).tolist() == [1, 1]
     for b in (0, 1):
@@ -221,7 +222,7 @@ def test_evidence_against_an_arm_is_the_least_over_means_and_departures() -> Non
     """A search over both: the closed form is at most a tenth above it."""
     memory = shown(sj.Problem([0.6, 0.55], sj.ByArm.odds(USER, [0, 0.7])), 150.0)
     memory.stance[:] = 1.0
-    think(memory, 1e9, 0.0)
+    think(memory, 1e9, 0.0, False)
     row, b = memory.terms[1, 1], 1
     mean, pulls = memory.successes[1] / memory.pulls[1], memory.pulls[1]
     gap = memory.worth[b] - row[START] - row[SLOPE] * mean
@@ -236,11 +237,41 @@ def test_evidence_against_an_arm_is_the_least_over_means_and_departures() -> Non
     assert against(memory, 1, b) <= memory.strength[DIFFERENT] + 1.1 * least + log(pulls)
 
 
-def test_the_arm_of_least_mean_is_best_where_good_items_drive_people_away() -> None:
-    memory = shown(sj.Problem([0.8, 0.7, 0.6], sj.TwoState(0.1, 0.05, 0.1, 0.6)), 1000.0)
-    think(memory, 1.5, 4.5)
-    assert memory.side.tolist() == [1.0, -1.0]
-    assert memory.terms[:3, :, LEADS].argmax(axis=0).tolist() == [0, 2]
+IMPROPER = sj.Problem([0.8, 0.7, 0.6], sj.TwoState(0.1, 0.05, 0.1, 0.6))
+
+
+@pytest.mark.parametrize("signs", [False, True])
+@pytest.mark.parametrize("faith", [4.5, -1e6])  # -1e6: the second account alone
+def test_the_arm_of_least_mean_is_best_where_good_items_drive_people_away(
+    signs: bool, faith: float
+) -> None:
+    """... if signs are followed; else an arm is not played for being liked less, in any account."""
+    memory = shown(IMPROPER, 1000.0)
+    think(memory, 1.5, faith, signs)
+    assert memory.side.tolist() == [1.0, -1.0 if signs else 1.0]
+    assert memory.terms[:3, :, LEADS].argmax(axis=0).tolist() == [0, 2 if signs else 0]
+    if faith < 0.0:  # a success in state 1 is worth less than nothing, or its reward alone
+        assert (memory.terms[:3, 1, SLOPE] < 0.0).all() == signs
+        assert signs or memory.terms[:3, 1, SLOPE] == pytest.approx(1.0)
+
+
+def test_items_that_drive_away_are_still_avoided_where_no_sign_is_followed() -> None:
+    """The best arm of both accounts differs from the most liked one for its departures alone."""
+    memory = shown(sj.Problem([0.8, 0.7, 0.6], sj.ByArm.odds(IMPROPER.user, [3, 0, 0])), 1e5)
+    think(memory, 1.5, 4.5, False)
+    assert memory.terms[:3, :, LEADS].argmax(axis=0).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("policy", [sj.VisitIMED, sj.VisitThompson])
+def test_people_are_shown_what_they_like_least_only_if_that_is_asked_for(
+    policy: type[sj.Policy],
+) -> None:
+    options = [policy(), policy(follow_improper=True)]
+    with pytest.warns(sj.theory.AssumptionWarning):
+        result = sj.simulate(IMPROPER, options, visits=500, runs=8, seed=1)
+    pulls = result.pulls.mean[:, -1, 1]  # by policy and arm, in state 1
+    share = pulls / pulls.sum(axis=1, keepdims=True)
+    assert share[0, 0] > 0.8 and share[1, 2] > 0.8
 
 
 def test_retired_arms_are_a_row_of_their_own() -> None:

@@ -54,15 +54,30 @@ class Visited(NamedTuple):
 
 
 @jitable
+def line(mean: float, good: float, less: float, more: float, signs: bool) -> tuple[float, float]:
+    """START and SLOPE of an arm, from what follows its bad rewards and its good ones.
+
+    Where a bad reward is worth more than a good one, people staying longer after it, that counts
+    only if `signs` are to be followed. Else as much follows a bad reward as a good one: an arm is
+    not played for being liked less.
+    """
+    if not signs and 1.0 + more - less < 0.0:
+        less = more
+    return less + (good - mean) * (more - less), 1.0 + more - less
+
+
+@jitable
 def improve(
-    pulls: Array, follow: Array, mean: Array, good: Array, stay: Array, rule: Array
+    pulls: Array, follow: Array, mean: Array, good: Array, stay: Array, rule: Array, signs: bool
 ) -> tuple[Array, Array]:
-    """The best rule (an arm for each bin) by policy iteration: values of bins, and of what follows.
+    """The best rule (an arm for each bin) by policy iteration: worths of bins, and what follows.
 
     `stay` has the chances to stay by [arm, bin, level], `rule` is where to start and the result.
+    For `signs` see `line`. What a bin is worth is what its arm is, by that line.
     """
     bins = rule.size
     value, onward, matrix = np.empty(bins), np.empty((bins, 2)), np.empty((bins, bins))
+    worth = np.empty(bins)
     for _ in range(ROUNDS):
         for b in range(bins):
             arm = int(rule[b])
@@ -79,25 +94,29 @@ def improve(
                 onward[b, r] = 0.0
                 for after in range(bins):
                     onward[b, r] += follow[b, r, after] * value[after]
-            top = value[b] * (1.0 + 1e-9)
-            for arm in range(mean.size):
-                ahead = good[arm] * stay[arm, b, 1] * onward[b, 1]
-                ahead += (1.0 - good[arm]) * stay[arm, b, 0] * onward[b, 0]
-                if pulls[arm] > 0.0 and mean[arm] + ahead > top:
-                    top, rule[b], settled = mean[arm] + ahead, arm, False
+            top = -inf
+            for i in range(-1, mean.size):  # first the one that has to be beaten
+                arm = int(rule[b]) if i < 0 else i
+                less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
+                start, slope = line(mean[arm], good[arm], less, more, signs)
+                whole = start + slope * mean[arm]
+                if i < 0:
+                    worth[b], top = whole, whole * (1.0 + 1e-9)
+                elif pulls[arm] > 0.0 and whole > top:
+                    top, rule[b], settled = whole, arm, False
         if settled:
             break
-    return value, onward
+    return worth, onward
 
 
 @jitable
 def think_of_means(
-    memory: Any, known: Pooled, mean: Array, good: Array, confidence: float
+    memory: Any, known: Pooled, mean: Array, good: Array, confidence: float, signs: bool
 ) -> Array:
     """The first account: leaving depends on bin and level. The best arm of every bin.
 
-    The arm of least mean is best where a greater mean costs more than it gives by more than
-    `confidence` standard errors.
+    If `signs` are to be followed, the arm of least mean is best where a greater mean costs more
+    than it gives by more than `confidence` standard errors.
     """
     arms, bins = mean.size, memory.stance.size
     cost, variance = mistake_costs(memory, False)
@@ -106,24 +125,31 @@ def think_of_means(
         if memory.pulls[arm] > 0.0:
             greatest = arm if mean[arm] > mean[greatest] else greatest
             least = arm if mean[arm] < mean[least] else least
-    stay, rule = np.empty((arms, bins, 2)), np.full(bins, float(greatest))
-    for arm in range(arms):
-        for b in range(bins):
-            for r in range(2):
-                stay[arm, b, r] = 1.0 - known.leave[b, r]
-    _, onward = improve(memory.pulls, known.follow, mean, good, stay, rule)
+    rule = np.full(bins, float(greatest))
     for b in range(bins):
-        gain = 1.0 + stay[0, b, 1] * onward[b, 1] - stay[0, b, 0] * onward[b, 0]
-        memory.side[b] = -1.0 if gain < -confidence * sqrt(variance[b]) else 1.0
+        memory.side[b] = 1.0
+    if signs:
+        stay = np.empty((arms, bins, 2))
+        for arm in range(arms):
+            for b in range(bins):
+                for r in range(2):
+                    stay[arm, b, r] = 1.0 - known.leave[b, r]
+        _, onward = improve(memory.pulls, known.follow, mean, good, stay, rule, signs)
+        for b in range(bins):
+            gain = 1.0 + stay[0, b, 1] * onward[b, 1] - stay[0, b, 0] * onward[b, 0]
+            memory.side[b] = -1.0 if gain < -confidence * sqrt(variance[b]) else 1.0
+            cost[b] = abs(cost[b])
+    for b in range(bins):
         rule[b] = least if memory.side[b] < 0.0 else greatest
         memory.goal[b] = mean[int(rule[b])]
-        cost[b] = abs(cost[b])
     take_stance(memory, cost, variance, confidence, False)
     return rule
 
 
 @jitable
-def think_of_departures(memory: Any, known: Pooled, mean: Array, good: Array, rule: Array) -> Array:
+def think_of_departures(
+    memory: Any, known: Pooled, mean: Array, good: Array, rule: Array, signs: bool
+) -> Array:
     """The second account: arms differ in who leaves. The best arm of every bin."""
     arms, bins, strength = mean.size, memory.stance.size, memory.strength[STRENGTH]
     stay, narrow = np.empty((arms, bins, 2)), (QUIRKS * strength) ** 2
@@ -132,12 +158,12 @@ def think_of_departures(memory: Any, known: Pooled, mean: Array, good: Array, ru
             for r in range(2):
                 odds = memory.base[b, r] + memory.effect[arm] + memory.quirk[arm, b, r]
                 stay[arm, b, r] = 1.0 - chance(odds)
-    value, onward = improve(memory.pulls, known.follow, mean, good, stay, rule)
+    worth, onward = improve(memory.pulls, known.follow, mean, good, stay, rule, signs)
     for arm in range(arms):
         wide = spread(memory, arm, strength)
         for b in range(bins):
             row, both = memory.terms[arm, b], 0.0
-            memory.worth[b] = value[b]
+            memory.worth[b] = worth[b]
             row[VARIANCE] = row[ROOM] = 0.0
             for r in range(2):
                 q = 1.0 - stay[arm, b, r]
@@ -150,13 +176,12 @@ def think_of_departures(memory: Any, known: Pooled, mean: Array, good: Array, ru
             if memory.stance[b] > 0.0:  # else only quirks are to be learned here
                 row[VARIANCE] += both * both * wide
             less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
-            row[SLOPE] = 1.0 + more - less
-            row[START] = less + (good[arm] - mean[arm]) * (more - less)
+            row[START], row[SLOPE] = line(mean[arm], good[arm], less, more, signs)
     return rule
 
 
 @jitable
-def think(memory: Any, confidence: float, faith: float) -> None:
+def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
     """Estimate all anew."""
     arms, bins = memory.pulls.size, memory.stance.size
     known, mean, good = pooled(memory), np.zeros(arms), np.zeros(arms)
@@ -164,13 +189,13 @@ def think(memory: Any, confidence: float, faith: float) -> None:
         if memory.pulls[arm] > 0.0:
             mean[arm] = memory.successes[arm] / memory.pulls[arm]
             good[arm] = good_rewards(memory, arm) / memory.pulls[arm]
-    best = think_of_means(memory, known, mean, good, confidence)
+    best = think_of_means(memory, known, mean, good, confidence, signs)
     memory.strength[STRENGTH], likelier = fit_effects(memory, known)
     odds = likelier - faith  # of the second account
     memory.strength[ALIKE] = max(odds, 0.0) + log(1.0 + exp(-abs(odds)))
     memory.strength[DIFFERENT] = memory.strength[ALIKE] - odds
     if memory.strength[DIFFERENT] < FAR:
-        other = think_of_departures(memory, known, mean, good, best.copy())
+        other = think_of_departures(memory, known, mean, good, best.copy(), signs)
         if odds > 0.0:
             best = other
     for arm in range(arms):

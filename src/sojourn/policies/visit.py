@@ -10,14 +10,14 @@ against the account. So a wrong account costs a bounded number of nats, which th
 overcomes (IMED: Honda and Takemura 2015; for decision processes Pesquerel and Maillard 2022).
 
 As with learned optimism, means are explored where mistakes are cheap. Where they are dear only what
-cannot be learned elsewhere is explored, the quirks of that bin. A best arm of least mean (D < 0) is
-no exception: which end of the means is best in a bin is estimated too.
+cannot be learned elsewhere is explored, the quirks of that bin. With `follow_improper` an arm of
+least mean may be best (D < 0): which end of the means it is in a bin is estimated too.
 
 Estimates of departures and values of bins hold for a while (`growth`); means and pulls are those of
 the moment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, inf, log, pi, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -50,6 +50,10 @@ class Visit(Policy):
     from 0 to 100. `confidence` is that of learned optimism, in standard errors from 0 to 1e9; so
     are `bins` of the state (from 2 to 100) and the `threshold` of a good reward. Estimates are made
     anew whenever the number of steps has grown by a share `growth`, from 0 to 1e9.
+
+    With `follow_improper` people are shown what they like less where they stay longer after a bad
+    reward, by more than a good one is worth. Without it that does not count, while an arm that
+    drives people away, whatever its reward, counts either way.
     """
 
     learns_from_departures: ClassVar[bool] = True
@@ -63,9 +67,11 @@ class Visit(Policy):
     bins: int = 4
     growth: float = 0.05
     threshold: float = GOOD
+    follow_improper: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.flag("follow_improper", self.follow_improper)
         object.__setattr__(self, "faith", checks.number("faith", self.faith, 0, 100))
         for name in ("confidence", "growth"):
             number = checks.number(name, getattr(self, name), 0, checks.LARGE)
@@ -122,7 +128,7 @@ class Visit(Policy):
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
         if is_due(memory):
-            think(memory, self.confidence, self.faith)
+            think(memory, self.confidence, self.faith, self.follow_improper)
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
             memory.agenda[0] = max(later, memory.clock[0] + 1.0)
             for other in range(memory.pulls.size):

@@ -13,9 +13,9 @@ state 0, or the other way round, “opposite”), and **learned optimism** (**Le
 IMED, Thompson**), which estimates from departures what a mistake costs in each state and gates
 itself once the difference is significant. With `floor=-1` they play the KL lower bound where
 mistakes are dear, as Learned UCB and Learned KL-UCB always do here; **Learned IMED** itself
-(`floor=0`) plays the empirical mean there. On the strength of this page that is what
-`LearnedIMED()` does, and what is recommended: the **Priced index** has less regret still, but its
-rare bad runs are worse ([tails](horizon.md#tails)). See also [learned
+(`floor=0`) plays the empirical mean there. The **Priced index** has the least regret of those that
+are told nothing, and is what `sojourn recommend` recommends on most problems; its rare bad runs are
+worse than Learned IMED's ([tails](horizon.md#tails)). See also [learned
 prices](ideas/learned-prices.md), how it is learned; [items that drive people away](by-arm.md);
 [which policy](policies.md) to take.
 

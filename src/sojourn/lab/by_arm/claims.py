@@ -9,6 +9,7 @@ from ..claims import Claim, Measure, Measured
 from .outcomes import ByArmOutcome, worse_than
 
 OURS, LEARNED, RANDOM = VisitIMED().label, LearnedIMED().label, Uniform().label
+FOLLOWING = VisitIMED(follow_improper=True).label
 
 SHARE, NEAR, TYPICAL, SELDOM = 0.9, 1.25, 1.15, 0.05
 
@@ -67,8 +68,8 @@ class Improper(Measure[Outcomes]):
 
     def measure(self, findings: Outcomes) -> list[Measured]:
         return [
-            Measured(o.trial.problem, o.ratio(OURS, LEARNED), 0.1, above=False)
-            for o in findings.of("improper", OURS, LEARNED)
+            Measured(o.trial.problem, o.ratio(FOLLOWING, LEARNED), 0.1, above=False)
+            for o in findings.of("improper", FOLLOWING, LEARNED)
         ]
 
 
@@ -97,7 +98,8 @@ CLAIMS: tuple[Claim[Outcomes], ...] = (
         Seldom(),
     ),
     _claim(
-        f"Where the best arm is not optimal (D < 0), it is at most a tenth of {LEARNED}'s.",
+        f"Where the best arm is not optimal (D < 0), with `follow_improper` it is at most a tenth "
+        f"of {LEARNED}'s.",
         Improper(),
     ),
 )

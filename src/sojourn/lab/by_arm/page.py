@@ -48,8 +48,9 @@ and that of the others as a multiple of {learned}'s.
 
 ## Where the best arm is not optimal
 
-D < 0 in a state, so that the arm of highest mean is wrong there. To a policy that looks at the
-whole visit this is nothing special. Regret after 5,000 visits.
+D < 0 in a state, so that the arm of highest mean is wrong there. A policy that looks at the whole
+visit finds out if it is told to (`follow_improper`); by default it does not show people what they
+like least to make them stay. Regret after 5,000 visits.
 
 {improper}
 

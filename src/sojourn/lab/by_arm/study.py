@@ -10,7 +10,7 @@ from ..beyond.outcomes import Outcomes, TrialOutcome
 from ..beyond.study import FULL, REPORT as REPORT, Beyond
 from ..report import Report
 from ..study import How
-from ..trials import Environment, Trial, by_label
+from ..trials import Environment, Roster, Trial, by_label
 from .claims import CLAIMS
 from .draw import draw_by_arm
 from .outcomes import ByArmOutcome
@@ -20,6 +20,11 @@ from .problems import PROBLEMS
 ROSTER = by_label(
     Uniform(), KLUCB(), IMED(), LearnedIMED(), QLearning(), VisitThompson(), VisitIMED()
 )
+IMPROPER: Roster = {
+    **ROSTER,
+    **by_label(VisitThompson(follow_improper=True), VisitIMED(follow_improper=True)),
+}
+"""Where the best arm is not optimal: with those that follow the sign of D, too."""
 
 AMOUNTS: Mapping[str, tuple[tuple[int, ...], int, int]] = {
     "clickbait": ((1_000, 4_000), 256, 32),
@@ -46,7 +51,8 @@ def _trials() -> list[Trial]:
             drawn = group in ("random", "by arm")
             found.append(
                 Trial(
-                    name, name, partial(_environment, make), ROSTER,
+                    name, name, partial(_environment, make),
+                    IMPROPER if group == "improper" else ROSTER,
                     0 if drawn and i >= FIRST else quick, runs,
                     visits=checkpoints[-1], checkpoints=checkpoints, group=group, roster="main",
                     nanoseconds=80.0,

@@ -14,15 +14,15 @@ PAGE = """# Users whom a success drives away
 In some logs people leave when they got what they came for. If that goes so far that a success
 costs more than it is worth, D(s) < 0 in a state, then the best rule shows the arm of *least* mean
 there, and every policy that goes for the greatest mean loses a share of every visit, for ever.
-With `follow_improper` a learned policy estimates the sign of D(s) and follows it. It is off
-unless asked for, because it shows people what they like least: look first whether the reward says
-what you mean.
+With `follow_improper` learned policies, and those for the whole visit, estimate the sign of D(s)
+and follow it. It is off unless asked for, because it shows people what they like least: look first
+whether the reward says what you mean.
 
 {improper}
 
 Regret up to so many visits. **ASSISTments 2015**: five arms of means .90 to .48, with the leave
 frequencies of that log (.133, .017, .106, .436); **three arms**: .8, .7, .6 with q .1, .05, .1,
-.6. Visit IMED follows signs by itself.
+.6. Visit IMED, the default of live experiments, has the option too, on in this table.
 
 Made by `{command}` (sojourn {version}, seed {seed}, precision “{precision}”); the same command with
 the same seed gives the same numbers. Intervals are 95 %.

@@ -21,7 +21,7 @@ FIRST = 20
 
 
 def _improper(name: str) -> Trial:
-    roster = by_label(KLUCB(), AS_USUAL, FOLLOWING, VisitIMED())
+    roster = by_label(KLUCB(), AS_USUAL, FOLLOWING, VisitIMED(follow_improper=True))
     return Trial(
         WRONG[name], WRONG[name], PROBLEMS["violations"][name], roster, 16, 1_024, visits=5_000,
         checkpoints=(500, 5_000), group=IMPROPER, roster=IMPROPER, nanoseconds=150.0,
