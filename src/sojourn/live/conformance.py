@@ -102,6 +102,8 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
         kept = [event._replace(writer="", at=0.0) for event in events]
         assert kept == [*first.events, *second.events]
+        latest = [event._replace(writer="", at=0.0) for event in store.latest("e", 1)]
+        assert latest == list(second.events) and len(store.latest("e", 9)) == 2
         assert store.event("e", "v", 1, DECIDE) is not None
         assert store.event("e", "v", 1, RESOLVE) is None
     store.close()

@@ -50,7 +50,9 @@ class Experiment(Serving):
     theorems.
 
     Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then.
+    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. With
+    `shadow` it says at each decision what it would have shown, which changes nothing: see `shadow`
+    of `sojourn.live`.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
@@ -73,6 +75,7 @@ class Experiment(Serving):
         introduce_in_any_state: bool = False,
         count_in_flight: bool = False,
         external: bool = False,
+        shadow: bool = True,
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
@@ -91,6 +94,7 @@ class Experiment(Serving):
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
             external=external,
+            shadow=shadow,
         )
         self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)
@@ -179,6 +183,22 @@ class Experiment(Serving):
             s = checks.number(f"successes of {name!r}", successes, 0, n)
             arms.append(self._known(name)._replace(pulls=n, successes=s))
         self._save(arms)
+
+    def learned(self) -> dict[str, tuple[float, float]]:
+        """(pulls, successes) by arm, prior ones included: for `warm_start` of another experiment.
+
+        So a variant begins with what the policy has learned in the shadow of another one.
+
+        >>> with Experiment("old", ["a", "b"], external=True, compiled=False) as old:
+        ...     arm, ended = (visit := old.visit()).choose(own="a"), visit.end(1)
+        ...     old.learned()
+        {'a': (1.0, 1.0), 'b': (0.0, 0.0)}
+        """
+        sums = {arm.position: [arm.pulls, arm.successes] for arm in self.all_arms}
+        for (what, position, _, _), n in self.counts().items():
+            if what in ("pulls", "successes") and position in sums:
+                sums[position][what == "successes"] += n
+        return {arm.name: (sums[arm.position][0], sums[arm.position][1]) for arm in self.all_arms}
 
     def _known(self, name: str) -> Arm:
         for arm in self._operations.arms:

@@ -30,7 +30,7 @@ class Settings:
     Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
     good from there on; with 0, which is what experiments have that are older than this setting,
     any reward above 0 is good. Of an `external` experiment the caller chooses the arms, and the
-    policy learns from them.
+    policy learns from them; with `shadow` it also says what it would have shown.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -47,11 +47,12 @@ class Settings:
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
     external: bool = False
+    shadow: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
             raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
-        for name in ("introduce_in_any_state", "count_in_flight", "external"):
+        for name in ("introduce_in_any_state", "count_in_flight", "external", "shadow"):
             checks.flag(name, getattr(self, name))
         user, threshold = states.live(self.user, self.reward_threshold)
         object.__setattr__(self, "reward_threshold", threshold)
@@ -125,8 +126,9 @@ no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, 
     def to_json(self) -> str:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain |= {"policy": policy_data(self.policy), "user": states.describe(self.user)}
-        if not self.external:
-            del plain["external"]  # so that versions without it can read the rest
+        for name, usual in (("external", False), ("shadow", True)):
+            if plain[name] == usual:
+                del plain[name]  # so that versions without it can read the rest
         return json.dumps({**plain, "bins": self.bins})
 
     @classmethod

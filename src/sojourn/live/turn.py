@@ -32,6 +32,7 @@ class Turn:
         self.events: list[Event] = []
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
+        self.would: int | None = None  # what the policy would have shown where the caller chose
 
     def _add(self, kind: str, step: int | None = None, **values: Any) -> None:
         row = self.row
@@ -82,8 +83,8 @@ class Turn:
     ) -> None:
         """The user is still there: resolve what is pending, and choose.
 
-        What was `shown` instead of a choice here is an arm with its propensity; else the choice is
-        `among` these arms.
+        The choice is `among` these arms. What was `shown` instead of a choice here is an arm with
+        its propensity; then the choice is what the policy would have shown.
         """
         if self.row.pending:
             self.resolve(reward, records.NEXT)
@@ -91,11 +92,16 @@ class Turn:
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
         arm, propensity = shown or self.learner.choose(seen, step, among)
+        if shown is not None and self.settings.shadow:
+            self.would, _ = self.learner.choose(seen, step, among)
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
-        self._add(records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
+        self._add(
+            records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity,
+            would=self.would,
+        )  # fmt: skip
 
     def leave(self, reward: float | None, cause: str) -> None:
         """The user is gone."""

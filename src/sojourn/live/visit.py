@@ -201,8 +201,9 @@ class Visit:
         one decided for this request raises `Conflict`.
 
         `own` is what the caller's own recommender shows. Where that decides, which is in an
-        `external` experiment or variant, it is recorded, and is the answer; elsewhere it is not
-        needed, and what the policy chooses is the answer.
+        `external` experiment or variant, it is recorded, and is the answer, with what the policy
+        would have shown (`Decision.would`); elsewhere it is not needed, and what the policy chooses
+        is the answer.
 
         With `candidates`, the policy chooses among these arms (in stock, allowed here, not seen
         yet) as if there were no others; the propensity is that among them.

@@ -110,6 +110,9 @@ class Store(Protocol):
         The events of each visit are in order.
         """
 
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        """The latest so many events that are not archived, the oldest first."""
+
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         """All sums and, as in `history`, all events that are not archived, from one snapshot."""
 

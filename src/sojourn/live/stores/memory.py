@@ -183,6 +183,10 @@ class MemoryStore:
         with self._lock:
             return dict(self._counts[experiment]), iter(list(self._events[experiment]))
 
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        with self._lock:
+            return list(self._events[experiment])[-limit:]
+
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         rows: dict[str, tuple[int, int, float]] = {}
         with self._lock:

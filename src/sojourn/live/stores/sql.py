@@ -238,6 +238,13 @@ class SqlStore(Retention):
             experiment, lambda run: records.added(*self._counts(run, experiment))
         )
 
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        # By seq from its end, not by the index of experiments, which would sort all it has.
+        query = HISTORY.replace("experiment = ?", "experiment || '' = ?")
+        with self._reading() as run:
+            found = run(f"{query} DESC LIMIT ?", (experiment, limit))
+        return [Event(*row) for row in reversed(found)]
+
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         return self._with_events(experiment, lambda run: self._ledger(run, experiment))
 
