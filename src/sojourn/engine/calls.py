@@ -26,8 +26,8 @@ class Calls(NamedTuple):
     follow(pupil, memory, state, arm, reward, left, after)
     think(pupil, memory)
 
-    The pupil is the one who learns (`Policy.pupil`). An index policy has no `chances`: they are 1,
-    or shares of a tie. `counts` says that a step is to be counted when it is resolved; else all of
+    The pupil is the one who learns (`Policy.pupil`). A policy that goes by an index has no
+    `chances`: they are 1, or shares of a tie. `counts` says that a step is to be counted when it is resolved; else all of
     it is learned by `follow`. `think` is for those who draw conclusions from time to time.
     """
 
@@ -49,7 +49,8 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
         return made
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
-    chances = None if isinstance(policy, Index) else ready(_chances, policy, state)
+    sure = type(policy).probabilities is Index.probabilities
+    chances = None if sure else ready(_chances, policy, state)
     learned = isinstance(pupil, Learned) and type(pupil).watch_many is Learned.watch_many
     if learned or isinstance(pupil, Visit):
         return Calls(choose, chances, True, think=ready(_think, pupil))
