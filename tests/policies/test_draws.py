@@ -20,7 +20,7 @@ CASES = {
 
 
 def integrated(a: list[float], b: list[float]) -> np.ndarray:
-    """Of every draw's own quantiles: the chance of all others to be below, between all quantiles."""
+    """By each draw's own quantiles, cut at those of all: how often all others are below."""
     x, weight = np.polynomial.legendre.leggauss(20)
     every = [stats.beta(*each) for each in zip(a, b, strict=True)]
     half = stats.norm.cdf(np.linspace(-8, 0, 17))

@@ -119,6 +119,14 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert said(http, "PUT", f"{SHORTS}/shares", {"shares": {"new": 0.5}})[0] == 409
     shown = said(http, "DELETE", f"{SHORTS}/alarm")[1]
     assert shown["shares"] == {"old": 0.5, "new": 0.5} and shown["alarm"] is None
+    body = {"exploring": {"new": False}}
+    shown = said(http, "PUT", f"{SHORTS}/exploring", body)[1]
+    assert shown["exploring"] == {"old": True, "new": False} and not split.variants["new"].exploring
+    for wrong in ({"x": False}, {"old": False}, {"new": "no"}):
+        assert said(http, "PUT", f"{SHORTS}/exploring", {"exploring": wrong})[0] == 422
+    rule = {"margin": 0.1, "action": "stop exploring"}
+    shown = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "guardrail": rule})[1]
+    assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
 
 
 def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ class Experiment(Serving):
         compiled: bool = True,
     ) -> None:
         self.name = check_name("name", name)
+        self.exploring = True  # `Split` says otherwise, while exploring is stopped in a variant
         names = check_arms(arms)
         settings = Settings(
             policy=VisitIMED() if policy is None else policy,
@@ -118,7 +119,7 @@ class Experiment(Serving):
     def _operate(self, settings: Settings, journal: Journal) -> Operations:
         seed = secrets.randbits(62) if self._seed is None else self._seed
         make = partial(self._learner, seed=seed)
-        operations = Operations(self.name, settings, journal, make)
+        operations = Operations(self.name, settings, journal, make, lambda: self.exploring)
         operations.reload()
         return operations
 

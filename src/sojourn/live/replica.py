@@ -78,8 +78,16 @@ Make = Callable[[Settings], Learner]
 class Replica:
     """One experiment in one process: arms, what the policy has learned, visits seen lately."""
 
-    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        journal: Journal,
+        make: Make,
+        explores: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.name, self.settings, self.journal = name, settings, journal
+        self.explores = explores
         self._make, self._text = make, settings.to_json()
         self.learner = make(settings)
         self.lock = threading.RLock()
@@ -344,7 +352,7 @@ class Replica:
                 writer.release()
 
     def _turn(self, row: Row) -> Turn:
-        return Turn(row, self.settings, self.learner)
+        return Turn(row, self.settings, self.learner, exploring=self.explores())
 
 
 def crowded(visit: str) -> Conflict:

@@ -26,9 +26,11 @@ ENDED = {records.END: "left", records.TIMEOUT: "timed out"}
 class Turn:
     """Collects the events of one change and their counts, which the learner absorbs at once."""
 
-    def __init__(self, row: Row, settings: Settings, learner: Learner) -> None:
+    def __init__(
+        self, row: Row, settings: Settings, learner: Learner, *, exploring: bool = True
+    ) -> None:
         self.row, self.base = row, row.version
-        self.settings, self.learner = settings, learner
+        self.settings, self.learner, self.exploring = settings, learner, exploring
         self.events: list[Event] = []
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
@@ -90,7 +92,8 @@ class Turn:
         self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
-        arm, propensity = shown or self.learner.choose(seen, step, among)
+        choose = self.learner.choose
+        arm, propensity = shown or choose(seen, step, among, exploring=self.exploring)
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,

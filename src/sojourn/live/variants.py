@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from .. import checks
 from ..policies import Policy
-from .enrolment import Make, check_arms, checked, enrol
+from .enrolment import Make, check_arms, checked, enrol, in_one_sentence
 from .errors import Broken, Conflict
 from .names import check_name
-from .plan import Guardrail, Plan, names_of, whole_of
+from .plan import STOP_EXPLORING, Guardrail, Plan, names_of, whole_of
 from .settings import Settings
 from .stores.base import Store, has_variants, loaded, plain_settings
 
@@ -68,6 +68,7 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
         raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
     if found is not None:
         plan = _continued(plan_of(store, name), plan, name)
+    check_guardrail(plan, settings)
     for variant, child in names.items():
         checked(store, child, settings[variant], arms, make)
     if found is None:
@@ -77,6 +78,26 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for variant, child in names.items():
         settings[variant] = enrol(store, child, settings[variant], arms, make).settings
     return EnrolledVariants(plan, settings, found is None)
+
+
+def check_guardrail(plan: Plan, variants: Mapping[str, Settings]) -> None:
+    """ValueError if variants cannot do what the guardrail may ask of them."""
+    if plan.guardrail is not None and plan.guardrail.action == STOP_EXPLORING:
+        for name, settings in variants.items():
+            if name != plan.holdout:
+                check_settles(name, settings)
+
+
+def check_settles(variant: str, settings: Settings) -> None:
+    """ValueError if a variant cannot stop exploring."""
+    if settings.external:
+        raise ValueError(
+            f"variant = {variant!r} is not allowed: the caller chooses its arms, so that nothing "
+            "is explored here"
+        )
+    policy = settings.policy
+    with in_one_sentence(settings):
+        policy.known_worth(policy.memory(2), 1.0)
 
 
 def _planned(store: Store, name: str, given: Given) -> Plan:

@@ -15,6 +15,7 @@ from math import exp, lgamma, log, log1p, sqrt
 
 import numpy as np
 from numpy.polynomial import legendre
+from numpy.typing import NDArray
 
 from ..engine.divergence import kl_lower
 from ..engine.loops import jitable
@@ -58,16 +59,17 @@ def greatest_draw(a: Array, b: Array) -> Array:
     """
     chances, bottom, top = np.zeros(a.size), -np.inf, -np.inf
     highest = np.empty(a.size)
-    for arm in range(a.size):
-        bottom = max(bottom, lowest_logit(a[arm], b[arm]))
-        highest[arm] = -lowest_logit(b[arm], a[arm])
-        top = max(top, highest[arm])
-    able = np.flatnonzero(highest >= bottom)
+    for i in range(a.size):
+        bottom = max(bottom, lowest_logit(a[i], b[i]))
+        highest[i] = -lowest_logit(b[i], a[i])
+        top = max(top, highest[i])
+    able: NDArray[np.intp] = np.flatnonzero(highest >= bottom)
     if able.size == 1:
         chances[able[0]] = 1.0
         return chances
     peak, wide, scale = np.empty(able.size), np.empty(able.size), np.empty(able.size)
-    for i, arm in enumerate(able):
+    for i in range(able.size):
+        arm = able[i]
         peak[i] = log(a[arm] / b[arm])
         wide[i] = sqrt(1.0 / a[arm] + 1.0 / b[arm])
         scale[i] = lgamma(a[arm] + b[arm]) - lgamma(a[arm]) - lgamma(b[arm])
@@ -83,7 +85,8 @@ def greatest_draw(a: Array, b: Array) -> Array:
             logs[1, j] = -log1p(exp(t)) if t < 0.0 else -t - log1p(exp(-t))
             logs[0, j] = logs[1, j] + t
         every = np.ones(NODES.size)
-        for i, arm in enumerate(able):
+        for i in range(able.size):
+            arm = able[i]
             for j in range(NODES.size):
                 height = scale[i] + a[arm] * logs[0, j] + b[arm] * logs[1, j]
                 density[i, j] = step * exp(height)
@@ -95,8 +98,8 @@ def greatest_draw(a: Array, b: Array) -> Array:
                 every[j] *= below[i, j]
             for k in range(NODES.size):
                 beyond[i] += WEIGHTS[k] * density[i, k]
-        for i, arm in enumerate(able):
+        for i in range(able.size):
             for j in range(NODES.size):
                 if below[i, j] > 0.0:
-                    chances[arm] += WEIGHTS[j] * density[i, j] * every[j] / below[i, j]
-    return chances / chances.sum()
+                    chances[able[i]] += WEIGHTS[j] * density[i, j] * every[j] / below[i, j]
+    return chances / chances.sum()  # type: ignore[no-any-return]

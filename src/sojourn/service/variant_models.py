@@ -21,13 +21,15 @@ class VariantIn(DecidingIn):
 class GuardrailIn(Body):
     """When a variant is worse than the holdout by more than `margin`, its visits go there.
 
-    That is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
+    With the `action` "stop exploring" it keeps them, and plays only what it knows to be best. That
+    it is worse is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
     """
 
     metric: Literal["reward", "steps", "left"] = "reward"
     margin: Amount = 0.0
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
     planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = PLANNED
+    action: Literal["holdout", "stop exploring"] = "holdout"
 
 
 class VariantsIn(SettingsIn):
@@ -48,6 +50,12 @@ class SharesIn(Body):
     shares: Annotated[dict[Name, Share], Field(max_length=MOST_VARIANTS)]
 
 
+class ExploringIn(Body):
+    """Whether some variants explore; those that do not play only what they know to be best."""
+
+    exploring: Annotated[dict[Name, bool], Field(max_length=MOST_VARIANTS)]
+
+
 class SharesOut(BaseModel):
     """The shares since a time, in seconds since 1970."""
 
@@ -63,6 +71,7 @@ class GuardrailOut(BaseModel):
     alpha: float
     planned: float
     since: int
+    action: str
 
 
 class AlarmOut(BaseModel):
@@ -73,17 +82,19 @@ class AlarmOut(BaseModel):
     reason: str
     shares: dict[str, float]
     delivery: str
+    action: str
 
 
 class VariantsOut(BaseModel):
     """An experiment with variants: their shares now, and all epochs of shares, the first one first.
 
-    `experiments` has the experiment that each variant is.
+    `experiments` has the experiment that each variant is, `exploring` whether it explores.
     """
 
     name: str
     holdout: str
     shares: dict[str, float]
+    exploring: dict[str, bool]
     experiments: dict[str, str]
     epochs: list[SharesOut]
     guardrail: GuardrailOut | None
