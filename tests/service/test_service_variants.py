@@ -148,6 +148,29 @@ def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:
         assert listed == ["shorts", "shorts:new", "shorts:old"]
 
 
+def test_a_worker_that_has_not_opened_it_yet(tmp_path: Path) -> None:
+    """Made by another process: a key for the whole is for its variants at the first call."""
+    file, place = tmp_path / "keys.json", f"sqlite:///{tmp_path / 'live.db'}"
+    token = {name: keys.make(file, [name], role="owner")[1] for name in ("shorts", "other")}
+    with client(store=place) as http:
+        said(http, "PUT", f"{SHORTS}/variants", GIVEN)
+        said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": False}})
+    for name, path, expected in (
+        ("shorts", ":new", 200), ("other", ":new", 403), ("shorts", ":none", 403),
+    ):  # fmt: skip
+        with client(store=place, keys=file) as http:
+            catalog = http.app.state.catalog
+            catalog.experiments.clear()  # as if it had been made just now
+            head = {"authorization": f"Bearer {token[name]}"}
+            assert http.get(SHORTS + path, headers=head).status_code == expected
+            if expected == 200:
+                assert not catalog.experiments["shorts:new"].exploring
+    with client(store=place) as http:
+        http.app.state.catalog.experiments.clear()
+        assert said(http, "GET", f"{SHORTS}:new")[0] == 200
+        assert not http.app.state.catalog.experiments["shorts:new"].exploring
+
+
 def test_the_store_keeps_it(tmp_path: Path) -> None:
     """Opened again, visits go on where they were; a variant that is missing is said."""
     url = f"sqlite:///{tmp_path / 'live.db'}"

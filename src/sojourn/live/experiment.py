@@ -73,6 +73,7 @@ class Experiment(Serving):
         introduce_in_any_state: bool = False,
         count_in_flight: bool = False,
         external: bool = False,
+        learns_from: Sequence[str] = (),
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
@@ -92,6 +93,7 @@ class Experiment(Serving):
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
             external=external,
+            learns_from=tuple(learns_from),
         )
         self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)

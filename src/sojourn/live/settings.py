@@ -12,6 +12,7 @@ from ..policies import POLICIES, Policy, VisitIMED
 from ..users import LastReward, User
 from . import states
 from .answers import policy_data, reward_of
+from .names import check_name
 
 IDLE_TIMEOUT = 1800.0
 
@@ -30,7 +31,8 @@ class Settings:
     Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
     good from there on; with 0, which is what experiments have that are older than this setting,
     any reward above 0 is good. Of an `external` experiment the caller chooses the arms, and the
-    policy learns from them.
+    policy learns from them. `learns_from` names other experiments, from whose counters the policy
+    learns as well.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -47,6 +49,7 @@ class Settings:
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
     external: bool = False
+    learns_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
@@ -68,6 +71,13 @@ class Settings:
                     f"late_horizon = {late:g} is not allowed: {self.policy.name} learns from each "
                     "step at once and cannot take a reward back; leave it out"
                 )
+        others = tuple(check_name("learns_from", name) for name in self.learns_from)
+        if others and not calls_for(self.policy, compiled=False).counts:
+            raise ValueError(
+                f"learns_from is not allowed: {self.policy.name} learns from each step of its own "
+                "visits, and not from counters, which others could share"
+            )
+        object.__setattr__(self, "learns_from", others)
         kept = {
             "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
             "late_horizon": late,
@@ -127,6 +137,8 @@ no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, 
         plain |= {"policy": policy_data(self.policy), "user": states.describe(self.user)}
         if not self.external:
             del plain["external"]  # so that versions without it can read the rest
+        if not self.learns_from:
+            del plain["learns_from"]
         return json.dumps({**plain, "bins": self.bins})
 
     @classmethod

@@ -98,7 +98,18 @@ class Turn:
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
-        self._add(records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
+        self._add(
+            records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity,
+            candidates=None if among is None else self._eligible(among),
+        )  # fmt: skip
+
+    def _eligible(self, among: Collection[int]) -> str | None:
+        """The arms in use among these, as an event has them; None: all are."""
+        positions = self.learner.positions
+        columns = self.learner.columns(among)
+        if len(columns) == len(positions):
+            return None
+        return ",".join(str(positions[column]) for column in columns)
 
     def leave(self, reward: float | None, cause: str) -> None:
         """The user is gone."""

@@ -11,7 +11,10 @@ from .errors import Broken, Conflict
 from .names import check_name
 from .plan import STOP_EXPLORING, Guardrail, Plan, names_of, whole_of
 from .settings import Settings
+from .sharing import check_alike
 from .stores.base import Store, has_variants, loaded, plain_settings
+
+LEARNS_FROM = ("own", "all")
 
 
 @dataclass(frozen=True)
@@ -19,19 +22,24 @@ class Variant:
     """A variant: its name, its share of the visits to begin with, and who decides in it.
 
     That is the policy; or, if it is `external`, the caller, whose choices the policy learns from.
+    It learns from its "own" visits, or from those of "all" variants.
 
     >>> Variant("old", 0.9, external=True)
-    Variant(name='old', share=0.9, policy=None, external=True)
+    Variant(name='old', share=0.9, policy=None, external=True, learns_from='own')
     """
 
     name: str
     share: float
     policy: Policy | None = None
     external: bool = False
+    learns_from: str = "own"
 
-    def settings(self, common: Mapping[str, Any]) -> Settings:
-        """The settings of its experiment: its own, and those of all variants."""
+    def settings(self, common: Mapping[str, Any], names: Mapping[str, str]) -> Settings:
+        """The settings of its experiment: its own, and those of all variants, by their names."""
+        checks.one_of("learns_from", self.learns_from, LEARNS_FROM)
         own: dict[str, Any] = {} if self.policy is None else {"policy": self.policy}
+        if self.learns_from == "all":
+            own["learns_from"] = tuple(child for n, child in names.items() if n != self.name)
         return Settings(**common, **own, external=self.external)
 
 
@@ -61,7 +69,10 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     """
     plan = _planned(store, check_name("name", name), given)
     arms, names = check_arms(given.arms), names_of(name, plan.variants)
-    settings = {v.name: v.settings(given.common) for v in given.variants}
+    settings = {v.name: v.settings(given.common, names) for v in given.variants}
+    for each in given.variants:
+        if each.learns_from == "all":
+            check_alike(each.name, settings)
     taken = [child for child in names.values() if store.load(child) is not None]
     found = store.load(name)
     if found is None and taken:

@@ -12,10 +12,12 @@ from .models import Amount, Body, DecidingIn, Name, SettingsIn, Share
 class VariantIn(DecidingIn):
     """A variant: its share of the visits to begin with, and its policy.
 
-    If it is `external`, the caller chooses its arms, and the policy learns from them.
+    If it is `external`, the caller chooses its arms, and the policy learns from them. It learns
+    from its "own" visits, or from those of "all" variants.
     """
 
     share: Share
+    learns_from: Literal["own", "all"] = "own"
 
 
 class GuardrailIn(Body):

@@ -81,7 +81,7 @@ def given_by(body: variant_models.VariantsIn) -> Given:
         for name, variant in body.variants.items()
     }
     variants = [
-        Variant(name, variant.share, settings[name].policy, variant.external)
+        Variant(name, variant.share, settings[name].policy, variant.external, variant.learns_from)
         for name, variant in body.variants.items()
     ]
     first = settings[variants[0].name]
