@@ -134,18 +134,10 @@ class AsyncExperiment:
         await self._call("DELETE", "arms", check_name("arm", name))
         await self._look()
 
-    async def warm_start(
-        self,
-        prior: Mapping[str, tuple[float, float]] | None = None,
-        *,
-        learned_by: str | None = None,
-    ) -> None:
-        """Prior counts, (pulls, successes) by arm; they replace those given before.
-
-        Arms that are not given have the counts of the experiment `learned_by`, if there is one.
-        """
-        arms = {name: {"pulls": n, "successes": s} for name, (n, s) in (prior or {}).items()}
-        self._see(await self._call("PUT", "prior", arms=arms, learned_by=learned_by))
+    async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """Prior counts, (pulls, successes) by arm; they replace those given before."""
+        arms = {name: {"pulls": n, "successes": s} for name, (n, s) in prior.items()}
+        self._see(await self._call("PUT", "prior", arms=arms))
 
     async def _enter(
         self,

@@ -76,12 +76,14 @@ class Experiment(Serving):
         count_in_flight: bool = False,
         external: bool = False,
         shadow: bool = True,
+        learns_from: Sequence[str] = (),
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
         compiled: bool = True,
     ) -> None:
         self.name = check_name("name", name)
+        self.exploring = True  # `Split` says otherwise, while exploring is stopped in a variant
         names = check_arms(arms)
         settings = Settings(
             policy=VisitIMED() if policy is None else policy,
@@ -95,6 +97,7 @@ class Experiment(Serving):
             count_in_flight=count_in_flight,
             external=external,
             shadow=shadow,
+            learns_from=tuple(learns_from),
         )
         self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)
@@ -122,7 +125,7 @@ class Experiment(Serving):
     def _operate(self, settings: Settings, journal: Journal) -> Operations:
         seed = secrets.randbits(62) if self._seed is None else self._seed
         make = partial(self._learner, seed=seed)
-        operations = Operations(self.name, settings, journal, make)
+        operations = Operations(self.name, settings, journal, make, lambda: self.exploring)
         operations.reload()
         return operations
 
@@ -183,22 +186,6 @@ class Experiment(Serving):
             s = checks.number(f"successes of {name!r}", successes, 0, n)
             arms.append(self._known(name)._replace(pulls=n, successes=s))
         self._save(arms)
-
-    def learned(self) -> dict[str, tuple[float, float]]:
-        """(pulls, successes) by arm, prior ones included: for `warm_start` of another experiment.
-
-        So a variant begins with what the policy has learned in the shadow of another one.
-
-        >>> with Experiment("old", ["a", "b"], external=True, compiled=False) as old:
-        ...     arm, ended = (visit := old.visit()).choose(own="a"), visit.end(1)
-        ...     old.learned()
-        {'a': (1.0, 1.0), 'b': (0.0, 0.0)}
-        """
-        sums = {arm.position: [arm.pulls, arm.successes] for arm in self.all_arms}
-        for (what, position, _, _), n in self.counts().items():
-            if what in ("pulls", "successes") and position in sums:
-                sums[position][what == "successes"] += n
-        return {arm.name: (sums[arm.position][0], sums[arm.position][1]) for arm in self.all_arms}
 
     def _known(self, name: str) -> Arm:
         for arm in self._operations.arms:

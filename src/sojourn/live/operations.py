@@ -209,7 +209,8 @@ class Operations(Replica):
         assert row.arm is not None
         view = self.learner.view(row.arm, decision.state)
         best = None if view.best is None else self.arms[view.best].name
-        self.noted.append(Choice(now, *decision[:4], **{**view._asdict(), "best": best}))
+        known = {**view._asdict(), "best": best, "exploring": self.explores()}
+        self.noted.append(Choice(now, *decision[:4], **known))
 
     def _given(self, reward: float | None) -> float | None:
         return None if reward is None else self.settings.reward(reward)

@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
     `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
     of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
-    mean.
+    mean; not `exploring`, it played what it knew to be best.
     """
 
     at: float
@@ -64,6 +64,7 @@ class Choice(NamedTuple):
     t: float
     new: bool
     best: str | None
+    exploring: bool = True
 
 
 class Operating(Protocol):

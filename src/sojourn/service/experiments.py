@@ -1,6 +1,7 @@
 """The routes of experiments and arms."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from ..live.answers import ranked
 from ..users import USERS
 from . import models
 from .catalog import Catalog
-from .errors import Refusal, documented
+from .errors import documented
 from .hot import EXPERIMENT, SLASH
 from .insight import insight
 from .reads import Reads
@@ -120,20 +121,14 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[s
 
 async def put_prior(request: Request, experiment: Served, body: models.PriorsIn) -> dict[str, Any]:
     """Prior counts for a warm start; given again, they replace the earlier ones."""
-    catalog, other = _catalog(request), None
-    if body.learned_by is not None:
-        if not catalog.allows(request.scope.get("sojourn.key"), body.learned_by):
-            raise Refusal(403, f"the key is not for experiment {body.learned_by!r}")
-        other = await catalog.one(body.learned_by)
 
     def work() -> dict[str, Any]:
         for name, prior in body.arms.items():
             _check(name, prior)
-        given = {name: (p.pulls, p.successes) for name, p in body.arms.items()}
-        experiment.warm_start(given if other is None else {**other.learned(), **given})
+        experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
         return described(experiment)
 
-    return await catalog.changing(work)
+    return await _catalog(request).changing(work)
 
 
 async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
@@ -200,9 +195,13 @@ def described(experiment: Experiment) -> dict[str, Any]:
 
 
 def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
-    arms, learned = {}, experiment.learned()
+    sums: dict[tuple[str, int], float] = defaultdict(float)
+    for (what, position, _, _), n in experiment.counts().items():
+        sums[what, position] += n
+    arms = {}
     for arm in experiment.all_arms:
-        pulls, successes = learned.get(arm.name, (0.0, 0.0))
+        pulls = arm.pulls + sums["pulls", arm.position]
+        successes = arm.successes + sums["successes", arm.position]
         mean = successes / pulls if pulls else None
         arms[arm.name] = {
             "name": arm.name, "pulls": pulls, "mean": mean, "retired": bool(arm.retired)

@@ -210,10 +210,9 @@ class PriorIn(Body):
 
 
 class PriorsIn(Body):
-    """Prior counts by arm; those that are not given are what the experiment `learned_by` has."""
+    """Prior counts by arm."""
 
-    arms: dict[Name, PriorIn] = {}
-    learned_by: Name | None = None
+    arms: dict[Name, PriorIn]
 
 
 class ArmOut(BaseModel):

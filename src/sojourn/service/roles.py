@@ -37,6 +37,7 @@ ROUTES: dict[tuple[str, str], tuple[str, ...]] = {
     ("GET", f"{EXPERIMENT}/variants"): READING,
     ("PUT", f"{EXPERIMENT}/shares"): CHANGING,
     ("DELETE", f"{EXPERIMENT}/shares"): CHANGING,
+    ("PUT", f"{EXPERIMENT}/exploring"): CHANGING,
     ("DELETE", f"{EXPERIMENT}/alarm"): CHANGING,
     ("GET", f"{EXPERIMENT}/comparison"): READING,
     ("GET", f"{EXPERIMENT}/shadow"): READING,
