@@ -7,7 +7,6 @@ of a `console` block that begin with $ are commands of `sojourn` and `curl`, who
 them. Answers of `curl` are left out. The tests play the page small: `scale` multiplies the visits.
 """
 
-import os
 import re
 import shlex
 import subprocess
@@ -24,6 +23,7 @@ BLOCK = re.compile(r"^```(toml|sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTAL
 COMMAND = re.compile(r"^\$ ((?:'[^']*'|\\\n|[^'\n])+)$", re.MULTILINE)
 HERE = "http://127.0.0.1:8000"
 PATIENCE = 600.0
+REFUSED = 2  # the exit code of `sojourn` for what it cannot do
 
 
 def play(text: str, folder: Path, scale: float = 1.0, serving: Sequence[str] = ()) -> str:
@@ -39,17 +39,15 @@ def play(text: str, folder: Path, scale: float = 1.0, serving: Sequence[str] = (
             elif language == "sh":
                 url = running.enter_context(server(body, folder, serving))
             else:
-                parts = []
-                for command in COMMAND.findall(body):
-                    parts.append(f"$ {command}\n{printed(command, folder, url, scale)}")
-                body = "\n".join(parts)
+                typed = COMMAND.findall(body)
+                body = "\n".join(f"$ {t}\n{printed(t, folder, url, scale)}" for t in typed)
             return f"```{language}\n{body}```"
 
         return BLOCK.sub(played, text)
 
 
 def printed(command: str, folder: Path, url: str, scale: float = 1.0) -> str:
-    """What a command prints, if it is one of ours."""
+    """What a command prints, if it is one of ours; in small also the sentence of a refusal."""
     words = shlex.split(command.replace("\\\n", " ").replace(HERE, url))
     if "--visits" in words:
         place = words.index("--visits") + 1
@@ -60,9 +58,11 @@ def printed(command: str, folder: Path, url: str, scale: float = 1.0) -> str:
     found = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    if found.returncode:
+    refused = found.returncode == REFUSED and ours and scale < 1.0
+    if found.returncode and not refused:
         raise RuntimeError(f"{command}\n{found.stdout}{found.stderr}")
-    return "".join(f"{line.rstrip()}\n" for line in found.stdout.splitlines()) if ours else ""
+    text = found.stderr if refused else found.stdout
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines()) if ours else ""
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def server(command: str, folder: Path, more: Sequence[str]) -> Iterator[str]:
     words = [sys.executable, "-m", *shlex.split(command), "--port", "0", *more]
     log = folder / "server.txt"
     with log.open("w") as file:
-        process = subprocess.Popen(words, cwd=folder, stdout=file, stderr=file, env={**os.environ})
+        process = subprocess.Popen(words, cwd=folder, stdout=file, stderr=file)
     try:
         yield _address(process, log)
     finally:

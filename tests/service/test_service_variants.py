@@ -171,6 +171,33 @@ def test_a_worker_that_has_not_opened_it_yet(tmp_path: Path) -> None:
         assert not http.app.state.catalog.experiments["shorts:new"].exploring
 
 
+def test_in_the_shadow(http: Caller) -> None:
+    """What the policy would have shown, in answers, in the report and on the page."""
+    would = []
+    for n in range(20):
+        body = {
+            "open": {"user": f"u{n}"},
+            "own": {"arm": "b", "propensity": 0.5},
+            "request_id": "1",
+        }
+        for _ in range(2):  # the same answer again
+            made = said(http, "POST", f"{SHORTS}/visits/v{n}/decisions", body)[1]
+            assert made["would"] == ("a" if made["variant"] == "old" else None)
+        said(http, "PUT", f"{SHORTS}/visits/v{n}/end", {"reward": 1})
+        would.append(made["would"])
+    status, found = said(http, "GET", f"{SHORTS}:old/shadow")
+    assert status == 200 and found["steps"] == found["weighed"] == would.count("a")
+    assert found["pairs"] == [{"shown": "b", "would": "a", "steps": would.count("a")}]
+    assert (found["verdict"], found["matched"], found["tried"]) == ("not yet", 0, ["a"])
+    assert found["match"] == {"value": 0.0, "low": 0.0, "high": 1.0}
+    page = http.get("/experiments/shorts:old").text
+    assert 'id="panel-shadow"' in page and "too few matched steps" in page
+    assert 'id="panel-shadow"' not in http.get("/experiments/shorts:new").text
+    for name, word in ((f"{SHORTS}:new", "is not external"), (SHORTS, "has variants")):
+        status, wrong = said(http, "GET", f"{name}/shadow")
+        assert status == 409 and word in wrong["detail"]
+
+
 def test_the_store_keeps_it(tmp_path: Path) -> None:
     """Opened again, visits go on where they were; a variant that is missing is said."""
     url = f"sqlite:///{tmp_path / 'live.db'}"
