@@ -89,6 +89,12 @@ def test_variants_and_http() -> None:
         body = {"open": {}, "candidates": ["d"]}
         made = http.post(f"{base}/visits/v/decisions", json=body).json()
         assert (made["arm"], made["propensity"]) == ("d", 1.0)
+        mixed = {"policy": {"name": "UCB"}, "epsilon": 0.2}
+        given = {"arms": ARMS, "policy": {"name": "EpsilonMixture", "parameters": mixed}}
+        assert http.put("/v1/experiments/mixed", json=given).status_code == 201
+        body = {"open": {}, "candidates": ["d", "b"]}
+        made = http.post("/v1/experiments/mixed/visits/v/decisions", json=body).json()
+        assert made["propensity"] == pytest.approx({"b": 0.9, "d": 0.1}[made["arm"]])
         for wrong in (["x"], [], ["a", "a"]):
             answer = http.post(f"{base}/visits/v/step", json={"reward": 1, "candidates": wrong})
             assert answer.status_code == 422 and "candidates" in answer.json()["detail"]

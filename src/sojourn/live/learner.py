@@ -184,7 +184,9 @@ class Learner:
         """
         if not self.positions:
             raise ValueError("there is no arm to choose: all are retired")
-        able = list(range(len(self.positions))) if among is None else self.columns(among)
+        able: Sequence[int] = range(len(self.positions))
+        if among is not None:
+            able = self.columns(among)
         if self._step is not None:
             self._step[0] = step - 1.0
         if not exploring:
@@ -198,7 +200,7 @@ class Learner:
         return self.positions[column], chance
 
     def _decide(
-        self, state: float, able: list[int], column: int | None
+        self, state: float, able: Sequence[int], column: int | None
     ) -> tuple[int, float | None]:
         """The policy's choice, or the `column` given, with the chance that the policy gives it."""
         rest = [c for c in able if c not in self.waiting] if self.waiting else able
@@ -221,7 +223,7 @@ class Learner:
             return column, None
         return column, float(chances[rest.index(column)]) if column in rest else 0.0
 
-    def _best_known(self, state: float, able: list[int]) -> tuple[int, float]:
+    def _best_known(self, state: float, able: Sequence[int]) -> tuple[int, float]:
         """The arm of greatest known worth; any of them if several are, or none was ever shown."""
         memory = self.memory if len(able) == len(self.positions) else self._only(self.memory, able)
         worth = self.policy.known_worth(memory, state)
@@ -236,7 +238,7 @@ class Learner:
             raise ValueError("candidates is not allowed: none of them is an arm in use")
         return found
 
-    def _only(self, memory: Any, columns: list[int]) -> Any:
+    def _only(self, memory: Any, columns: Sequence[int]) -> Any:
         """The memory as if there were no other arms."""
         kept = {}
         for name, axis in self._axes.items():

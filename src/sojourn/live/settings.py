@@ -184,6 +184,6 @@ def _made(data: dict[str, Any]) -> Policy:
         raise ValueError(f"policy is missing: this experiment has one of its own, {data['name']}")
     parameters = {
         name: _made(value) if isinstance(value, dict) else value
-        for name, value in data["parameters"].items()
+        for name, value in data.get("parameters", {}).items()
     }
     return POLICIES[data["name"]](**parameters)
