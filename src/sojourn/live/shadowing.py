@@ -21,8 +21,7 @@ from ..stats.sequences import FIRST, PLANNED
 from .errors import Conflict
 from .exporting import ExportRow, lines
 from .records import OPEN, Event, late_in
-from .settings import Settings
-from .stores.base import Store, one_of_its_own
+from .stores.base import Store, one_of_its_own, plain_settings
 
 LATEST = 100_000
 """Events that a report looks back, some 40,000 steps: a policy that learns is not what it was."""
@@ -163,14 +162,15 @@ def shadow(
     margin = checks.number("margin", margin, 0, 1)
     latest = checks.whole("latest", latest, 1)
     text, arms = one_of_its_own(store, experiment)
-    settings = Settings.from_json(text)
-    if not settings.external:
+    settings = plain_settings(text)  # of which the policy may be one of the caller's own
+    if not settings.get("external"):
         raise Conflict(
             f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
         )
     events = _whole_visits(store.latest(experiment, latest))
     rows = [row for row in lines(events, arms, late_in(events)) if row.would is not None]
-    return _reported(rows, experiment, settings.policy.name, store.now(), alpha, planned, margin)
+    policy = settings["policy"]["name"]
+    return _reported(rows, experiment, policy, store.now(), alpha, planned, margin)
 
 
 def _whole_visits(events: Sequence[Event]) -> list[Event]:

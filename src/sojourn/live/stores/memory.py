@@ -185,7 +185,7 @@ class MemoryStore:
 
     def latest(self, experiment: str, limit: int) -> list[Event]:
         with self._lock:
-            return list(self._events[experiment])[-limit:]
+            return self._events[experiment][-limit:]
 
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         rows: dict[str, tuple[int, int, float]] = {}
