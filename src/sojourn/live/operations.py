@@ -313,7 +313,7 @@ class Operations(Replica):
                     turn.leave(None, TIMEOUT)
                 else:
                     turn.resolve(None, TIMEOUT)
-                    turn.touch = False
+                turn.touch = False
                 return None, turn
 
             try:
