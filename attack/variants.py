@@ -33,8 +33,11 @@ GIVEN = {
         "old": {"share": 0.5, "external": True, "policy": UCB},
         "new": {"share": 0.5, "policy": UCB},
     },
-    "guardrail": {"metric": "reward", "margin": 0.5, "planned": 200.0},
 }
+RULE = {"metric": "reward", "margin": 0.5, "planned": 200.0}
+
+
+CHANGED = {"shares", "settled"}  # what a guardrail does to a plan
 
 
 class VariantsLoad(Load):
@@ -66,7 +69,7 @@ class VariantsLoad(Load):
         moved = sum(len(found) > 1 for found in self.homes.values())
         self.tally.expect(not moved, f"{moved} visits were in two variants")
         edits = store.edits(1000, "load")
-        acted = [e for e in edits if e.who == "guardrail" and "shares" in json.loads(e.detail)]
+        acted = [e for e in edits if e.who == "guardrail" and CHANGED & json.loads(e.detail).keys()]
         self.tally.expect(len(acted) == 1, f"the guardrail has acted {len(acted)} times")
 
 
@@ -92,7 +95,9 @@ def hook() -> Iterator[tuple[str, list[Any]]]:
         server.server_close()
 
 
-def kill_variants(ground: Ground, tally: Tally, seconds: float, kind: str, many: int = 1) -> None:
+def kill_variants(
+    ground: Ground, tally: Tally, seconds: float, kind: str, many: int = 1, action: str = "holdout"
+) -> None:
     """Kill the service until its guardrail has acted, and then some more; visits are archived."""
     place, port, draw = ground.store(kind), quiet_port(), random.Random(many)
     archive = ground.folder / f"archive-{port}"
@@ -103,7 +108,8 @@ def kill_variants(ground: Ground, tally: Tally, seconds: float, kind: str, many:
             "--keep-days", "0", *(["--workers", str(many)] if many > 1 else []),
         ]  # fmt: skip
         with ground.serve(tally, place, *options) as server:
-            made = server.call("PUT", "/v1/experiments/load/variants", GIVEN)[0]
+            given = {**GIVEN, "guardrail": {**RULE, "action": action}}
+            made = server.call("PUT", "/v1/experiments/load/variants", given)[0]
             tally.expect(made == 201, f"PUT variants answers {made}")
         with VariantsLoad(url, place, tally, archive) as load:
             while kills < 2 or time.monotonic() < end or not told:
@@ -124,11 +130,13 @@ def kill_variants(ground: Ground, tally: Tally, seconds: float, kind: str, many:
                 load.more(50)
                 load.finish()
                 shown = server.call("GET", "/v1/experiments/load/variants")[1]
-                tally.expect(shown["shares"]["new"] == 0.0, "the guardrail was forgotten")
+                kept = shown["exploring"]["new"] if action != "holdout" else shown["shares"]["new"]
+                tally.expect(not kept, "the guardrail was forgotten")
     tally.note = f"{kills} kills, webhook told {len(told)} times"
 
 
 SCENARIOS = {
     "variants-sqlite": (partial(kill_variants, kind="sqlite"), 25),
+    "variants-stop-exploring": (partial(kill_variants, kind="sqlite", action="stop exploring"), 15),
     "variants-postgres-2": (partial(kill_variants, kind="postgres", many=2), 30),
 }

@@ -65,5 +65,6 @@ def table(rows: list[dict[str, Any]]) -> Table:
             (f"{r['arms']:,}", *(number(r["ns"][policy.name] / 1e3) for policy in POLICIES))
             for r in rows
         ],
-        "Called from Python, as a server does for each step; every arm has been pulled.",
+        "Called from Python, as a server does for each step; every arm has been pulled. Thompson "
+        "sampling also tells its propensities.",
     )

@@ -24,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         visit.choose()
         visit.reward(1)
         visit.end()
-        both = [Variant("old", 0.5), Variant("new", 0.5)]
-        Split("feed", ["a"], both, "old", store=live.journal, compiled=False).visit().choose()
+        both = [Variant("old", 0.5, external=True), Variant("new", 0.5)]
+        Split("feed", ["a"], both, "old", store=live.journal, compiled=False).visit().choose("a")
     Path("counts.json").write_text(json.dumps({"a": {"pulls": 10, "successes": 4}}))
     lengths = [(visit, step) for visit in range(60) for step in range(1 + visit % 7)]
     steps = [f"{v},{s},{'ab'[v % 2]},{(v + s * s) % 3 % 2}" for v, s in lengths]
@@ -47,6 +47,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "erase": ("erase live.db u42 --json", dict, "archived"),
     "changes": ("changes live.db --json", list, "who"),
     "compare": ("compare live.db feed --json", dict, "variants"),
+    "shadow": ("shadow live.db feed:old --json", dict, "verdict"),
     "warm-start": ("warm-start live.db shorts counts.json --json", dict, "arms"),
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),

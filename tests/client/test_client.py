@@ -179,7 +179,7 @@ def test_experiments(client: Client) -> None:
     assert made.settings["policy"] == {"name": "UCB", "parameters": parameters}
     assert set(made.settings) == {
         "policy", "user", "reward_threshold", "default_reward", "reward_wait", "idle_timeout",
-        "late_horizon", "introduce_in_any_state", "count_in_flight", "external",
+        "late_horizon", "introduce_in_any_state", "count_in_flight", "external", "shadow",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
     changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
@@ -210,7 +210,7 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
         with sj.Experiment("same", ARMS, same_policy, same_user, compiled=False) as same:
             wanted = json.loads(same.settings.to_json())
         del wanted["bins"]
-        assert made.settings == {**wanted, "external": False}
+        assert made.settings == {**wanted, "external": False, "shadow": True}
     levels = sj.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
     made = client.experiment("graded", ARMS, None, levels)
     assert made.settings["user"]["model"] == "last-reward"
@@ -255,7 +255,8 @@ def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.
         seen[first.variant] = first.arm, first.propensity
     assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
     alone = client.experiment("mine", ["a", "b"], external=True)
-    assert alone.settings["external"] is True and alone.visit().choose(own="b") == "b"
+    made = alone.visit().decide(own="b")
+    assert alone.settings["external"] is True and (made.arm, made.would) == ("b", "a")
     with pytest.raises(ValueError, match="own is missing"):
         alone.visit().choose()
 

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from math import sqrt
+from pathlib import Path
 
 import pytest
 from asgi import client
 
 import sojourn as sj
-from sojourn.live import Experiment, Split, Variant, verify
+from sojourn.live import Experiment, Split, Variant, export, verify
+from sojourn.logs import replay
 
 ARMS = ["a", "b", "c", "d"]
 
@@ -52,6 +54,28 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
         assert news.memory.clock[0] == 4.0 and not news._operations.stale()
 
 
+def test_they_are_in_the_log(tmp_path: Path) -> None:
+    """Those in use, where not all of them are; an export names them, and replay refuses them."""
+    with Experiment("news", ARMS, sj.Uniform(), compiled=False) as news:
+        news.retire_arm("a")
+        for candidates in (None, ["b", "a"], ["d", "c", "b"]):
+            visit = news.visit()
+            visit.decide(candidates=candidates)
+            visit.end(1)
+        store = news.journal.store
+        _, events = store.history("news")
+        found = [event.candidates for event in events if event.kind == "decide"]
+        assert found == [None, "1", None]
+        for name in ("steps.csv", "steps.parquet"):
+            export(store, "news", tmp_path / name)
+            expected = "1 of 3 steps of the log were decided among some of the arms only"
+            with pytest.raises(ValueError, match=expected):
+                replay(tmp_path / name, sj.FixedArm(0))
+            with pytest.raises(ValueError, match=expected):
+                replay(tmp_path / name, sj.FixedArm(0), threshold=0.5)
+        assert '"[""b""]"' in (tmp_path / "steps.csv").read_text()
+
+
 def test_variants_and_http() -> None:
     policy = sj.Uniform()
     both = [Variant("old", 0.5, policy, external=True), Variant("new", 0.5, policy)]
@@ -65,6 +89,12 @@ def test_variants_and_http() -> None:
         body = {"open": {}, "candidates": ["d"]}
         made = http.post(f"{base}/visits/v/decisions", json=body).json()
         assert (made["arm"], made["propensity"]) == ("d", 1.0)
+        mixed = {"policy": {"name": "UCB"}, "epsilon": 0.2}
+        given = {"arms": ARMS, "policy": {"name": "EpsilonMixture", "parameters": mixed}}
+        assert http.put("/v1/experiments/mixed", json=given).status_code == 201
+        body = {"open": {}, "candidates": ["d", "b"]}
+        made = http.post("/v1/experiments/mixed/visits/v/decisions", json=body).json()
+        assert made["propensity"] == pytest.approx({"b": 0.9, "d": 0.1}[made["arm"]])
         for wrong in (["x"], [], ["a", "a"]):
             answer = http.post(f"{base}/visits/v/step", json={"reward": 1, "candidates": wrong})
             assert answer.status_code == 422 and "candidates" in answer.json()["detail"]

@@ -132,6 +132,63 @@ def test_it_acts_once_and_survives(tmp_path: Path, hook: Any) -> None:
     assert len(told) in (1, 2)  # the second one may be under way
 
 
+def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
+    """The variant keeps its visits, and plays what it knows: after a restart too, until undone."""
+    url, told, _ = hook
+    place, rule = f"sqlite:///{tmp_path / 'live.db'}", replace(RULE, action="stop exploring")
+    both = [Variant("old", 0.5, external=True), Variant("new", 0.5, sj.Uniform())]
+    given = ["a", "b", "c"], both, "old"
+
+    def shown(split: Split) -> set[tuple[str, float | None]]:
+        visits = [split.visit(user=f"w{n}") for n in range(60)]
+        made = [visit.decide(own="a") for visit in visits]
+        return {(each.arm, each.propensity) for each in made if each.variant == "new"}
+
+    with Journal(place, upkeep=False) as journal:
+        split = Split(
+            "shorts", *given, guardrail=rule, store=journal, compiled=False, webhook=url, seed=1
+        )
+        for n in range(300):  # all like b, and nothing else
+            made = (visit := split.visit(user=f"u{n}")).decide(own="b")
+            visit.end(int(made.arm == "b" and n % 4 > 0))
+        assert {arm for arm, _ in shown(split)} == {"a", "b", "c"}
+        before = split.plan.epoch
+        assert split.watch() and not split.watch()
+        assert split.shares == {"old": 0.5, "new": 0.5} and split.plan.epoch == before + 1
+        assert shown(split) == {("b", 1.0)}
+        reason = split.variants["new"].policy.reason(split.variants["new"].recent()[0])
+        assert str(reason).startswith("exploring is stopped: best known: *b*, mean .")
+        assert split.guarding.telling is not None
+        split.guarding.telling.join(10.0)
+        assert told[0]["action"] == "stop exploring"
+        assert told[0]["text"].startswith("shorts: new plays only what it knows to be best now.")
+        (edit,) = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
+        assert json.loads(edit.detail)["settled"] == ["new"] and "below that of" in edit.detail
+    with Journal(place, upkeep=False) as journal:
+        split = Split.open("shorts", journal, compiled=False)
+        assert split.plan.alarm is not None and split.plan.alarm.action == "stop exploring"
+        assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}
+        with pytest.raises(Conflict, match="exploring cannot change: the guardrail has acted"):
+            split.explore({"new": True})
+        split.undo()
+        assert split.plan.settled == () and len(shown(split)) == 3
+        assert not split.watch()  # what was undone is no evidence
+        split.explore({"new": False})  # by hand
+        assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}
+        epochs = split.plan.epoch
+        split.explore({"new": False})
+        assert split.plan.epoch == epochs
+        split.explore({"new": True})
+        assert len(shown(split)) == 3
+        with pytest.raises(ValueError, match="'old' is not allowed: the caller chooses its arms"):
+            split.explore({"old": False})
+        with pytest.raises(ValueError, match="variant = 'x' is not allowed"):
+            split.explore({"x": False})
+    turned = [Variant("old", 0.5, sj.Uniform()), Variant("new", 0.5, external=True)]
+    with pytest.raises(ValueError, match="'new' is not allowed: the caller chooses its arms"):
+        Split("shorts", ["a"], turned, "old", guardrail=rule, compiled=False)
+
+
 def test_two_processes_act_once(hook: Any) -> None:
     """Each with a store of its own, at the same time; and one takes over from one that has died."""
     url, told, statuses = hook
@@ -178,6 +235,10 @@ def test_two_processes_act_once(hook: Any) -> None:
         assert len(told) == 4
         assert other.plan.alarm is not None
         assert other.plan.alarm.delivery == "not told: it answered 503, 3 times"
+        split.undo()
+        split.explore({"new": False})
+        other.refresh()
+        assert not other.variants["new"].exploring and other.variants["old"].exploring
         for journal in (first, second):
             journal.close()
 
@@ -197,6 +258,7 @@ def test_what_is_refused() -> None:
     for wrong, match in (
         ({"metric": "clicks"}, "metric = 'clicks' is not allowed"),
         ({"margin": -1}, "margin = -1 is not allowed"),
+        ({"action": "cry"}, "action = 'cry' is not allowed: it must be one of holdout, stop expl"),
         ({"alpha": 0}, "alpha = 0 is not allowed"),
         ({"planned": 0}, "planned = 0 is not allowed"),
     ):

@@ -69,7 +69,50 @@ def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> N
     with pytest.raises(ValueError, match="candidates is not allowed: none of them is an arm in"):
         part.choose(1.0, 1, [0, 2])
     whole.waiting = {1, 3}
-    assert whole.choose(1.0, 1, [1, 3]) == (1, 1.0)  # of two that wait, the less issued one
+    # Of two that wait, the less issued one; a mixture shows any arm sometimes, also one that waits.
+    share = getattr(given, "epsilon", 0.0) if policy is sj.EpsilonMixture else 0.0
+    found = dict(whole.choose(1.0, 1, [1, 3]) for _ in range(200))
+    expected = {1: 1.0 - share / 2, 3: share / 2} if share else {1: 1.0}
+    assert found == pytest.approx(expected)
+
+
+def test_the_share_of_a_mixture_has_every_arm() -> None:
+    """Propensities while arms wait for their first result: exact, and never 0."""
+    policy, n = sj.EpsilonMixture(sj.KLUCB(), epsilon=0.3), 2_000
+    told = Learner(Settings(policy=policy), seed=2, compiled=False)
+    told.forget([Arm(k, name) for k, name in enumerate("abc")])
+    told.absorb({("issued", 0, 0, 0): 1.0, ("pulls", 0, 0, 0): 1.0, ("issued", 1, 0, 0): 1.0})
+    assert told.waiting == {1}
+    for among, expected in ((None, [0.1, 0.1, 0.8]), ([0, 1], [0.85, 0.15, 0.0])):
+        found = [told.choose(1.0, 1, among) for _ in range(n)]
+        for position, p in enumerate(expected):
+            shown = [chance for chosen, chance in found if chosen == position]
+            assert set(shown) <= {p} or shown == pytest.approx([p] * len(shown))
+            assert abs(len(shown) / n - p) <= 4.5 * np.sqrt(p * (1 - p) / n)
+
+
+@pytest.mark.parametrize("policy", sj.ALL, ids=lambda policy: policy.__name__)
+def test_without_exploring_the_best_known_arm_is_played(policy: type[sj.Policy]) -> None:
+    """In both states, and among candidates; one never shown only if none was."""
+    given = policy(H=3) if policy is sj.UCBQLearning else policy()
+    told = Learner(Settings(policy=given), seed=1, compiled=False)
+    told.forget([Arm(n, name) for n, name in enumerate("abcd")])
+    knows_nothing = policy is not sj.FixedArm
+    assert told.choose(1.0, 1, exploring=False)[1] == (0.25 if knows_nothing else 1.0)
+    told.policy.update(told.memory, 1.0, 3, 0.0, True, 0.0)
+    for step in range(60):
+        arm = int(step % 3 == 2)
+        good = float(step % 10 < 8 - 4 * arm)
+        for state in (0.0, 1.0):
+            told.policy.update(told.memory, state, arm, good, step % 4 == 0, good)
+    best = told.policy.known_worth(told.memory, 1.0)
+    if knows_nothing:
+        assert best[2] == -np.inf and best[0] > best[1]
+    for state in (0.0, 1.0):
+        assert told.choose(state, 1, exploring=False) == (0, 1.0)
+        if knows_nothing:
+            assert told.choose(state, 1, [1, 2], exploring=False) == (1, 1.0)
+            assert told.choose(state, 1, [2], exploring=False) == (2, 1.0)
 
 
 @pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)

@@ -175,7 +175,7 @@ def test_migration(
             with store._reading() as run:
                 assert run("SELECT extra FROM sojourn_visit") == [(None,)]
             store.close()
-    with pytest.raises(ValueError, match="the tables are of version 5, and this version"):
+    with pytest.raises(ValueError, match="the tables are of version 6, and this version"):
         opened()
 
 

@@ -193,7 +193,7 @@ def test_a_policy_says_truly_whether_it_learns(policy: Policy) -> None:
     states = (0.0, 1.0)
     fresh, later = policy.memory(2), told(policy, lefts=True)
     known = [pupil.probabilities(m, s) for m in (fresh, later) for s in states]
-    if known[0].size == 0:  # Thompson sampling: its draws are random, and follow what was seen
+    if known[0].size == 0:  # Visit Thompson: its draws are random, and follow what was seen
         assert policy.learns
     elif not policy.learns:
         assert all((a == b).all() for a, b in zip(known[:2], known[2:], strict=True))

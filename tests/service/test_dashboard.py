@@ -15,6 +15,7 @@ import browser
 import pytest
 from serving import Server, serve
 
+from sojourn.live.shadowing import MEASURES
 from sojourn.policies.reasons import short
 from sojourn.service import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
@@ -98,13 +99,16 @@ def make(server: Server, name: str, arms: list[str], **settings: Any) -> None:
 def share(server: Server, name: str, users: int) -> None:
     """An experiment with variants, of which one is worse, and two visits of each user."""
     uniform = {"name": "Uniform"}
-    variants = {n: {"share": 0.5, "policy": uniform} for n in ("old", "new")}
+    variants = {
+        n: {"share": 0.5, "policy": uniform, "external": n == "old"} for n in ("old", "new")
+    }
     rule = {"margin": 0.1, "planned": 300}
     body = {"arms": ["a"], "variants": variants, "holdout": "old", "guardrail": rule}
     base = f"/v1/experiments/{name}"
     assert server.call("PUT", f"{base}/variants", body)[0] == 201
     ids = [(f"v{n}", f"u{n // 2}") for n in range(2 * users)]
-    opened = [{"call": "decide", "visit": v, "open": {"user": user}} for v, user in ids]
+    own = {"arm": "a", "propensity": 1.0}
+    opened = [{"call": "decide", "visit": v, "open": {"user": user}, "own": own} for v, user in ids]
     made = server.call("POST", f"{base}/batch", {"calls": opened})[1]["answers"]
     homes = [answer["body"]["variant"] for answer in made]
     ends = [
@@ -306,10 +310,22 @@ def test_variants(tab: Tab, server: Server) -> None:
     page.wait_for_selector("h1:text('feed:new')")
 
 
+def test_in_the_shadow(tab: Tab, server: Server) -> None:
+    """Where the caller decides, the page has what the policy would have shown, as the API does."""
+    page = tab.open(f"{server.url}/experiments/feed:old")
+    found = server.call("GET", "/v1/experiments/feed:old/shadow")[1]
+    shown = page.inner_text("#panel-shadow")
+    assert f"Ready to ramp: {found['reason']}." in shown and found["match"]["value"] == 1.0
+    assert f"The same as yours at 100 % of {found['steps']} steps" in shown
+    rows_of = page.locator("#panel-shadow tbody tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in rows_of] == list(MEASURES.values())
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barriers(tab: Tab, server: Server, scheme: str) -> None:
     text = browser.axe()
-    for path in ("/experiments/shorts", "/experiments/feed", "/", "/docs", "/experiments/nowhere"):
+    pages = [f"/experiments/{name}" for name in ("shorts", "feed", "feed:old", "nowhere")]
+    for path in (*pages, "/", "/docs"):
         page = tab.open(server.url + path, color_scheme=scheme)
         if path == "/experiments/nowhere":
             assert tab.wrong.pop().startswith("Failed to load resource")
@@ -324,7 +340,7 @@ def test_no_barriers(tab: Tab, server: Server, scheme: str) -> None:
 
 
 def test_phones_do_not_scroll_sideways(tab: Tab, server: Server) -> None:
-    for name in ("shorts", "feed"):
+    for name in ("shorts", "feed", "feed:old"):
         page = tab.open(f"{server.url}/experiments/{name}")
         for width in (320, 390, 800):
             page.set_viewport_size({"width": width, "height": 800})

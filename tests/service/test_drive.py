@@ -77,6 +77,31 @@ def test_one_user_at_a_time_sees_what_the_simulator_shows(
         assert report.visits == 25 and not report.cut
 
 
+def test_a_recommender_of_ones_own_decides_where_the_caller_does(
+    server: serving.Server, interpreted: Any
+) -> None:
+    """Its visits are those that the simulator has with it, and its chances are kept."""
+    own = sj.EpsilonMixture(sj.FixedArm(1), epsilon=0.5)
+    traffic = Traffic(
+        server.url, B, experiment="own", own=own, arms=("x", "y"), users=1, visits=25, seed=7
+    )
+    report = drive(traffic)
+    (row,) = interpreted(B, own, 7, 0, [25])
+    np.testing.assert_allclose([report.regret, report.reward, report.steps], row[:3], rtol=1e-12)
+    _, known = server.call("GET", "/v1/experiments/own")
+    assert known["external"] and [arm["name"] for arm in known["arms"]] == ["x", "y"]
+    assert [arm["pulls"] for arm in known["arms"]] == report.pulls.sum(axis=0).tolist()
+    variants = {"old": {"share": 0.5, "external": True}, "new": {"share": 0.5}}
+    body = {"arms": ["x", "y"], "variants": variants, "holdout": "old"}
+    server.call("PUT", "/v1/experiments/own%20ab/variants", body)
+    report = drive(replace(traffic, experiment="own ab", visits=40))
+    _, found = server.call("GET", "/v1/experiments/own%20ab/comparison")
+    visits = {variant["name"]: variant["visits"] for variant in found["variants"]}
+    assert sum(visits.values()) == 40 and min(visits.values()) > 0 and not report.cut
+    with pytest.raises(ValueError, match="the problem has 2 arms"):
+        replace(traffic, arms=("x", "y", "z"))
+
+
 def test_regret_over_http_is_that_of_the_simulator(server: serving.Server) -> None:
     """Setting B, many experiments at a time, and the policy's own coin flips."""
     experiments, visits = 32, 100

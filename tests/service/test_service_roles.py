@@ -49,8 +49,10 @@ EXPECTED = {
     f"GET {V1}/variants": "read owner operator",
     f"PUT {V1}/shares": "owner operator",
     f"DELETE {V1}/shares": "owner operator",
+    f"PUT {V1}/exploring": "owner operator",
     f"DELETE {V1}/alarm": "owner operator",
     f"GET {V1}/comparison": "read owner operator",
+    f"GET {V1}/shadow": "read owner operator",
     # operating the service
     f"DELETE {V1}": "operator",
     "DELETE /v1/users/{user}": "operator",

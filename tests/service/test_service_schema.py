@@ -11,7 +11,7 @@ from serving import Server, serve
 from sojourn.service.app import Options, create
 
 SHORTS = "/v1/experiments/shorts"
-OF_VARIANTS = ("variants", "shares", "alarm", "comparison")
+OF_VARIANTS = ("variants", "shares", "exploring", "alarm", "comparison")
 DESCRIBED = create(Options(store="memory://")).openapi()
 
 schema = schemathesis.openapi.from_dict(DESCRIBED)

@@ -119,6 +119,14 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert said(http, "PUT", f"{SHORTS}/shares", {"shares": {"new": 0.5}})[0] == 409
     shown = said(http, "DELETE", f"{SHORTS}/alarm")[1]
     assert shown["shares"] == {"old": 0.5, "new": 0.5} and shown["alarm"] is None
+    body = {"exploring": {"new": False}}
+    shown = said(http, "PUT", f"{SHORTS}/exploring", body)[1]
+    assert shown["exploring"] == {"old": True, "new": False} and not split.variants["new"].exploring
+    for wrong in ({"x": False}, {"old": False}, {"new": "no"}):
+        assert said(http, "PUT", f"{SHORTS}/exploring", {"exploring": wrong})[0] == 422
+    rule = {"margin": 0.1, "action": "stop exploring"}
+    shown = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "guardrail": rule})[1]
+    assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
 
 
 def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:
@@ -138,6 +146,56 @@ def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:
         head = {"authorization": f"Bearer {token['shorts']}"}
         listed = http.get("/v1/experiments", headers=head).json()["experiments"]
         assert listed == ["shorts", "shorts:new", "shorts:old"]
+
+
+def test_a_worker_that_has_not_opened_it_yet(tmp_path: Path) -> None:
+    """Made by another process: a key for the whole is for its variants at the first call."""
+    file, place = tmp_path / "keys.json", f"sqlite:///{tmp_path / 'live.db'}"
+    token = {name: keys.make(file, [name], role="owner")[1] for name in ("shorts", "other")}
+    with client(store=place) as http:
+        said(http, "PUT", f"{SHORTS}/variants", GIVEN)
+        said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": False}})
+    for name, path, expected in (
+        ("shorts", ":new", 200), ("other", ":new", 403), ("shorts", ":none", 403),
+    ):  # fmt: skip
+        with client(store=place, keys=file) as http:
+            catalog = http.app.state.catalog
+            catalog.experiments.clear()  # as if it had been made just now
+            head = {"authorization": f"Bearer {token[name]}"}
+            assert http.get(SHORTS + path, headers=head).status_code == expected
+            if expected == 200:
+                assert not catalog.experiments["shorts:new"].exploring
+    with client(store=place) as http:
+        http.app.state.catalog.experiments.clear()
+        assert said(http, "GET", f"{SHORTS}:new")[0] == 200
+        assert not http.app.state.catalog.experiments["shorts:new"].exploring
+
+
+def test_in_the_shadow(http: Caller) -> None:
+    """What the policy would have shown, in answers, in the report and on the page."""
+    would = []
+    for n in range(20):
+        body = {
+            "open": {"user": f"u{n}"},
+            "own": {"arm": "b", "propensity": 0.5},
+            "request_id": "1",
+        }
+        for _ in range(2):  # the same answer again
+            made = said(http, "POST", f"{SHORTS}/visits/v{n}/decisions", body)[1]
+            assert made["would"] == ("a" if made["variant"] == "old" else None)
+        said(http, "PUT", f"{SHORTS}/visits/v{n}/end", {"reward": 1})
+        would.append(made["would"])
+    status, found = said(http, "GET", f"{SHORTS}:old/shadow")
+    assert status == 200 and found["steps"] == found["weighed"] == would.count("a")
+    assert found["pairs"] == [{"shown": "b", "would": "a", "steps": would.count("a")}]
+    assert (found["verdict"], found["matched"], found["tried"]) == ("not yet", 0, ["a"])
+    assert found["match"] == {"value": 0.0, "low": 0.0, "high": 1.0}
+    page = http.get("/experiments/shorts:old").text
+    assert 'id="panel-shadow"' in page and "too few matched steps" in page
+    assert 'id="panel-shadow"' not in http.get("/experiments/shorts:new").text
+    for name, word in ((f"{SHORTS}:new", "is not external"), (SHORTS, "has variants")):
+        status, wrong = said(http, "GET", f"{name}/shadow")
+        assert status == 409 and word in wrong["detail"]
 
 
 def test_the_store_keeps_it(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_regret_over_the_prior() -> None:
     # The control knows that the optimum is the optimum.
     assert found.multiple(2).value == pytest.approx(1.0, abs=1e-9)
     assert found.multiple(1).low > 1.2
-    plain = over_prior(sj.theory.bayes_optimum(B, visits=4, pulls=60), [sj.Uniform()], runs=1_200)
+    plain = over_prior(sj.theory.bayes_optimum(B, visits=4, pulls=60), sj.Uniform(), runs=1_200)
     np.testing.assert_array_equal(plain.regrets[0], found.regrets[1])
     width = [r.high - r.low for r in (plain.regret(0), found.regret(1))]
     assert width[1] < width[0]

@@ -31,6 +31,17 @@ def drive_command(
         str | None,
         option("As for simulate; default: the service's.", "--policy", "-p", metavar="NAME"),
     ] = None,
+    own: Annotated[
+        str | None,
+        option(
+            "A recommender of your own, which decides where the service leaves it to the "
+            "caller; as for simulate.",
+            metavar="NAME",
+        ),
+    ] = None,
+    arms: Annotated[
+        str | None, option("Names of the arms; default: their means.", metavar="a,b,c")
+    ] = None,
     visits: Annotated[
         int | None, option("How many; default: 1000, or no limit with --seconds.")
     ] = None,
@@ -57,6 +68,8 @@ def drive_command(
     traffic = Traffic(
         url, problem, experiment=experiment, key=key, visits=most,
         policy=None if policy is None else find_policy(policy, problem),
+        own=None if own is None else find_policy(own, problem),
+        arms=() if arms is None else tuple(arms.split(",")),
         users=checks.whole("--users", users, 1, 10_000),
         seconds=inf if seconds is None else checks.number("--seconds", seconds, 0, inf),
         seed=checks.whole("--seed", seed, 0, 2**63 - 1),

@@ -30,6 +30,7 @@ class OtherSettings(TypedDict, total=False):
     introduce_in_any_state: bool
     count_in_flight: bool
     external: bool
+    shadow: bool
 
 
 class AsyncClient:

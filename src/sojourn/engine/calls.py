@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..policies.base import Policy
 from ..policies.index import Index
 from ..policies.learned import Learned
+from ..policies.mixture import EpsilonMixture
 from ..policies.visit import Visit
 from .loops import Loop, call
 from .streams import policy_stream
@@ -26,11 +27,15 @@ class Calls(NamedTuple):
     follow(pupil, memory, state, arm, reward, left, after)
     think(pupil, memory)
 
-    The pupil is the one who learns (`Policy.pupil`). An index policy has no `chances`: they are 1,
-    or shares of a tie. `counts` says that a step is to be counted when it is resolved; else all of
-    it is learned by `follow`. `think` is for those who draw conclusions from time to time.
+    The policy is the one that decides: of an `EpsilonMixture` the inner one, while any arm with
+    chance `share` is for the caller, who knows which arms there are. The pupil is the one who
+    learns (`Policy.pupil`). A policy that goes by an index has no `chances`: they are 1, or shares
+    of a tie. `counts` says that a step is to be counted when it is resolved; else all of it is
+    learned by `follow`. `think` is for those who draw conclusions from time to time.
     """
 
+    policy: Policy
+    share: float
     choose: Callable[..., Any]
     chances: Callable[..., Any] | None
     counts: bool
@@ -41,6 +46,9 @@ class Calls(NamedTuple):
 def calls_for(policy: Policy, compiled: bool) -> Calls:
     """The functions of a policy; if compiled, then now, so that no call has to wait for it."""
     pupil, memory, state, reward, arm = policy.pupil, policy.memory(2), 1.0, 1.0, 0
+    share = 0.0
+    if isinstance(policy, EpsilonMixture):
+        share, policy = policy.epsilon, policy.policy
 
     def ready(function: Loop[..., Any], policy: Policy, *more: Any) -> Callable[..., Any]:
         made: Callable[..., Any] = (
@@ -49,13 +57,15 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
         return made
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
-    chances = None if isinstance(policy, Index) else ready(_chances, policy, state)
+    sure = type(policy).probabilities is Index.probabilities and not share
+    chances = None if sure else ready(_chances, policy, state)
+    decides = policy, share, choose, chances
     learned = isinstance(pupil, Learned) and type(pupil).watch_many is Learned.watch_many
     if learned or isinstance(pupil, Visit):
-        return Calls(choose, chances, True, think=ready(_think, pupil))
+        return Calls(*decides, True, think=ready(_think, pupil))
     if type(pupil).update is Policy.update:
-        return Calls(choose, chances, True)
-    return Calls(choose, chances, False, ready(_update, pupil, state, arm, reward, True, state))
+        return Calls(*decides, True)
+    return Calls(*decides, False, ready(_update, pupil, state, arm, reward, True, state))
 
 
 @call

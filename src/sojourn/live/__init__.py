@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
     from .records import Bucket as Bucket, Edit as Edit, Part as Part
     from .settings import Settings as Settings
+    from .shadowing import Shadow as Shadow, shadow as shadow
     from .split import Split as Split
     from .stores import Store as Store, open_store as open_store, store_class as store_class
     from .stores.memory import MemoryStore as MemoryStore

@@ -12,7 +12,10 @@ NOT_SENT = "not sent"  # and in a client whose service is away
 
 
 class Decision(NamedTuple):
-    """An arm for one step of a visit, in a variant if the experiment has some."""
+    """An arm for one step of a visit, in a variant if the experiment has some.
+
+    Where the caller chose it, `would` is what the policy would have shown, if it says so.
+    """
 
     visit: str
     step: int
@@ -20,6 +23,7 @@ class Decision(NamedTuple):
     state: float
     propensity: float | None
     variant: str | None = None
+    would: str | None = None
 
     @property
     def id(self) -> str:

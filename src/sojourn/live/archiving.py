@@ -155,7 +155,10 @@ def read(folder: Path, part: Part) -> list[Event]:
         raise ValueError(f"{path} is missing: is {folder} the folder of the archive?")
     if _digest(path) != part.digest:
         raise ValueError(f"{path} is not the file that was written: its SHA-256 is another one")
-    columns = pq.read_table(path, partitioning=None).to_pydict()
+    table = pq.read_table(path, partitioning=None)
+    columns = table.to_pydict()
+    for name, value in Event._field_defaults.items():  # which older files do not have
+        columns.setdefault(name, [value] * table.num_rows)
     return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
 
 

@@ -7,6 +7,7 @@ from .archiving import events_in
 from .records import CHARTED, END, GROUPED, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, one_of_its_own
+from .trends import as_counts, by_arm
 
 Wrong = dict[Key, tuple[float, float]]
 
@@ -14,9 +15,9 @@ Wrong = dict[Key, tuple[float, float]]
 def verify(store: Store, experiment: str, archive: str | Path | None = None) -> Wrong:
     """Sums that differ from the fold of all events, as (kept, by events). Empty: none.
 
-    Checked are counters, the timeline, the rows of visits, and the sums of groups. Where events
-    were archived, their sums take their place; with the folder of the `archive`, those are compared
-    with its files.
+    Checked are counters, the timeline, the rows of visits, and the sums of groups and over time.
+    Where events were archived, their sums take their place; with the folder of the `archive`, those
+    are compared with its files.
 
     >>> from sojourn.live import Experiment
     >>> with Experiment("news", ["a", "b"], compiled=False) as experiment:
@@ -31,12 +32,14 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
     kept = {**ledger.counts, **chart}
     archived, grouped = _without_groups(ledger.archived)
-    wrong = differing(kept, added(hot, archived)) | differing(*_rows(ledger, hot))
+    folded = added(hot, archived)
+    wrong = differing(kept, folded) | differing(*_rows(ledger, hot))
+    wrong |= differing(ledger.trends, as_counts(by_arm(folded.items()).values()))
     groups = {(GROUPED, i, 0, 0): n for i, n in enumerate(ledger.grouped)}
     assigned = {(GROUPED, i, 0, 0): n for i, n in enumerate(ledger.assigned)}
     wrong |= differing(groups, added(assigned, grouped))
     if archive is not None:
-        folded: Counts = {}
+        folded = {}
         for part in events_in(store, experiment, archive):
             folded = added(folded, sums_of(part, *split))
         kept = archived

@@ -29,10 +29,12 @@ from .records import (
     Bucket,
     Change,
     Event,
+    Look,
     Part,
     Row,
 )  # fmt: skip
 from .stores.base import Store
+from .trends import Trend
 from .who import ACTING
 
 Open = Callable[[], Store]
@@ -47,7 +49,10 @@ def change(
     before = Row("e", visit, user="u", before=1.0, state=1.0) if row is None else row
     after = before._replace(base=before.version, version=next(_versions), step=step)
     kind = OPEN if row is None else DECIDE
-    event = Event("e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25)
+    event = Event(
+        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, would=7,
+        candidates="0,7",
+    )  # fmt: skip
     counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
     return Change(after, (event,), counts, touch, wait)
 
@@ -97,6 +102,8 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
         kept = [event._replace(writer="", at=0.0) for event in events]
         assert kept == [*first.events, *second.events]
+        latest = [event._replace(writer="", at=0.0) for event in store.latest("e", 1)]
+        assert latest == list(second.events) and len(store.latest("e", 9)) == 2
         assert store.event("e", "v", 1, DECIDE) is not None
         assert store.event("e", "v", 1, RESOLVE) is None
     store.close()
@@ -228,6 +235,57 @@ def groups_of_users(open_store: Open, durable: bool = True) -> None:
         other.close()
     store.drop("e")
     assert store.groups("e") == []
+    store.close()
+
+
+def arms_over_time(open_store: Open, durable: bool = True) -> None:
+    """What is counted of an arm is summed by when its visit was touched, and thinned to hours."""
+    store = with_experiment(open_store)
+    first = change(None)
+    counts = {("pulls", 2, 1, 0): 1.0, ("successes", 2, 1, 0): 0.5, ("seen", 0, 1, 1): 1.0,
+              ("seen", 0, 0, 1): 1.0, ("left", 0, 0, 0): 1.0, ("moves", 0, 0, 1): 9.0}  # fmt: skip
+    second = change(first.row, step=1)._replace(counts=counts)
+    lost = change(first.row, step=1)._replace(counts=counts)
+    assert store.append([first, second]) == [True, True] and store.append([lost]) == [False]
+    day = store.now() // 86_400.0 * 86_400.0
+    expected = [
+        Trend(day, 0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0), Trend(day, 2, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0)
+    ]  # fmt: skip
+    assert store.trends("e", day, 2 * 86_400.0) == expected and store.trends("d", day, 300.0) == []
+    assert store.trends("e", day + 90_000.0, 300.0) == []
+    (start,) = {trend.start for trend in store.trends("e", day, 300.0)}
+    assert (start - day) % 300.0 == 0.0 and abs(start - store.now()) < 900.0
+    row = store.visit("e", "v")
+    assert row is not None
+    later = change(row, step=2, touch=False)  # as of a visit that timed out: when it was seen last
+    past = later.row._replace(touched=row.touched - 86_400.0)
+    later = later._replace(row=past, counts={("pulls", 2, 1, 0): 4.0})
+    assert store.append([later]) == [True]
+    before, *rest = store.trends("e", day - 86_400.0, 86_400.0)
+    assert before == Trend(day - 86_400.0, 2, 4.0) and len(rest) == 2
+    for _ in range(2):
+        store.fold_minutes(day + 2 * 86_400.0)
+        assert store.trends("e", day - 86_400.0, 86_400.0) == [before, *rest]
+        assert all(trend.start % 3600.0 == 0 for trend in store.trends("e", 0.0, 300.0))
+    ledger, events = store.ledger("e")
+    sums = ledger.trends
+    assert len(list(events)) == 3
+    assert sums["over time: pulls", 2, 0, 0] == 5.0 and sums["over time: good", 0, 0, 0] == 2.0
+    store.drop("e")
+    assert store.trends("e", 0.0, 300.0) == []
+    store.close()
+
+
+def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
+    """Of each variant, metric and rank the first look stays."""
+    store = with_experiment(open_store)
+    looks = [Look(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
+    store.add_looks("e", looks)
+    store.add_looks("e", [looks[0]._replace(at=99.0), looks[0]._replace(at=70.0, metric="left")])
+    assert store.looks("e") == [looks[1], looks[0], looks[0]._replace(at=70.0, metric="left")]
+    assert store.looks("d") == []
+    store.drop("e")
+    assert store.looks("e") == []
     store.close()
 
 
@@ -379,5 +437,5 @@ CHECKS = (
     experiments_and_arms, changes_are_kept, a_version_is_changed_once,
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
     odd_text, dropped_experiments, erased_users, archived_visits, readiness, audit_log,
-    groups_of_users, settings_are_exchanged_once,
+    groups_of_users, arms_over_time, looks_are_kept_once, settings_are_exchanged_once,
 )  # fmt: skip

@@ -50,7 +50,9 @@ class Experiment(Serving):
     theorems.
 
     Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then.
+    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. With
+    `shadow` it says at each decision what it would have shown, which changes nothing: see `shadow`
+    of `sojourn.live`.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
@@ -73,12 +75,15 @@ class Experiment(Serving):
         introduce_in_any_state: bool = False,
         count_in_flight: bool = False,
         external: bool = False,
+        shadow: bool = True,
+        learns_from: Sequence[str] = (),
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
         compiled: bool = True,
     ) -> None:
         self.name = check_name("name", name)
+        self.exploring = True  # `Split` says otherwise, while exploring is stopped in a variant
         names = check_arms(arms)
         settings = Settings(
             policy=VisitIMED() if policy is None else policy,
@@ -91,6 +96,8 @@ class Experiment(Serving):
             introduce_in_any_state=introduce_in_any_state,
             count_in_flight=count_in_flight,
             external=external,
+            shadow=shadow,
+            learns_from=tuple(learns_from),
         )
         self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)
@@ -118,7 +125,7 @@ class Experiment(Serving):
     def _operate(self, settings: Settings, journal: Journal) -> Operations:
         seed = secrets.randbits(62) if self._seed is None else self._seed
         make = partial(self._learner, seed=seed)
-        operations = Operations(self.name, settings, journal, make)
+        operations = Operations(self.name, settings, journal, make, lambda: self.exploring)
         operations.reload()
         return operations
 

@@ -1,6 +1,7 @@
 """Export the resolved steps of an experiment, as a file that `sojourn fit` reads."""
 
 import csv
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain, islice
@@ -20,7 +21,9 @@ class ExportRow(NamedTuple):
 
     `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
     `censored` that nobody knows yet, because the visit is open. `threshold` is from where on a
-    graded reward is good; it is empty if rewards are 0 and 1.
+    graded reward is good; it is empty if rewards are 0 and 1. `would` is the arm that the policy
+    would have shown where the caller chose, and `candidates` those that were eligible, as JSON,
+    where not all in use were.
     """
 
     user: str
@@ -33,6 +36,8 @@ class ExportRow(NamedTuple):
     t: float
     propensity: float | None
     threshold: float | None
+    would: str | None
+    candidates: str | None
 
 
 def lines(
@@ -63,6 +68,8 @@ def lines(
                 users.get(visit, visit), visit, event.step, arms[event.arm].name,
                 late.get((visit, event.step), event.reward), False, False, choice.at,
                 choice.propensity, threshold,
+                None if choice.would is None else arms[choice.would].name,
+                None if choice.candidates is None else _named(choice.candidates, arms),
             )  # fmt: skip
         elif event.kind == LEAVE:
             decided.pop(visit, None)
@@ -73,6 +80,11 @@ def lines(
             users[visit] = event.user
     for line in held.values():
         yield line._replace(censored=True)
+
+
+def _named(candidates: str, arms: list[Arm]) -> str:
+    """The names of arms whose positions are joined by commas, as JSON."""
+    return json.dumps([arms[int(place)].name for place in candidates.split(",") if place])
 
 
 def export(

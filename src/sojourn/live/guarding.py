@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .comparing import WORDS, compared
 from .errors import LiveError
 from .groups import Group
-from .plan import Alarm, Plan
+from .plan import STOP_EXPLORING, Alarm, Plan
 from .who import ACTING
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ def violation(
                 f"{difference.value:+.4g} [{difference.low:+.4g}, {difference.high:+.4g}] after "
                 f"{variant.visits:,} visits"
             )
-            return Alarm(at=now, variant=variant.name, reason=reason, shares=dict(plan.shares))
+            return Alarm(
+                at=now, variant=variant.name, reason=reason, shares=dict(plan.shares),
+                action=rule.action, settled=plan.settled,
+            )  # fmt: skip
     return None
 
 
@@ -138,11 +141,19 @@ def _delivered(plan: Plan, alarm: Alarm, outcome: str) -> Plan:
     return replace(plan, alarm=replace(plan.alarm, delivery=outcome))
 
 
+def done(alarm: Alarm, holdout: str) -> str:
+    """What a guardrail has done, in words."""
+    if alarm.action == STOP_EXPLORING:
+        return f"{alarm.variant} plays only what it knows to be best"
+    return f"visits of {alarm.variant} go to {holdout}"
+
+
 def message(experiment: str, plan: Plan, alarm: Alarm) -> bytes:
     """What a webhook is told, as JSON; `text` is for people."""
-    text = f"{experiment}: visits of {alarm.variant} go to {plan.holdout} now. {alarm.reason}."
+    text = f"{experiment}: {done(alarm, plan.holdout)} now. {alarm.reason}."
     told = {
         "event": "guardrail", "experiment": experiment, "variant": alarm.variant, "at": alarm.at,
+        "action": alarm.action,
         "reason": alarm.reason, "shares_before": alarm.shares, "shares": plan.shares, "text": text,
     }  # fmt: skip
     return json.dumps(told).encode()

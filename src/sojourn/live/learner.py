@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.calls import calls_for
-from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key
-from ..policies.base import Array, Policy
+from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key, uniform
+from ..policies.base import Array, Policy, by_means
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
 
@@ -157,8 +157,7 @@ class Learner:
         pulls, successes = memory.pulls, memory.successes
         best = None
         if pulls.any():
-            means = np.where(pulls > 0.0, successes / np.maximum(pulls, 1.0), -1.0)
-            best = self.positions[int(np.argmax(means))]
+            best = self.positions[int(np.argmax(by_means(memory)))]
         new = bool(self.issued[column] == 1.0 and pulls[column] == 0.0)
         known = float(pulls[column]), float(successes[column]), float(memory.clock[0]) + 1.0
         return Knowledge(optimism, *known, new, best)
@@ -169,33 +168,68 @@ class Learner:
         return float(draw(self._starts, self.begun))
 
     def choose(
-        self, state: float, step: int, among: Collection[int] | None = None
+        self,
+        state: float,
+        step: int,
+        among: Collection[int] | None = None,
+        *,
+        exploring: bool = True,
     ) -> tuple[int, float | None]:
         """The position of the arm to play, and its propensity if the policy can tell.
 
         If only those `among` these positions may be played, it is as if there were no others. An
         arm that was given out for the first time and has no result yet is not given out again as if
-        it were new, nor can it be compared: it waits, unless all arms do.
+        it were new, nor can it be compared: it waits, unless all arms do. The share of a mixture
+        that is any arm may be such an arm too, so that every arm always has a chance.
         """
         if not self.positions:
             raise ValueError("there is no arm to choose: all are retired")
-        policy, memory, calls, arms = self.policy, self.memory, self.calls, self.positions
-        if self.count_in_flight:
-            memory = self._with_flights(memory, state)
-        if self.waiting or among is not None:
-            able = range(len(arms)) if among is None else self.columns(among)
-            rest = [c for c in able if c not in self.waiting]
-            if not rest:
-                return arms[min(able, key=self.issued.__getitem__)], 1.0
-            arms = [arms[c] for c in rest]
-            memory = self._only(memory, rest)
+        able: Sequence[int] = range(len(self.positions))
+        if among is not None:
+            able = self.columns(among)
         if self._step is not None:
             self._step[0] = step - 1.0
-        chances: Any = () if calls.chances is None else calls.chances(policy, memory, state)
-        chosen = int(calls.choose(policy, memory, state, self.rng))
-        if not 0 <= chosen < len(arms):
-            raise policy.no_such_arm(chosen, len(arms))
-        return arms[chosen], float(chances[chosen]) if len(chances) else None
+        if not exploring:
+            return self._best_known(state, able)
+        share, rng = self.calls.share, self.rng
+        anything = share > 0.0 and uniform(rng) < share
+        column = able[int(uniform(rng) * len(able))] if anything else None
+        column, chance = self._decide(state, able, column)
+        if chance is not None:
+            chance = share / len(able) + (1.0 - share) * chance
+        return self.positions[column], chance
+
+    def _decide(
+        self, state: float, able: Sequence[int], column: int | None
+    ) -> tuple[int, float | None]:
+        """The policy's choice, or the `column` given, with the chance that the policy gives it."""
+        rest = [c for c in able if c not in self.waiting] if self.waiting else able
+        if not rest:
+            own = min(able, key=self.issued.__getitem__)
+            column = own if column is None else column
+            return column, float(column == own)
+        calls, memory = self.calls, self.memory
+        if self.count_in_flight:
+            memory = self._with_flights(memory, state)
+        if len(rest) < len(self.positions):
+            memory = self._only(memory, rest)
+        chances: Any = () if calls.chances is None else calls.chances(calls.policy, memory, state)
+        if column is None:
+            chosen = int(calls.choose(calls.policy, memory, state, self.rng))
+            if not 0 <= chosen < len(rest):
+                raise calls.policy.no_such_arm(chosen, len(rest))
+            column = rest[chosen]
+        if not len(chances):
+            return column, None
+        return column, float(chances[rest.index(column)]) if column in rest else 0.0
+
+    def _best_known(self, state: float, able: Sequence[int]) -> tuple[int, float]:
+        """The arm of greatest known worth; any of them if several are, or none was ever shown."""
+        memory = self.memory if len(able) == len(self.positions) else self._only(self.memory, able)
+        worth = self.policy.known_worth(memory, state)
+        tied = np.flatnonzero(worth == worth.max())
+        chosen = tied[int(uniform(self.rng) * len(tied)) if len(tied) > 1 else 0]
+        return self.positions[able[chosen]], 1.0 / len(tied)
 
     def columns(self, positions: Collection[int]) -> list[int]:
         """Where in the memory those arms are that are in use; ValueError if none of them is."""
@@ -204,7 +238,7 @@ class Learner:
             raise ValueError("candidates is not allowed: none of them is an arm in use")
         return found
 
-    def _only(self, memory: Any, columns: list[int]) -> Any:
+    def _only(self, memory: Any, columns: Sequence[int]) -> Any:
         """The memory as if there were no other arms."""
         kept = {}
         for name, axis in self._axes.items():

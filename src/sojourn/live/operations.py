@@ -9,7 +9,7 @@ from __future__ import annotations  # those of functions within functions cost a
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import checks
 from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
@@ -27,7 +27,12 @@ from .writer import Ticket
 SWEEP_AT_ONCE = 500
 PAUSE = 0.05  # the least seconds between two decisions that are noted
 RESOLVED = object()  # internal answer: the step is resolved, so give its reward by itself first
-PAST = object()  # internal answer: the step wanted was decided before
+
+
+class Past(NamedTuple):
+    """Internal answer: this step was decided before, and the log has how."""
+
+    step: int
 
 
 class Operations(Replica):
@@ -72,10 +77,11 @@ class Operations(Replica):
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         return self.info((yield partial(self.fetch, visit)))
 
-    def decision(self, row: Row) -> Decision:
+    def decision(self, row: Row, would: int | None = None) -> Decision:
         assert row.arm is not None
         state = self.settings.user.experience(row.before)
-        return Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
+        made = Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
+        return made if would is None else made._replace(would=self.arms[would].name)
 
     def deciding(
         self,
@@ -110,9 +116,9 @@ class Operations(Replica):
         def act(row: Row) -> tuple[Any, Turn | None]:
             known = row.step > 0 and request is not None and row.request == request
             if known and step in (None, row.step):  # a retry of the last decision
-                return self.decision(row), None
+                return Past(row.step) if self.shadows else self.decision(row), None
             if step is not None and step <= row.step:
-                return PAST, None
+                return Past(step), None
             if step is not None and step > row.step + 1:
                 raise Conflict(
                     f"step = {step} is not allowed: the next step of visit {visit!r} is "
@@ -124,7 +130,7 @@ class Operations(Replica):
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
             turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
             turn.decide(due, request, shown, among)
-            answer = self.decision(turn.row)
+            answer = self.decision(turn.row, turn.would)
             if shown is None:
                 self._note(answer, turn.row)
             return answer, turn
@@ -139,9 +145,8 @@ class Operations(Replica):
             assert reward is not None
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None
-        if answer is PAST:
-            assert step is not None
-            answer = yield from self._decided(visit, step, request)
+        if isinstance(answer, Past):
+            answer = yield from self._decided(visit, answer.step, request)
         made = answer
         return made
 
@@ -187,7 +192,14 @@ class Operations(Replica):
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
         yield partial(self._know_arm, event.arm)
-        return Decision(visit, step, self.arms[event.arm].name, event.state, event.propensity)
+        would = None if event.would is None else self.arms[event.would].name
+        arm = self.arms[event.arm].name
+        return Decision(visit, step, arm, event.state, event.propensity, would=would)
+
+    @property
+    def shadows(self) -> bool:
+        """Whether the caller chooses, and the policy says what it would: which the log has."""
+        return self.settings.external and self.settings.shadow
 
     def _note(self, decision: Decision, row: Row) -> None:
         """Keep a sample of decisions with what the policy knew, a few a second."""
@@ -197,7 +209,8 @@ class Operations(Replica):
         assert row.arm is not None
         view = self.learner.view(row.arm, decision.state)
         best = None if view.best is None else self.arms[view.best].name
-        self.noted.append(Choice(now, *decision[:4], **{**view._asdict(), "best": best}))
+        known = {**view._asdict(), "best": best, "exploring": self.explores()}
+        self.noted.append(Choice(now, *decision[:4], **known))
 
     def _given(self, reward: float | None) -> float | None:
         return None if reward is None else self.settings.reward(reward)
@@ -313,7 +326,7 @@ class Operations(Replica):
                     turn.leave(None, TIMEOUT)
                 else:
                     turn.resolve(None, TIMEOUT)
-                    turn.touch = False
+                turn.touch = False
                 return None, turn
 
             try:

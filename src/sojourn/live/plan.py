@@ -22,6 +22,9 @@ MOST_EPOCHS = 500
 
 SEPARATOR = ":"  # between the names of an experiment and a variant
 METRICS = ("reward", "steps", "left")
+HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
+ACTIONS = (HOLDOUT, STOP_EXPLORING)
+"""What a guardrail does: a variant's visits go to the holdout, or it plays what it knows best."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,8 @@ class Guardrail:
 
     Worse is: its `metric` per visit is below the holdout's by more than `margin`, which is so when
     the always-valid confidence sequence of the difference lies below -margin as a whole. Then its
-    visits go to the holdout. `planned` is the number of visits at which the sequence is tightest.
+    visits go to the holdout; or, with the `action` "stop exploring", it keeps them and plays only
+    what it knows to be best. `planned` is the number of visits at which the sequence is tightest.
     Evidence counts from the epoch `since` on.
 
     >>> Guardrail(metric="clicks")
@@ -43,9 +47,11 @@ class Guardrail:
     alpha: float = 0.05
     planned: float = PLANNED
     since: int = 1
+    action: str = HOLDOUT
 
     def __post_init__(self) -> None:
         checks.one_of("metric", self.metric, METRICS)
+        checks.one_of("action", self.action, ACTIONS)
         kept: dict[str, Any] = {
             "margin": checks.number("margin", self.margin, 0, inf),
             "alpha": checks.number("alpha", self.alpha, 0, 1, open_ends=True),
@@ -58,7 +64,9 @@ class Guardrail:
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """A guardrail that has acted: when, on which variant, why, and the shares before.
+    """A guardrail that has acted: when, on which variant, why, and what was before.
+
+    That is the shares, and the variants that did not explore.
 
     `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
     why it failed; `claimed` is when a process last took that on.
@@ -70,6 +78,8 @@ class Alarm:
     shares: dict[str, float]
     delivery: str = "none"
     claimed: float = 0.0
+    action: str = HOLDOUT
+    settled: tuple[str, ...] = ()
 
 
 class Epoch(NamedTuple):
@@ -83,6 +93,8 @@ class Epoch(NamedTuple):
 class Plan:
     """The variants of an experiment, its holdout among them, with their shares over time.
 
+    Those that are `settled` do not explore.
+
     >>> plan = Plan.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
     >>> plan.ramped({"new": 0.5}, at=60.0).shares
     {'old': 0.5, 'new': 0.5}
@@ -93,6 +105,7 @@ class Plan:
     epochs: tuple[Epoch, ...]
     guardrail: Guardrail | None = None
     alarm: Alarm | None = None
+    settled: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -141,29 +154,47 @@ class Plan:
 
     def ramped(self, shares: Mapping[str, float], at: float) -> "Plan":
         """With other shares of some variants; the holdout has the rest."""
+        self._check_free("the shares")
+        for name in shares:
+            checks.one_of("variant", name, [v for v in self.variants if v != self.holdout])
+        return self._with(shares, at)
+
+    def exploring(self, exploring: Mapping[str, bool], at: float) -> "Plan":
+        """With variants that explore, or do not; the others go on as they are."""
+        for name, flag in exploring.items():
+            checks.one_of("variant", name, self.variants)
+            checks.flag(f"exploring of {name!r}", flag)
+        now = {name: name not in self.settled for name in self.variants} | dict(exploring)
+        settled = tuple(name for name in self.variants if not now[name])
+        if settled == self.settled:
+            return self
+        if not set(settled) > set(self.settled):  # to stop is always possible
+            self._check_free("exploring")
+        return replace(self._with({}, at, anew=True), settled=settled)
+
+    def _check_free(self, what: str) -> None:
+        """`Conflict` if the guardrail has acted, or there were too many changes."""
         if self.alarm is not None:
             raise Conflict(
-                f"the shares cannot change: the guardrail has acted ({self.alarm.reason}); undo "
+                f"{what} cannot change: the guardrail has acted ({self.alarm.reason}); undo "
                 "that first"
             )
         if self.epoch >= MOST_EPOCHS:
             raise Conflict(f"the shares have changed {MOST_EPOCHS} times: give another name")
-        for name in shares:
-            checks.one_of("variant", name, [v for v in self.variants if v != self.holdout])
-        return self._with(shares, at)
 
     def rolled_back(self, at: float) -> "Plan":
         """With all visits in the holdout."""
         return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
 
-    def _with(self, shares: Mapping[str, float], at: float) -> "Plan":
+    def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Plan":
+        """With other shares of some variants; with `anew`, an epoch begins in any case."""
         now = {**self.shares, **shares}
         now |= {n: checks.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
         rest = 1.0 - sum(share for name, share in now.items() if name != self.holdout)
         if rest < -1e-9:
             raise ValueError(f"shares is not allowed: they add up to {1.0 - rest:g}, more than 1")
         now[self.holdout] = round(max(rest, 0.0), 12)
-        if now == self.shares:
+        if now == self.shares and not anew:
             return self
         return replace(self, epochs=(*self.epochs, Epoch(at, now)))
 
@@ -175,15 +206,17 @@ class Plan:
         return replace(self, guardrail=guardrail)
 
     def stopped(self, alarm: Alarm) -> "Plan":
-        """After the guardrail has acted: the variant's visits go to the holdout."""
-        return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
+        """After the guardrail has acted on a variant."""
+        if alarm.action == HOLDOUT:
+            return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
+        return replace(self.exploring({alarm.variant: False}, alarm.at), alarm=alarm)
 
     def undone(self, at: float) -> "Plan":
-        """With the shares before the alarm; the guardrail begins anew with this epoch."""
+        """As it was before the alarm; the guardrail begins anew with this epoch."""
         if self.alarm is None:
             raise Conflict("there is nothing to undo: the guardrail has not acted")
         before = {n: share for n, share in self.alarm.shares.items() if n != self.holdout}
-        plan = replace(self, alarm=None)._with(before, at)
+        plan = replace(self, alarm=None, settled=self.alarm.settled)._with(before, at, anew=True)
         if plan.guardrail is None:
             return plan
         return replace(plan, guardrail=replace(plan.guardrail, since=plan.epoch))
@@ -195,6 +228,7 @@ class Plan:
             "holdout": self.holdout,
             "shares": self.shares,
             "epochs": epochs,
+            "settled": self.settled,
             "guardrail": None if self.guardrail is None else asdict(self.guardrail),
             "alarm": None if self.alarm is None else asdict(self.alarm),
         }
@@ -215,6 +249,7 @@ class Plan:
             epochs=tuple(epochs),
             guardrail=_made(Guardrail, data["guardrail"]),
             alarm=_made(Alarm, data["alarm"]),
+            settled=tuple(data.get("settled", ())),
         )
 
 
@@ -222,7 +257,8 @@ def _made(kind: Any, data: dict[str, Any] | None) -> Any:
     """A record of this kind; what a later version has added is left out."""
     if data is None:
         return None
-    return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data})
+    known = {f.name: data[f.name] for f in fields(kind) if f.name in data}
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()})
 
 
 def whole_of(name: str) -> str | None:

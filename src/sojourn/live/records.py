@@ -34,7 +34,9 @@ class Event(NamedTuple):
     """One line of the log. States are what the policy saw of them, from 0 to 1.
 
     The reward of an event of kind `leave` is the sum over the visit, and its step the last one. A
-    `late` reward that was learned has the cause `reward`.
+    `late` reward that was learned has the cause `reward`. At a decision whose arm the caller chose,
+    `would` is the arm that the policy would have shown; `candidates` are the positions of the arms
+    that were eligible, joined by commas, and None if all in use were.
     """
 
     experiment: str
@@ -49,6 +51,8 @@ class Event(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     user: str | None = None
+    would: int | None = None
+    candidates: str | None = None
     writer: str = ""
     at: float = 0.0
 
@@ -144,6 +148,23 @@ class Edit(NamedTuple):
     detail: str
 
 
+class Look(NamedTuple):
+    """What a comparison said of a variant: its difference to the holdout at a time.
+
+    `rank` numbers the looks by how many visits there were: of each rank the first one is kept.
+    `visits` are those that had ended, of both.
+    """
+
+    at: float
+    variant: str
+    metric: str
+    rank: int
+    visits: int
+    difference: float
+    low: float
+    high: float
+
+
 class Part(NamedTuple):
     """A file of the archive: whole visits that ended on one day, no longer in the store."""
 
@@ -162,7 +183,8 @@ class Ledger(NamedTuple):
     `rows` has, by status, how many visits there are, their steps and their rewards. `charted` is
     the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
     and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the rows
-    of visits that were assigned and have ended: visits, steps and rewards.
+    of visits that were assigned and have ended: visits, steps and rewards. `trends` are the sums
+    over time by arm (see `trends`).
     """
 
     counts: Counts
@@ -172,6 +194,7 @@ class Ledger(NamedTuple):
     late: dict[tuple[str, int], float]
     grouped: Triple
     assigned: Triple
+    trends: Counts
 
 
 class Arm(NamedTuple):

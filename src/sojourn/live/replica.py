@@ -25,6 +25,7 @@ from .lanes import Call, late
 from .learner import Learner
 from .records import Arm, Change, Counts, Event, News, Row
 from .settings import Settings
+from .sharing import counted_by, more
 from .stores.base import loaded
 from .turn import Turn
 from .visit import Choice
@@ -63,6 +64,7 @@ class Read(NamedTuple):
     arms: list[Arm]
     own: Counts
     others: Counts
+    shared: Counts
     history: tuple[Counts, Iterator[Event]] | None
     writer: str
     generation: int
@@ -78,8 +80,16 @@ Make = Callable[[Settings], Learner]
 class Replica:
     """One experiment in one process: arms, what the policy has learned, visits seen lately."""
 
-    def __init__(self, name: str, settings: Settings, journal: Journal, make: Make) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        journal: Journal,
+        make: Make,
+        explores: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.name, self.settings, self.journal = name, settings, journal
+        self.explores = explores
         self._make, self._text = make, settings.to_json()
         self.learner = make(settings)
         self.lock = threading.RLock()
@@ -87,7 +97,8 @@ class Replica:
         self.positions: dict[str, int] = {}
         self.visits: OrderedDict[str, Known] = OrderedDict()
         self._over: deque[str] = deque()
-        self.others: Counts = {}
+        self.others: Counts = {}  # of other processes
+        self.shared: Counts = {}  # of other experiments that it learns from
         self.writer_name = ""
         self.generation, self.loads = -1, 0
         self.conflicts = 0
@@ -137,7 +148,7 @@ class Replica:
         settings, fresh = self._learner_for(text)  # which may compile
         with self.lock:
             self._since, first = {}, self._made
-            cut = self.journal.writer.ask(partial(self._read, fresh.from_counters))
+            cut = self.journal.writer.ask(partial(self._read, settings, fresh.from_counters))
         cut.wait(self.journal.deadline)
         read: Read = cut.result
         fresh.forget(read.arms)
@@ -145,6 +156,7 @@ class Replica:
             if read.history is None:
                 fresh.absorb(read.own)
                 fresh.absorb(read.others)
+                fresh.absorb(read.shared)
                 locked.enter_context(self.lock)
                 self._retract_rejected()
             else:
@@ -164,7 +176,7 @@ class Replica:
         settings = Settings.from_json(text)
         return settings, self._make(settings)
 
-    def _read(self, from_counters: bool) -> Read:
+    def _read(self, settings: Settings, from_counters: bool) -> Read:
         """Read the store, in the writer's thread.
 
         If its connection was lost, it connects first: then what the lost one may still commit is
@@ -174,8 +186,9 @@ class Replica:
         store.append(())
         text, arms = loaded(store, self.name)
         own, others = store.counts(self.name)
+        shared = counted_by(store, settings.learns_from, arms)
         history = None if from_counters else store.history(self.name)
-        return Read(text, arms, own, others, history, store.writer, writer.generation)
+        return Read(text, arms, own, others, shared, history, store.writer, writer.generation)
 
     def _caught_up(self, events: Iterator[Event], locked: ExitStack) -> Iterator[Event]:
         """The events of the store; then, from here on under the lock, those after the cut."""
@@ -197,13 +210,18 @@ class Replica:
             self.visits.clear()  # it may hold what was never written
         self.settings, self.learner, self._text, self.arms = settings, fresh, read.text, read.arms
         self.positions = {arm.name: arm.position for arm in read.arms}
-        self.others, self.writer_name, self.generation = read.others, read.writer, read.generation
+        self.others, self.shared = read.others, read.shared
+        self.writer_name, self.generation = read.writer, read.generation
         self._first, self._since, self._dirty = first, None, False
         self.loads += 1
 
     def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted; reload if they changed settings or arms."""
+        """Add what other processes have counted, and experiments that this one learns from.
+
+        Reload if other processes changed settings or arms.
+        """
         store, loads = self.journal.store, self.loads
+        arms, shares = self.arms, self.settings.learns_from
         if store.shared and news is None:
             news = store.news([self.name]).get(self.name)
         known = self._text, self.arms, self.writer_name
@@ -213,15 +231,16 @@ class Replica:
         if self.stale():
             self.reload(if_stale=True)
             return
-        if news is None:
+        if news is None and not shares:
             return
-        others = news.others
+        others = self.others if news is None else news.others
+        shared = counted_by(store, shares, arms)
         with self.lock:
             if loads == self.loads and self.learner.from_counters:
-                more = {k: n - self.others.get(k, 0.0) for k, n in others.items()}
-                self.learner.absorb({key: n for key, n in more.items() if n})
+                self.learner.absorb(more(others, self.others))
+                self.learner.absorb(more(shared, self.shared))
                 self.learner.conclude()
-                self.others = others
+                self.others, self.shared = others, shared
 
     def _remember(self, row: Row, ticket: Ticket) -> None:
         self.visits[row.id] = Known(row, ticket)
@@ -344,7 +363,7 @@ class Replica:
                 writer.release()
 
     def _turn(self, row: Row) -> Turn:
-        return Turn(row, self.settings, self.learner)
+        return Turn(row, self.settings, self.learner, exploring=self.explores())
 
 
 def crowded(visit: str) -> Conflict:

@@ -12,12 +12,16 @@ from ..policies import POLICIES, Policy, VisitIMED
 from ..users import LastReward, User
 from . import states
 from .answers import policy_data, reward_of
+from .names import check_name
 
 IDLE_TIMEOUT = 1800.0
 
 MOST_BINS = 64
 """Bins of live visits. Others wait while a learned policy thinks: 0.2 ms with so many, compiled
 (and 0.3 s with 1,000); and the figures of the dashboard take 40 ms."""
+
+USUAL: dict[str, Any] = {"external": False, "shadow": True, "learns_from": ()}
+"""Settings that are written only if they are others."""
 
 DEEPEST = 3
 """Policies within policies: each level takes seconds to compile."""
@@ -30,7 +34,8 @@ class Settings:
     Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
     good from there on; with 0, which is what experiments have that are older than this setting,
     any reward above 0 is good. Of an `external` experiment the caller chooses the arms, and the
-    policy learns from them.
+    policy learns from them; with `shadow` it also says what it would have shown. `learns_from`
+    names other experiments, from whose counters the policy learns as well.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -47,11 +52,13 @@ class Settings:
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
     external: bool = False
+    shadow: bool = True
+    learns_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
             raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
-        for name in ("introduce_in_any_state", "count_in_flight", "external"):
+        for name in ("introduce_in_any_state", "count_in_flight", "external", "shadow"):
             checks.flag(name, getattr(self, name))
         user, threshold = states.live(self.user, self.reward_threshold)
         object.__setattr__(self, "reward_threshold", threshold)
@@ -68,6 +75,13 @@ class Settings:
                     f"late_horizon = {late:g} is not allowed: {self.policy.name} learns from each "
                     "step at once and cannot take a reward back; leave it out"
                 )
+        others = tuple(check_name("learns_from", name) for name in self.learns_from)
+        if others and not calls_for(self.policy, compiled=False).counts:
+            raise ValueError(
+                f"learns_from is not allowed: {self.policy.name} learns from each step of its own "
+                "visits, and not from counters, which others could share"
+            )
+        object.__setattr__(self, "learns_from", others)
         kept = {
             "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
             "late_horizon": late,
@@ -125,8 +139,9 @@ no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, 
     def to_json(self) -> str:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain |= {"policy": policy_data(self.policy), "user": states.describe(self.user)}
-        if not self.external:
-            del plain["external"]  # so that versions without it can read the rest
+        for name, usual in USUAL.items():
+            if plain[name] == usual:
+                del plain[name]  # so that versions without it can read the rest
         return json.dumps({**plain, "bins": self.bins})
 
     @classmethod
@@ -169,6 +184,6 @@ def _made(data: dict[str, Any]) -> Policy:
         raise ValueError(f"policy is missing: this experiment has one of its own, {data['name']}")
     parameters = {
         name: _made(value) if isinstance(value, dict) else value
-        for name, value in data["parameters"].items()
+        for name, value in data.get("parameters", {}).items()
     }
     return POLICIES[data["name"]](**parameters)

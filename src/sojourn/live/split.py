@@ -16,7 +16,7 @@ from .plan import Guardrail, Plan, names_of
 from .records import News
 from .routing import Routing
 from .settings import Settings
-from .variants import Given, Variant, enrol_variants, stored_plan
+from .variants import Given, Variant, check_guardrail, check_settles, enrol_variants, stored_plan
 from .visit import Serving
 
 TRIES = 50
@@ -37,8 +37,8 @@ class Split(Serving):
     stays there when shares change (`ramp`, `roll_back`). Each variant is an experiment of its own,
     named `shorts:old` and `shorts:new` here, and learns from its own visits; arms, user model and
     the other settings of `Experiment` are those of all. The `holdout` is what others are compared
-    with (`compare`), and where the visits of a variant go that a `guardrail` stops; of that the
-    `webhook` is told, by a POST to this address.
+    with (`compare`), and where the visits of a variant go that a `guardrail` stops (or it stops
+    exploring: `explore` does so by hand); of that the `webhook` is told, by a POST to this address.
 
     One that the store knows goes on: with the shares that it has there, whatever those of the
     variants given are, and with the guardrail there unless one is given. The names of the variants
@@ -90,9 +90,11 @@ class Split(Serving):
         self.guarding = Guard(self, webhook)
         self.name, self._own = name, own
         self._journal = self._entered = journal
+        self.variants: dict[str, Experiment] = {}
         self.reload()
         names = names_of(name, self.plan.variants)
         self.variants = {variant: make(variant, child) for variant, child in names.items()}
+        self._take(*self._known)
         self._routing = Routing(name, self.variants, lambda: self.plan)
         self.dropped = False
         journal.enter(self)
@@ -159,8 +161,19 @@ class Split(Serving):
         """Send all new visits to the holdout."""
         self.change(lambda plan: plan.rolled_back(self.now()))
 
+    def explore(self, exploring: Mapping[str, bool]) -> None:
+        """Stop exploring in some variants, or go on with it.
+
+        A variant that does not explore plays only what its policy knows to be best
+        (`Policy.known_worth`). `Conflict` if the guardrail has stopped it: `undo` that.
+        """
+        for name, flag in exploring.items():
+            if name in self.variants and not flag:
+                check_settles(name, self.variants[name].settings)
+        self.change(lambda plan: plan.exploring(exploring, self.now()))
+
     def undo(self) -> None:
-        """Take back what the guardrail has done: the shares before it.
+        """Take back what the guardrail has done: what was before it.
 
         The guardrail stays, and counts evidence from now on. `Conflict` if it has not acted.
         """
@@ -168,6 +181,8 @@ class Split(Serving):
 
     def guard(self, guardrail: Guardrail | None) -> None:
         """Set another guardrail, or none."""
+        settings = {name: each.settings for name, each in self.variants.items()}
+        check_guardrail(self.plan.guarded(guardrail), settings)
         self.change(lambda plan: plan.guarded(guardrail))
 
     def change(self, changed: Callable[[Plan], Plan]) -> None:
@@ -186,7 +201,7 @@ class Split(Serving):
         (known, plan), text = self._known, after.to_json()
         if plan is not before or not self.journal.store.exchange(self.name, known, text):
             return False
-        self._known = text, after
+        self._take(text, after)
         return True
 
     def compare(self, **how: Any) -> Comparison:
@@ -206,7 +221,7 @@ class Split(Serving):
             self.leave()
             return
         if news is not None and news.settings != self._known[0]:
-            self._known = news.settings, Plan.from_json(news.settings)
+            self._take(news.settings, Plan.from_json(news.settings))
         self.guarding.look_in_time()
 
     def watch(self) -> bool:
@@ -215,7 +230,13 @@ class Split(Serving):
 
     def reload(self) -> None:
         """Take over the plan that the store has."""
-        self._known = stored_plan(self.journal.store, self.name)
+        self._take(*stored_plan(self.journal.store, self.name))
+
+    def _take(self, text: str, plan: Plan) -> None:
+        """The plan from now on; variants are told whether they explore."""
+        self._known = text, plan
+        for name, variant in self.variants.items():
+            variant.exploring = name not in plan.settled
 
     def sweep(self) -> int:
         """Nothing: the visits are those of the variants."""

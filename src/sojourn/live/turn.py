@@ -7,6 +7,7 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from . import records
@@ -26,12 +27,15 @@ ENDED = {records.END: "left", records.TIMEOUT: "timed out"}
 class Turn:
     """Collects the events of one change and their counts, which the learner absorbs at once."""
 
-    def __init__(self, row: Row, settings: Settings, learner: Learner) -> None:
+    def __init__(
+        self, row: Row, settings: Settings, learner: Learner, *, exploring: bool = True
+    ) -> None:
         self.row, self.base = row, row.version
-        self.settings, self.learner = settings, learner
+        self.settings, self.learner, self.exploring = settings, learner, exploring
         self.events: list[Event] = []
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
+        self.would: int | None = None  # what the policy would have shown where the caller chose
 
     def _add(self, kind: str, step: int | None = None, **values: Any) -> None:
         row = self.row
@@ -82,20 +86,34 @@ class Turn:
     ) -> None:
         """The user is still there: resolve what is pending, and choose.
 
-        What was `shown` instead of a choice here is an arm with its propensity; else the choice is
-        `among` these arms.
+        The choice is `among` these arms. What was `shown` instead of a choice here is an arm with
+        its propensity; then the choice is what the policy would have shown.
         """
         if self.row.pending:
             self.resolve(reward, records.NEXT)
         self._follow(left=False)
         step, state = self.row.step + 1, self.row.state
         seen = self.settings.user.experience(state)
-        arm, propensity = shown or self.learner.choose(seen, step, among)
+        choose = partial(self.learner.choose, seen, step, among, exploring=self.exploring)
+        arm, propensity = shown or choose()
+        if shown is not None and self.settings.shadow:
+            self.would, _ = choose()
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
-        self._add(records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity)
+        self._add(
+            records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity,
+            would=self.would, candidates=None if among is None else self._eligible(among),
+        )  # fmt: skip
+
+    def _eligible(self, among: Collection[int]) -> str | None:
+        """The arms in use among these, as an event has them; None: all are."""
+        positions = self.learner.positions
+        columns = self.learner.columns(among)
+        if len(columns) == len(positions):
+            return None
+        return ",".join(str(positions[column]) for column in columns)
 
     def leave(self, reward: float | None, cause: str) -> None:
         """The user is gone."""

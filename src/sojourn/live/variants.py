@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 from .. import checks
 from ..policies import Policy
-from .enrolment import Make, check_arms, checked, enrol
+from .enrolment import Make, check_arms, checked, enrol, in_one_sentence
 from .errors import Broken, Conflict
 from .names import check_name
-from .plan import Guardrail, Plan, names_of, whole_of
+from .plan import STOP_EXPLORING, Guardrail, Plan, names_of, whole_of
 from .settings import Settings
+from .sharing import check_alike
 from .stores.base import Store, has_variants, loaded, plain_settings
+
+LEARNS_FROM = ("own", "all")
 
 
 @dataclass(frozen=True)
@@ -19,19 +22,24 @@ class Variant:
     """A variant: its name, its share of the visits to begin with, and who decides in it.
 
     That is the policy; or, if it is `external`, the caller, whose choices the policy learns from.
+    It learns from its "own" visits, or from those of "all" variants.
 
     >>> Variant("old", 0.9, external=True)
-    Variant(name='old', share=0.9, policy=None, external=True)
+    Variant(name='old', share=0.9, policy=None, external=True, learns_from='own')
     """
 
     name: str
     share: float
     policy: Policy | None = None
     external: bool = False
+    learns_from: str = "own"
 
-    def settings(self, common: Mapping[str, Any]) -> Settings:
-        """The settings of its experiment: its own, and those of all variants."""
+    def settings(self, common: Mapping[str, Any], names: Mapping[str, str]) -> Settings:
+        """The settings of its experiment: its own, and those of all variants, by their names."""
+        checks.one_of("learns_from", self.learns_from, LEARNS_FROM)
         own: dict[str, Any] = {} if self.policy is None else {"policy": self.policy}
+        if self.learns_from == "all":
+            own["learns_from"] = tuple(child for n, child in names.items() if n != self.name)
         return Settings(**common, **own, external=self.external)
 
 
@@ -61,13 +69,17 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     """
     plan = _planned(store, check_name("name", name), given)
     arms, names = check_arms(given.arms), names_of(name, plan.variants)
-    settings = {v.name: v.settings(given.common) for v in given.variants}
+    settings = {v.name: v.settings(given.common, names) for v in given.variants}
+    for each in given.variants:
+        if each.learns_from == "all":
+            check_alike(each.name, settings)
     taken = [child for child in names.values() if store.load(child) is not None]
     found = store.load(name)
     if found is None and taken:
         raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
     if found is not None:
         plan = _continued(plan_of(store, name), plan, name)
+    check_guardrail(plan, settings)
     for variant, child in names.items():
         checked(store, child, settings[variant], arms, make)
     if found is None:
@@ -77,6 +89,26 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for variant, child in names.items():
         settings[variant] = enrol(store, child, settings[variant], arms, make).settings
     return EnrolledVariants(plan, settings, found is None)
+
+
+def check_guardrail(plan: Plan, variants: Mapping[str, Settings]) -> None:
+    """ValueError if variants cannot do what the guardrail may ask of them."""
+    if plan.guardrail is not None and plan.guardrail.action == STOP_EXPLORING:
+        for name, settings in variants.items():
+            if name != plan.holdout:
+                check_settles(name, settings)
+
+
+def check_settles(variant: str, settings: Settings) -> None:
+    """ValueError if a variant cannot stop exploring."""
+    if settings.external:
+        raise ValueError(
+            f"variant = {variant!r} is not allowed: the caller chooses its arms, so that nothing "
+            "is explored here"
+        )
+    policy = settings.policy
+    with in_one_sentence(settings):
+        policy.known_worth(policy.memory(2), 1.0)
 
 
 def _planned(store: Store, name: str, given: Given) -> Plan:

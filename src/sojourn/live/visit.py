@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
     `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
     of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
-    mean.
+    mean; not `exploring`, it played what it knew to be best.
     """
 
     at: float
@@ -64,6 +64,7 @@ class Choice(NamedTuple):
     t: float
     new: bool
     best: str | None
+    exploring: bool = True
 
 
 class Operating(Protocol):
@@ -201,8 +202,9 @@ class Visit:
         one decided for this request raises `Conflict`.
 
         `own` is what the caller's own recommender shows. Where that decides, which is in an
-        `external` experiment or variant, it is recorded, and is the answer; elsewhere it is not
-        needed, and what the policy chooses is the answer.
+        `external` experiment or variant, it is recorded, and is the answer, with what the policy
+        would have shown (`Decision.would`); elsewhere it is not needed, and what the policy chooses
+        is the answer.
 
         With `candidates`, the policy chooses among these arms (in stock, allowed here, not seen
         yet) as if there were no others; the propensity is that among them.

@@ -1,5 +1,6 @@
 """What a policy is: a memory, a choice, an update; and what it says of itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -12,7 +13,7 @@ from ..engine.streams import Stream
 from ..engine.structs import Compiled
 from ..problem import Problem
 from ..registry import plain_name as plain_name
-from .reasons import Reason, Seen
+from .reasons import Reason, Seen, mean_of_pulls
 
 Array = NDArray[np.float64]
 
@@ -63,6 +64,13 @@ def least_mean(memory: Any) -> float:
     return bottom
 
 
+def by_means(memory: Any, worth: Callable[[Array], Array] = lambda mean: mean) -> Array:
+    """What arms are worth by their empirical means; -inf for those never shown."""
+    shown = memory.pulls > 0.0
+    mean: Array = memory.successes / np.where(shown, memory.pulls, 1.0)
+    return np.where(shown, worth(mean), -inf)
+
+
 @jitable
 def certain(arms: int, arm: int) -> Array:
     """The probabilities of a choice that is sure."""
@@ -100,8 +108,11 @@ class Policy(Compiled):
     """Whether it looks at who leaves when, and so has to know what happened after every step."""
 
     python_only: ClassVar[frozenset[str]] = frozenset(
-        {"check_arms", "label_beside", "no_such_arm", "opposite", "optimism_in_view", "reason"}
-    )
+        {
+            "check_arms", "known_worth", "label_beside", "no_such_arm", "opposite",
+            "optimism_in_view", "reason",
+        }
+    )  # fmt: skip
 
     if TYPE_CHECKING:
 
@@ -120,6 +131,21 @@ class Policy(Compiled):
     def probabilities(self, memory: Any, state: float) -> Array:
         """The chance of every arm to be what `choose` chooses now; empty: this one cannot say."""
         return np.zeros(0)
+
+    def known_worth(self, memory: Any, state: float) -> Array:
+        """What every arm is worth in a state by what was seen: without bonus, draw or chance.
+
+        It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
+        arm that is worth most is played. Here worth is the empirical mean.
+
+        >>> from sojourn import KLUCB
+        >>> policy, memory = KLUCB(), KLUCB().memory(3)
+        >>> for arm, reward in ((0, 1.0), (1, 0.0), (0, 0.0)):
+        ...     policy.update(memory, 1.0, arm, reward, False, reward)
+        >>> policy.known_worth(memory, 1.0).tolist()
+        [0.5, 0.0, -inf]
+        """
+        return by_means(memory)
 
     def arms_of(self, memory: Any) -> int:
         """How many arms a memory is for."""
@@ -190,6 +216,9 @@ class Policy(Compiled):
         'user is engaged: trying *cooking*, upper bound .88'
         """
         mood = self._mood(choice)
+        if not choice.exploring:
+            known = f", {mean_of_pulls(choice)}" if choice.pulls > 0.0 else ""
+            return Reason("exploring is stopped", "best known:", choice.arm, known)
         if choice.new:
             return Reason(mood, "first time", choice.arm, " is shown")
         act, figure = self._words(choice)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..engine.beta import beta
 from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
 from ..engine.streams import Stream
-from .base import Array, Counts, greatest_mean, least_mean
-from .index import KL, greatest_score
+from .base import Array, Counts, certain, greatest_mean, least_mean
+from .draws import greatest_draw
+from .index import KL, greatest_score, sure_or_tied
 from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 
@@ -92,8 +91,14 @@ class ThompsonExplorer(Gated):
         return best
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """Not known in closed form."""
-        return np.zeros(0)
+        """The chance of every arm's draw to be the greatest; elsewhere as for any index."""
+        optimism = self.optimism_now(memory, state)
+        arm = self.newcomer(memory, optimism)
+        if arm >= 0:
+            return certain(memory.pulls.size, arm)
+        if optimism <= 0.0:
+            return sure_or_tied(self, memory, optimism)
+        return greatest_draw(1.0 + memory.successes, 1.0 + memory.pulls - memory.successes)
 
 
 @dataclass(frozen=True)

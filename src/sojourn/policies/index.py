@@ -85,6 +85,13 @@ def all_scores(policy: Any, memory: Any, optimism: float) -> Array:
     return scores
 
 
+@jitable
+def sure_or_tied(policy: Any, memory: Any, optimism: float) -> Array:
+    """The chances of `greatest_score`."""
+    scores = all_scores(policy, memory, optimism)
+    return equally(scores) if policy.random_ties else certain(scores.size, int(scores.argmax()))
+
+
 @dataclass(frozen=True)
 class Index(Policy):
     """Plays the arm of greatest index; explorers give the index, optimisms its argument.
@@ -158,8 +165,7 @@ class Index(Policy):
         arm = self.newcomer(memory, optimism)
         if arm >= 0:
             return certain(memory.pulls.size, arm)
-        scores = all_scores(self, memory, optimism)
-        return equally(scores) if self.random_ties else certain(scores.size, int(scores.argmax()))
+        return sure_or_tied(self, memory, optimism)
 
     def select(self, memory: Counts, optimism: float, rng: Stream) -> int:
         """The arm to play when there is no newcomer."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import checks
 from ..engine.steps import level_of
-from .base import MOST_BINS, count
+from .base import MOST_BINS, Array, by_means, count
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import LEAST, Optimism
@@ -127,6 +127,11 @@ class Learned(Optimism):
     def think(self, memory: Watched) -> None:
         """Set the optimism of every bin."""
         reconsider(memory, self.confidence, self.follow_improper)
+
+    def known_worth(self, memory: Watched, state: float) -> Array:
+        """The empirical mean; its negative where the least liked is the one to play."""
+        sign = -1.0 if self.optimism_now(memory, state) == LEAST else 1.0
+        return by_means(memory, lambda mean: sign * mean)
 
     @property
     def _case(self) -> str | None:

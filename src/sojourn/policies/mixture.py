@@ -65,6 +65,10 @@ class EpsilonMixture(Policy):
         inner = self.policy.probabilities(memory, state)
         return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner
 
+    def known_worth(self, memory: Any, state: float) -> Array:
+        """As `policy` knows it."""
+        return self.policy.known_worth(memory, state)
+
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
@@ -151,6 +155,10 @@ class Rule(Policy):
     def probabilities(self, memory: Counts, state: float) -> Array:
         """The row of the state."""
         return np.array(self.chances[level_of(state, len(self.chances))])
+
+    def known_worth(self, memory: Counts, state: float) -> Array:
+        """The chances: the likeliest arm of the rule is what it holds best."""
+        return self.probabilities(memory, state)
 
     def _mood(self, choice: Seen) -> str:
         return engaged(choice.state)

@@ -62,6 +62,10 @@ class FixedArm(Policy):
         """All on the one arm."""
         return certain(memory.pulls.size, int(self.arm))
 
+    def known_worth(self, memory: Counts, state: float) -> Array:
+        """Nothing but the one arm, shown or not."""
+        return np.where(self.probabilities(memory, state) > 0.0, 1.0, -np.inf)
+
     def _words(self, choice: Seen) -> tuple[str, str]:
         return "always", ""
 

@@ -5,7 +5,7 @@ end is worth 0.
 """
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -49,6 +49,13 @@ def greatest(row: Array, rng: Stream) -> int:
                 return arm
             skip -= 1
     return 0
+
+
+def of_shown(memory: QTable, visits: Array, worth: Array) -> Array:
+    """The worth of arms with visits in a bin; if there are none, 0 for those shown anywhere."""
+    if visits.any():
+        return np.where(visits > 0.0, worth, -inf)
+    return np.where(memory.visits.sum(axis=(0, 1)) > 0.0, 0.0, -inf)
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,11 @@ class QLearning(Policy):
         memory.visits[0, s, arm] += 1.0
         rate = 1.0 / memory.visits[0, s, arm]
         memory.q[0, s, arm] += rate * (reward + to_come - memory.q[0, s, arm])
+
+    def known_worth(self, memory: QTable, state: float) -> Array:
+        """Q, of arms shown before."""
+        b = level_of(state, int(self.bins))
+        return of_shown(memory, memory.visits[0, b], memory.q[0, b])
 
     def arms_of(self, memory: QTable) -> int:
         return int(memory.q.shape[2])
@@ -181,6 +193,11 @@ class UCBQLearning(Policy):
         w = (self.H + 1.0) / (self.H + n)
         memory.q[h, s, arm] += w * (reward + to_come + bonus - memory.q[h, s, arm])
         memory.step[0] = 0.0 if left else memory.step[0] + 1.0
+
+    def known_worth(self, memory: QTable, state: float) -> Array:
+        """How often an arm was shown: the bonus is in Q, and cannot be told from it."""
+        visits = memory.visits[self.stage(memory, 0), level_of(state, int(self.bins))]
+        return of_shown(memory, visits, visits)
 
     def arms_of(self, memory: QTable) -> int:
         return int(memory.q.shape[2])

@@ -12,7 +12,7 @@ class Seen(Protocol):
 
     `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
     of the arm, `t` is the time; `new` says that it was given out for the first time; `best` was
-    the arm of greatest mean.
+    the arm of greatest mean; not `exploring`, the policy played the best arm it knew.
     """
 
     @property
@@ -31,6 +31,8 @@ class Seen(Protocol):
     def new(self) -> bool: ...
     @property
     def best(self) -> str | None: ...
+    @property
+    def exploring(self) -> bool: ...
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,19 @@ from .. import checks
 from ..engine.beta import beta, inner_uniform
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
-from .accounts import ALIKE, ROOM, SLOPE, START, VARIANCE, Visited, against, is_due, think
-from .base import Array, Policy, count, equally
+from .accounts import (
+    ALIKE,
+    DIFFERENT,
+    ROOM,
+    SLOPE,
+    START,
+    VARIANCE,
+    Visited,
+    against,
+    is_due,
+    think,
+)
+from .base import Array, Policy, by_means, count, equally
 from .reasons import Seen, engaged, mean_of_pulls
 from .watched import GOOD, count_steps
 
@@ -149,6 +160,17 @@ class Visit(Policy):
     @property
     def plays_each_once(self) -> bool:
         return True
+
+    def known_worth(self, memory: Visited, state: float) -> Array:
+        """What a visit is worth that begins with the arm in this bin, by the likelier account.
+
+        If arms differ in their means only, that is the mean, or its negative where less is better.
+        """
+        b = level_of(state, int(self.bins))
+        if memory.strength[ALIKE] <= memory.strength[DIFFERENT]:
+            return by_means(memory, lambda mean: memory.side[b] * mean)
+        row = memory.terms[: memory.pulls.size, b]
+        return by_means(memory, lambda mean: row[:, START] + row[:, SLOPE] * mean)
 
     def optimism_in_view(self, memory: Any, state: float) -> float | None:
         return max(float(memory.stance[level_of(state, int(self.bins))]), 0.0)

@@ -78,6 +78,14 @@ class Catalog:
         known = isinstance(split, Split) and name in {v.name for v in split.variants.values()}
         return whole if known else None
 
+    async def whole_for(self, key: Key, name: str) -> str | None:
+        """`whole_of`, also if another process has just made what the key is for."""
+        whole = whole_of(name)
+        if whole is not None and whole not in self.experiments and key.allows(whole):
+            with suppress(NotFound, Broken):
+                await self._found(whole)
+        return self.whole_of(name)
+
     def allows(self, key: Key | None, name: str) -> bool:
         """Whether a key, if one is needed, is for an experiment, or for what it is a variant of."""
         if key is None or key.allows(name):
@@ -105,6 +113,13 @@ class Catalog:
 
         `NotFound` if there is none, `Broken` if it cannot be served.
         """
+        whole = whole_of(name)
+        if whole is not None and not {name, whole} & self.experiments.keys():
+            with suppress(NotFound, Broken):  # it says whether its variants explore, if it has some
+                await self._found(whole)
+        return await self._found(name)
+
+    async def _found(self, name: str) -> Experiment | Split:
         found = self.experiments.get(name)
         if found is not None and not found.dropped:
             return found
@@ -118,7 +133,7 @@ class Catalog:
             raise _broken(name, trouble.reason)
         for child in children_in(stored[0], name):  # which may have to be compiled
             with suppress(NotFound):
-                await self.experiment(child)
+                await self._found(child)
 
         def policy() -> Policy:
             return Settings.from_json(stored[0]).policy

@@ -66,7 +66,7 @@ class Gate:
         asked = Asked(scope, f"{self._start}-{next(self._numbers)}")
         span = None if self.traces is None else self.traces.begin(asked)
         try:
-            self.admit(asked)
+            await self.admit(asked)
             if asked.hot is not None:
                 await self._answer_hot(asked, receive, send)
             elif asked.method == "OPTIONS" and b"access-control-request-method" in asked.headers:
@@ -82,7 +82,7 @@ class Gate:
             if self.traces is not None and span is not None:
                 self.traces.end(span, asked, self._route(asked))
 
-    def admit(self, asked: Asked) -> None:
+    async def admit(self, asked: Asked) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""
         headers = asked.headers
         if self.keyring is None and not LOCAL.fullmatch(headers.get(b"host", b"")):
@@ -90,7 +90,7 @@ class Gate:
         if asked.method == "OPTIONS" and not asked.wrong:
             return
         try:
-            self._identify(asked)
+            await self._identify(asked)
         finally:  # without a valid key the rate is limited by address
             if self.buckets is not None:
                 client = asked.scope.get("client") or [""]
@@ -106,7 +106,7 @@ class Gate:
             if asked.hot is not None and not asked.is_json:
                 raise not_json()
 
-    def _identify(self, asked: Asked) -> None:
+    async def _identify(self, asked: Asked) -> None:
         """Find the key, and check that it is for the experiment and the route of the path."""
         is_open = asked.path in OPEN_TO_ALL or asked.path.startswith("/static/")
         if self.keyring is None or is_open:
@@ -119,7 +119,9 @@ class Gate:
         asked.key = asked.scope["sojourn.key"] = key
         route = self._template(asked) if asked.hot is None else asked.hot.path
         name = asked.experiment
-        whole = None if name is None or key.allows(name) else self.catalog.whole_of(name)
+        whole = None
+        if name is not None and not key.allows(name):
+            whole = await self.catalog.whole_for(key, name)
         refused = roles.refusal(key, asked.method, route, name, whole)
         if refused is not None:
             raise Refusal(403, refused)

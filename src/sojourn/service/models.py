@@ -181,12 +181,14 @@ class SettingsIn(Body):
     late_horizon: Seconds | None = None
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
+    shadow: bool = True
 
 
 class DecidingIn(Body):
     """Who chooses the arms: a policy; or, if it is `external`, the caller.
 
-    The policy then learns from what the caller has chosen.
+    The policy then learns from what the caller has chosen; with `shadow` it also says what it would
+    have shown.
     """
 
     policy: PolicyIn = PolicyIn(name="VisitIMED")
@@ -244,6 +246,7 @@ class ExperimentOut(BaseModel):
     introduce_in_any_state: bool
     count_in_flight: bool
     external: bool = False
+    shadow: bool = True
 
 
 class RankingOut(BaseModel):
@@ -273,7 +276,7 @@ class VisitOut(BaseModel):
 
 
 class DecisionOut(BaseModel):
-    """The arm to show."""
+    """The arm to show. Where the caller chose it, `would` is what the policy would have shown."""
 
     id: str
     visit: str
@@ -282,6 +285,7 @@ class DecisionOut(BaseModel):
     state: float
     propensity: float | None
     variant: str | None
+    would: str | None
 
 
 class OutcomeOut(BaseModel):

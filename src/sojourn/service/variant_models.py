@@ -12,22 +12,26 @@ from .models import Amount, Body, DecidingIn, Name, SettingsIn, Share
 class VariantIn(DecidingIn):
     """A variant: its share of the visits to begin with, and its policy.
 
-    If it is `external`, the caller chooses its arms, and the policy learns from them.
+    If it is `external`, the caller chooses its arms, and the policy learns from them. It learns
+    from its "own" visits, or from those of "all" variants.
     """
 
     share: Share
+    learns_from: Literal["own", "all"] = "own"
 
 
 class GuardrailIn(Body):
     """When a variant is worse than the holdout by more than `margin`, its visits go there.
 
-    That is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
+    With the `action` "stop exploring" it keeps them, and plays only what it knows to be best. That
+    it is worse is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
     """
 
     metric: Literal["reward", "steps", "left"] = "reward"
     margin: Amount = 0.0
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
     planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = PLANNED
+    action: Literal["holdout", "stop exploring"] = "holdout"
 
 
 class VariantsIn(SettingsIn):
@@ -48,6 +52,12 @@ class SharesIn(Body):
     shares: Annotated[dict[Name, Share], Field(max_length=MOST_VARIANTS)]
 
 
+class ExploringIn(Body):
+    """Whether some variants explore; those that do not play only what they know to be best."""
+
+    exploring: Annotated[dict[Name, bool], Field(max_length=MOST_VARIANTS)]
+
+
 class SharesOut(BaseModel):
     """The shares since a time, in seconds since 1970."""
 
@@ -63,6 +73,7 @@ class GuardrailOut(BaseModel):
     alpha: float
     planned: float
     since: int
+    action: str
 
 
 class AlarmOut(BaseModel):
@@ -73,17 +84,19 @@ class AlarmOut(BaseModel):
     reason: str
     shares: dict[str, float]
     delivery: str
+    action: str
 
 
 class VariantsOut(BaseModel):
     """An experiment with variants: their shares now, and all epochs of shares, the first one first.
 
-    `experiments` has the experiment that each variant is.
+    `experiments` has the experiment that each variant is, `exploring` whether it explores.
     """
 
     name: str
     holdout: str
     shares: dict[str, float]
+    exploring: dict[str, bool]
     experiments: dict[str, str]
     epochs: list[SharesOut]
     guardrail: GuardrailOut | None

@@ -51,8 +51,13 @@ async def roll_back(experiment: Served) -> dict[str, Any]:
     return await _changed(experiment, experiment.roll_back)
 
 
+async def put_exploring(experiment: Served, body: variant_models.ExploringIn) -> dict[str, Any]:
+    """Let variants play only what they know to be best, or explore again."""
+    return await _changed(experiment, partial(experiment.explore, body.exploring))
+
+
 async def undo_alarm(experiment: Served) -> dict[str, Any]:
-    """Take back what the guardrail has done: the shares before it."""
+    """Take back what the guardrail has done: shares and exploring as before it."""
     return await _changed(experiment, experiment.undo)
 
 
@@ -76,7 +81,7 @@ def given_by(body: variant_models.VariantsIn) -> Given:
         for name, variant in body.variants.items()
     }
     variants = [
-        Variant(name, variant.share, settings[name].policy, variant.external)
+        Variant(name, variant.share, settings[name].policy, variant.external, variant.learns_from)
         for name, variant in body.variants.items()
     ]
     first = settings[variants[0].name]
@@ -92,6 +97,7 @@ def described(experiment: Split) -> dict[str, Any]:
         "name": experiment.name,
         "holdout": plan.holdout,
         "shares": plan.shares,
+        "exploring": {name: name not in plan.settled for name in plan.variants},
         "experiments": {name: child.name for name, child in experiment.variants.items()},
         "epochs": [epoch._asdict() for epoch in plan.epochs],
         "guardrail": None if plan.guardrail is None else asdict(plan.guardrail),
@@ -108,5 +114,6 @@ def add_routes(app: FastAPI) -> None:
     add("GET", f"{EXPERIMENT}/variants", show_variants, shown, 404, 409)
     add("PUT", f"{EXPERIMENT}/shares", put_shares, shown, 404, 409)
     add("DELETE", f"{EXPERIMENT}/shares", roll_back, shown, 404, 409)
+    add("PUT", f"{EXPERIMENT}/exploring", put_exploring, shown, 404, 409)
     add("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, shown, 404, 409)
     add("GET", f"{EXPERIMENT}/comparison", show_comparison, variant_models.ComparisonOut, 404, 409)

@@ -81,13 +81,13 @@ class OverPrior:
 
 def over_prior(
     optimum: BayesOptimum,
-    policies: Sequence[Policy],
+    policies: Policy | Sequence[Policy],
     *,
     runs: int = 2_000,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> OverPrior:
-    """Play policies on problems whose means are drawn from the priors of an optimum.
+    """Play policies, or one, on problems whose means are drawn from the priors of an optimum.
 
     Every run draws the means of all arms, and the number of visits unless it is fixed. Regret is
     summed from gaps. The numbers of a run depend on the seed and the number of the run only.
@@ -98,9 +98,10 @@ def over_prior(
     >>> print(over_prior(best, [sj.Uniform()], runs=200).multiple(0))
     2.89 ± 0.52
     """
+    policies = [policies] if isinstance(policies, Policy) else list(policies)
     runs = checks.whole("runs", runs, 2, 10**7)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)
-    every = list(policies) if optimum.plan is None else [Planned.of(optimum.plan), *policies]
+    every = policies if optimum.plan is None else [Planned.of(optimum.plan), *policies]
     for policy in policies:
         if not isinstance(policy, Policy):
             raise ValueError(f"policies has {policy!r}, which is not a policy of this package")

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ..errors import NotFound
 from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, News, Part, Row
+from ..trends import Trend
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
 
@@ -77,7 +78,8 @@ class Store(Protocol):
 
         A change is applied if its visit is at the version `row.base` (0: there is no such visit)
         and there is such an experiment; its events and counts are kept with it or not at all.
-        Changes may build on one another. A visit that ends is added to its minute of the timeline.
+        Changes may build on one another. A visit that ends is added to its minute of the timeline,
+        and what is counted of arms to their trends, at `row.touched`.
         """
 
     def probe(self) -> None:
@@ -108,6 +110,9 @@ class Store(Protocol):
         The events of each visit are in order.
         """
 
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        """The latest so many events that are not archived, the oldest first."""
+
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         """All sums and, as in `history`, all events that are not archived, from one snapshot."""
 
@@ -117,6 +122,19 @@ class Store(Protocol):
         If both are whole minutes it is made of sums by the minute, however many visits there were;
         else of events that are not archived.
         """
+
+    def trends(self, experiment: str, since: float, width: float) -> list[Trend]:
+        """Sums by arm from `since` on, in buckets of `width` seconds, by time; none is empty.
+
+        They are exact where `since` and `width` are multiples of those that are kept: `trends.SPAN`
+        at first. What was counted before there were such sums is at time 0.
+        """
+
+    def add_looks(self, experiment: str, looks: Sequence[Look]) -> None:
+        """Keep what a comparison said; of each variant, metric and rank the first."""
+
+    def looks(self, experiment: str) -> list[Look]:
+        """What comparisons said, in the order of time."""
 
     def ended(self, experiment: str, before: float, limit: int) -> list[Row]:
         """Visits that ended and were last touched before that time, the oldest first."""
@@ -137,7 +155,7 @@ class Store(Protocol):
         """Another file has taken the place of one of the archive."""
 
     def fold_minutes(self, before: float) -> None:
-        """Add up the minutes of the timeline before that time to hours."""
+        """Add up the minutes of the timeline, and trends, before that time to hours."""
 
     def shrink(self) -> None:
         """Give the room of what was deleted back to the disk; others may have to wait meanwhile."""

@@ -10,7 +10,8 @@ from typing import ClassVar, Self
 from .. import records
 from ..errors import NotFound
 from ..groups import Group, added_by, ended_in
-from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, News, Part, Row
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, News, Part, Row
+from ..trends import Trend, as_counts, bucket_of, by_arm
 from ..who import ACTING
 from .base import answers, chains, edit_of, merged
 from .clock import Steady
@@ -44,6 +45,8 @@ class MemoryStore:
         self._counts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
         self._minutes: dict[str, dict[float, Bucket]] = defaultdict(dict)
         self._groups: dict[str, dict[tuple[int, int], Group]] = defaultdict(dict)
+        self._trends: dict[str, dict[tuple[float, int], Trend]] = defaultdict(dict)
+        self._looks: dict[str, dict[tuple[str, str, int], Look]] = defaultdict(dict)
         self._archived: dict[str, Counts] = defaultdict(dict)
         self._parts: list[Part] = []
         self._edits: list[Edit] = []
@@ -84,7 +87,10 @@ class MemoryStore:
         with self._lock:
             if self._settings.pop(experiment, None) is None:
                 raise NotFound(f"there is no experiment {experiment!r} in the store")
-            tables = self._events, self._counts, self._minutes, self._groups, self._archived
+            tables = (
+                self._events, self._counts, self._minutes, self._groups, self._trends, self._looks,
+                self._archived,
+            )  # fmt: skip
             for table in tables:
                 table.pop(experiment, None)
             self._visits = {k: row for k, row in self._visits.items() if k[0] != experiment}
@@ -126,6 +132,8 @@ class MemoryStore:
                             self._chart(row.experiment, ended.within(records.MINUTE))
                     for name, amount in counts:
                         self._counts[row.experiment][name] += amount
+                    for trend in by_arm(counts, bucket_of(row.touched)).values():
+                        self._trend(row.experiment, trend)
                     group = added_by(row, events)
                     if group is not None:
                         known = self._groups[row.experiment]
@@ -137,6 +145,11 @@ class MemoryStore:
         minutes = self._minutes[experiment]
         known = minutes.get(more.start)
         minutes[more.start] = more if known is None else known.plus(more)
+
+    def _trend(self, experiment: str, more: Trend) -> None:
+        trends, place = self._trends[experiment], (more.start, more.arm)
+        known = trends.get(place)
+        trends[place] = more if known is None else known.plus(more)
 
     def visit(self, experiment: str, visit: str) -> Row | None:
         return self._visits.get((experiment, visit))
@@ -170,6 +183,10 @@ class MemoryStore:
         with self._lock:
             return dict(self._counts[experiment]), iter(list(self._events[experiment]))
 
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        with self._lock:
+            return self._events[experiment][-limit:]
+
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         rows: dict[str, tuple[int, int, float]] = {}
         with self._lock:
@@ -186,8 +203,9 @@ class MemoryStore:
             events = list(self._events[experiment])
             counts, archived = dict(self._counts[experiment]), dict(self._archived[experiment])
             grouped = ended_in(self._groups[experiment].values())
+            trends = as_counts(self._trends[experiment].values())
         late = records.late_in(events)
-        ledger = Ledger(counts, archived, rows, charted, late, grouped, assigned)
+        ledger = Ledger(counts, archived, rows, charted, late, grouped, assigned, trends)
         return ledger, iter(events)
 
     def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
@@ -204,6 +222,27 @@ class MemoryStore:
                 start = records.NO_VISITS._replace(start=since + width * i)
                 sums[i] = sums.get(i, start).plus(bucket)
         return [bucket for _, bucket in sorted(sums.items())]
+
+    def trends(self, experiment: str, since: float, width: float) -> list[Trend]:
+        with self._lock:
+            found = list(self._trends[experiment].values())
+        sums: dict[tuple[float, int], Trend] = {}
+        for trend in found:
+            if trend.start >= since:
+                start = since + width * ((trend.start - since) // width)
+                nothing = Trend(start, trend.arm)
+                sums[start, trend.arm] = sums.get((start, trend.arm), nothing).plus(trend)
+        return [sums[place] for place in sorted(sums)]
+
+    def add_looks(self, experiment: str, looks: Sequence[Look]) -> None:
+        with self._lock:
+            for look in looks:
+                place = look.variant, look.metric, look.rank
+                self._looks[experiment].setdefault(place, look)
+
+    def looks(self, experiment: str) -> list[Look]:
+        with self._lock:
+            return sorted(self._looks[experiment].values(), key=lambda look: look[:3])
 
     def ended(self, experiment: str, before: float, limit: int) -> list[Row]:
         with self._lock:
@@ -247,6 +286,11 @@ class MemoryStore:
             for experiment, minutes in self._minutes.items():
                 for start in [start for start in minutes if start < before]:
                     self._chart(experiment, minutes.pop(start).within(records.HOUR))
+            for experiment, trends in self._trends.items():
+                for place in [place for place in trends if place[0] < before]:
+                    trend = trends.pop(place)
+                    hour = bucket_of(trend.start, records.HOUR)
+                    self._trend(experiment, trend._replace(start=hour))
 
     def shrink(self) -> None: ...
 

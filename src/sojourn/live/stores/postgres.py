@@ -12,6 +12,7 @@ from ...extras import require
 from ..errors import Unavailable
 from ..groups import added_by
 from ..records import MINUTE, Change, Event
+from ..trends import SPAN
 from . import tables
 from .base import Run, answers, chains
 from .pool import Pool
@@ -37,7 +38,6 @@ STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
 )
 STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
-COUNTER_KEY = tables.COUNTER_KEY.replace('"experiment"', 'x."experiment"')
 GROUP_KEY = tables.GROUP_KEY.replace('"experiment"', 'x."experiment"')
 APPEND = f"""
 WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
@@ -46,7 +46,7 @@ kept AS (
     SELECT {STAMPED_VISIT} FROM {_records(tables.VISIT)}, clock
     WHERE EXISTS (SELECT FROM sojourn_experiment WHERE name = x.experiment) AND (x.base = 0 OR
         EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
-    {tables.KEEP_VISIT} RETURNING "experiment", "id", "base", xmax = 0 AS made
+    {tables.KEEP_VISIT} RETURNING "experiment", "id", "base", "touched", xmax = 0 AS made
 ),
 told AS (
     INSERT INTO sojourn_event ({names(tables.EVENT)})
@@ -57,13 +57,18 @@ told AS (
 charted AS (
     {tables.chart(tables.start_of(MINUTE, "at"), tables.left("told"), "true")}
 ),
-counted AS (
-    INSERT INTO sojourn_counter ({names(tables.COUNTER)})
-    SELECT {COUNTER_KEY}, SUM(x.n)
+amounts AS MATERIALIZED (
+    SELECT {names(tables.COUNTER, "x.")}, kept.touched
     FROM {_records({**tables.COUNTER, "visit": "TEXT"})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
-    GROUP BY {COUNTER_KEY}
+),
+counted AS (
+    INSERT INTO sojourn_counter ({names(tables.COUNTER)})
+    SELECT {tables.COUNTER_KEY}, SUM(n) FROM amounts GROUP BY {tables.COUNTER_KEY}
     {tables.KEEP_COUNTER}
+),
+over_time AS (
+    {tables.trend(tables.start_of(SPAN, "touched"), "amounts")}
 ),
 grouped AS (
     INSERT INTO sojourn_group ({names(tables.TABLES["sojourn_group"])})

@@ -10,10 +10,10 @@ from ..errors import Conflict, NotFound
 from ..records import HOUR, Counts, Edit, Event, Part, Row
 from ..who import ACTING
 from .base import Run
-from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of
+from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of, thin
 
 AT_ONCE = 20_000  # rows that one transaction deletes of a dropped experiment
-OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "part", "group")
+OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "part", "group", "trend", "look")
 
 
 class Retention(ABC):
@@ -161,6 +161,13 @@ class Retention(ABC):
 
     def fold_minutes(self, before: float) -> None:
         old = f"start < ? AND start <> {start_of(HOUR, 'start')}"
+        into_hours = {
+            "sojourn_minute": chart(start_of(HOUR, "start"), "sojourn_minute", old),
+            "sojourn_trend": thin(old),
+        }
         with self._writing() as run:
-            run(chart(start_of(HOUR, "start"), "sojourn_minute", old), (before,))
-            run(f"DELETE FROM sojourn_minute WHERE {old}", (before,))
+            for table, add_up in into_hours.items():
+                # whoever does the same at this moment is waited for, and has left nothing to add
+                run(f"SELECT 1 FROM {table} WHERE {old}{self.locking}", (before,))
+                run(add_up, (before,))
+                run(f"DELETE FROM {table} WHERE {old}", (before,))

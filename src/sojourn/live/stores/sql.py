@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from .. import groups, records
 from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, News, Row
+from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, Look, News, Row
+from ..trends import PLACES, Trend, as_counts, bucket_of
 from . import tables
 from .base import Linked, Run, answers, chains, edit_of, merged
 from .retention import Retention
@@ -125,11 +126,22 @@ class SqlStore(Retention):
             events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
             self._insert(run, "sojourn_event", events)
             total: defaultdict[tuple[str, Key], float] = defaultdict(float)
+            trends: defaultdict[tuple[str, float, int], list[float]]
+            trends = defaultdict(lambda: [0.0] * len(PLACES))
             for chain in kept:
+                name, start = chain.row.experiment, bucket_of(chain.row.touched)
                 for key, amount in chain.counts:
-                    total[chain.row.experiment, key] += amount
+                    total[name, key] += amount
+                    place = PLACES.get((key[0], key[3]))
+                    if place is not None:
+                        trends[name, start, key[1]][place] += amount
             rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
             self._insert(run, "sojourn_counter", rows, tables.KEEP_COUNTER)
+            over_time = [
+                (name, self.writer, start, arm, *sums)
+                for (name, start, arm), sums in trends.items()
+            ]
+            self._insert(run, "sojourn_trend", over_time, tables.KEEP_TREND)
             minutes: dict[tuple[str, float], Bucket] = {}
             for event in events:
                 if event.kind == records.LEAVE:
@@ -153,8 +165,8 @@ class SqlStore(Retention):
         ]
 
     def groups(self, experiment: str) -> list[Group]:
-        sums = ", ".join(f'SUM("{column}")' for column in tables.GROUPED)
-        query = f"SELECT epoch, number, {sums} FROM sojourn_group WHERE experiment = ? "
+        query = f"SELECT epoch, number, {tables.sums_of(tables.GROUPED)} FROM sojourn_group "
+        query += "WHERE experiment = ? "
         with self._reading() as run:
             return [
                 Group(*row) for row in run(query + "GROUP BY 1, 2 ORDER BY 1, 2", (experiment,))
@@ -187,6 +199,25 @@ class SqlStore(Retention):
             found = run(query, (since, width, experiment, since))
         return [Bucket(since + width * i, int(n), *map(float, rest)) for i, n, *rest in found]
 
+    def trends(self, experiment: str, since: float, width: float) -> list[Trend]:
+        bucket = f"CAST(FLOOR((start - ?) / ?) AS {tables.WHOLE})"
+        query = f"SELECT {bucket}, arm, {tables.sums_of(tables.TRENDS)} FROM sojourn_trend "
+        query += "WHERE experiment = ? AND start >= ? GROUP BY 1, 2 ORDER BY 1, 2"
+        with self._reading() as run:
+            found = run(query, (since, width, experiment, since))
+        return [Trend(since + width * i, arm, *map(float, sums)) for i, arm, *sums in found]
+
+    def add_looks(self, experiment: str, looks: Sequence[Look]) -> None:
+        with self._writing() as run:
+            rows = [(experiment, *look) for look in looks]
+            self._insert(run, "sojourn_look", rows, tables.KEEP_LOOK)
+
+    def looks(self, experiment: str) -> list[Look]:
+        query = f"SELECT {names(tables.columns(Look))} FROM sojourn_look WHERE experiment = ? "
+        with self._reading() as run:
+            found = run(query + "ORDER BY at, variant, metric", (experiment,))
+        return [Look(*row) for row in found]
+
     def now(self) -> float:
         with self._reading() as run:
             return self._now(run)
@@ -206,6 +237,13 @@ class SqlStore(Retention):
         return self._with_events(
             experiment, lambda run: records.added(*self._counts(run, experiment))
         )
+
+    def latest(self, experiment: str, limit: int) -> list[Event]:
+        # By seq from its end, not by the index of experiments, which would sort all it has.
+        query = HISTORY.replace("experiment = ?", "experiment || '' = ?")
+        with self._reading() as run:
+            found = run(f"{query} DESC LIMIT ?", (experiment, limit))
+        return [Event(*row) for row in reversed(found)]
 
     def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
         return self._with_events(experiment, lambda run: self._ledger(run, experiment))
@@ -233,6 +271,8 @@ class SqlStore(Retention):
         grouped = self._triple(run, "visits, steps, reward", "sojourn_group", "true", experiment)
         over = "epoch > 0 AND status <> 'open'"
         assigned = self._triple(run, "1, step, gained", "sojourn_visit", over, experiment)
+        query = f"SELECT arm, {tables.sums_of(tables.TRENDS)} FROM sojourn_trend "
+        trends = run(query + "WHERE experiment = ? GROUP BY arm", one)
         return Ledger(
             counts=records.added(*self._counts(run, experiment)),
             archived=archived,
@@ -241,6 +281,7 @@ class SqlStore(Retention):
             late={(visit, step): reward for visit, step, reward in late},
             grouped=grouped,
             assigned=assigned,
+            trends=as_counts(Trend(0.0, *row) for row in trends),
         )
 
     def _triple(

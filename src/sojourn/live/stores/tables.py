@@ -1,10 +1,11 @@
 """The tables of the SQL stores, and their migrations, for SQLite and PostgreSQL alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_type_hints
 
 from ..groups import Group
-from ..records import MINUTE, Arm, Bucket, Edit, Event, Part, Row
+from ..records import HOUR, MINUTE, Arm, Bucket, Edit, Event, Look, Part, Row
+from ..trends import COUNTED, UNTIMED, Trend
 from .base import Run
 from .by_arm import count_by_arm
 
@@ -31,6 +32,8 @@ TABLES = {
     "sojourn_part": columns(Part),
     "sojourn_edit": columns(Edit),
     "sojourn_group": {"experiment": TEXT, "writer": TEXT, **columns(Group)},
+    "sojourn_trend": {"experiment": TEXT, "writer": TEXT, **columns(Trend)},
+    "sojourn_look": {"experiment": TEXT, **columns(Look)},
 }
 COUNTER = TABLES["sojourn_counter"]
 
@@ -44,14 +47,22 @@ COUNTER_KEY = names(COUNTER, leave_out=("n",))
 ARCHIVED_KEY = names(TABLES["sojourn_archived"], leave_out=("n",))
 MINUTE_KEY = names({"experiment": TEXT, "start": REAL, "writer": TEXT})
 GROUP_KEY = names({"experiment": TEXT, "writer": TEXT, "epoch": WHOLE, "number": WHOLE})
+TREND_KEY = names({"experiment": TEXT, "start": REAL, "arm": WHOLE, "writer": TEXT})
+LOOK_KEY = names({"experiment": TEXT, "variant": TEXT, "metric": TEXT, "rank": WHOLE})
 CHARTED = tuple(Bucket._fields[1:])
 GROUPED = tuple(Group._fields[2:])
+TRENDS = tuple(Trend._fields[2:])
 
 
 def _table(name: str, constraint: str = "", first: str = "", later: tuple[str, ...] = ()) -> str:
     """SQL that makes a table, without columns that a `later` migration adds."""
     typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items() if column not in later]
     return f"CREATE TABLE {name} ({', '.join(filter(None, [first, *typed, constraint]))})"
+
+
+def sums_of(columns: Iterable[str]) -> str:
+    """The sums of columns as a list for SQL."""
+    return ", ".join(f'SUM("{column}")' for column in columns)
 
 
 def start_of(stretch: float, time: str) -> str:
@@ -61,10 +72,9 @@ def start_of(stretch: float, time: str) -> str:
 
 def chart(start: str, rows: str, where: str) -> str:
     """SQL that adds rows of visits to the timeline, by where they start."""
-    sums = ", ".join(f'SUM("{column}")' for column in CHARTED)
     return (
         f"INSERT INTO sojourn_minute ({names(TABLES['sojourn_minute'])}) "
-        f"SELECT experiment, writer, {start}, {sums} FROM {rows} WHERE {where} "
+        f"SELECT experiment, writer, {start}, {sums_of(CHARTED)} FROM {rows} WHERE {where} "
         f"GROUP BY experiment, writer, {start} {KEEP_MINUTE}"
     )
 
@@ -84,10 +94,37 @@ KEEP_MINUTE = f"ON CONFLICT ({MINUTE_KEY}) DO UPDATE SET " + ", ".join(
 KEEP_GROUP = f"ON CONFLICT ({GROUP_KEY}) DO UPDATE SET " + ", ".join(
     f'"{c}" = sojourn_group."{c}" + excluded."{c}"' for c in GROUPED
 )
+KEEP_TREND = f"ON CONFLICT ({TREND_KEY}) DO UPDATE SET " + ", ".join(
+    f'"{c}" = sojourn_trend."{c}" + excluded."{c}"' for c in TRENDS
+)
+KEEP_LOOK = f"ON CONFLICT ({LOOK_KEY}) DO NOTHING"
 KEEP_ARM = (
     'ON CONFLICT ("experiment", "name") DO UPDATE SET '
     "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
 )
+
+
+def trend(start: str, counters: str) -> str:
+    """SQL that adds rows of counters to the sums by arm and time, at where they start."""
+    sums = ", ".join(
+        f"SUM(CASE WHEN what = '{what}' AND k = {k} THEN n ELSE 0 END)" for what, k in COUNTED
+    )
+    counted = ", ".join(sorted({f"'{what}'" for what, _ in COUNTED}))
+    return (
+        f"INSERT INTO sojourn_trend ({names(TABLES['sojourn_trend'])}) "
+        f"SELECT experiment, writer, {start}, i, {sums} FROM {counters} "
+        f"WHERE what IN ({counted}) GROUP BY 1, 2, 3, 4 {KEEP_TREND}"
+    )
+
+
+def thin(before: str) -> str:
+    """SQL that adds the trends of all writers, where `before`, to the hours they are in."""
+    return (
+        f"INSERT INTO sojourn_trend ({names(TABLES['sojourn_trend'])}) "
+        f"SELECT experiment, '', {start_of(HOUR, 'start')}, arm, {sums_of(TRENDS)} "
+        "FROM sojourn_trend "
+        f"WHERE {before} GROUP BY 1, 2, 3, 4 {KEEP_TREND}"
+    )
 
 
 def left(events: str) -> str:
@@ -105,7 +142,12 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
         _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")', later=("epoch",)),
         'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
         "WHERE status = 'open'",
-        _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
+        _table(
+            "sojourn_event",
+            'UNIQUE ("experiment", "visit", "step", "kind")',
+            "{serial}",
+            later=("would", "candidates"),
+        ),
         """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
         _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
     ),
@@ -124,6 +166,13 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
     (
         f'ALTER TABLE sojourn_visit ADD COLUMN "epoch" {WHOLE} NOT NULL DEFAULT 0',
         _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
+    ),
+    (
+        f'ALTER TABLE sojourn_event ADD COLUMN "would" {WHOLE}',
+        f'ALTER TABLE sojourn_event ADD COLUMN "candidates" {TEXT}',
+        _table("sojourn_trend", f"PRIMARY KEY ({TREND_KEY})"),
+        trend(f"CAST({UNTIMED} AS {REAL})", "sojourn_counter"),
+        _table("sojourn_look", f"PRIMARY KEY ({LOOK_KEY})"),
     ),
 ]
 """The statements, or functions, that lead from each version of the tables to the next.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..reading.options import LogOptions, Reading
 from ..reading.source import fetched, opened
-from .trajectories import NEEDED, Flags, Trajectories, column_names, trajectories
+from .trajectories import NEEDED, Flags, Trajectories, column_names, refuse_candidates, trajectories
 
 Rows = dict[str, NDArray[Any]]
 
@@ -74,6 +74,8 @@ def _rows(
     from ..reading.log import settled, steps_of
 
     with opened(log, table, sql) as found:
+        if "candidates" in found.table.columns:
+            refuse_candidates(fetched(found.table.select("candidates"))["candidates"])
         chosen, guessed = settled(found, options)
         with steps_of(found, chosen) as (events, steps):
             more = ["propensity"] if "propensity" in steps.columns else []

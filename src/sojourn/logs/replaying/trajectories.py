@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[Any]
 
 NEEDED = ("visit", "arm", "reward")
-OPTIONAL = ("user", "step", "left", "censored", "propensity", "state")
+OPTIONAL = ("user", "step", "left", "censored", "propensity", "state", "candidates")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,7 @@ def trajectories(
     """
     theta = checks.number("theta", theta, 0, 1)
     table = _columns(log, dict(names or {}))
+    refuse_candidates(table.pop("candidates", None))
     visit = _codes("visit", table["visit"])
     order = (
         np.lexsort((table["step"], visit)) if "step" in table else np.argsort(visit, kind="stable")
@@ -124,6 +125,21 @@ def trajectories(
         first=first,
         user=user,
     )
+
+
+def refuse_candidates(column: NDArray[Any] | None) -> None:
+    """ValueError if some steps were decided among candidates, as exports of live visits say.
+
+    A policy that is replayed may show any arm at any step; among candidates it is another one.
+    """
+    cells = [] if column is None else column.tolist()
+    filled = sum(cell not in (None, "") and cell == cell for cell in cells)
+    if filled:
+        raise ValueError(
+            f"candidates is not allowed: {filled:,} of {len(cells):,} steps of the log were "
+            "decided among some of the arms only, and a policy is replayed as if it could show "
+            "any; leave the visits of these steps out"
+        )
 
 
 def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:

@@ -32,6 +32,8 @@ PANELS = (
 )
 """In the order of the page."""
 
+SHADOW = Panel("shadow", "What the policy would show")
+"""After the headline of an experiment in which the caller decides."""
 
 VARIANT_PANELS = (
     Panel("variants_headline", "Name and guardrail"),

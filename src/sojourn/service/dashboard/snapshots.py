@@ -1,20 +1,24 @@
 """What the dashboard shows of an experiment at one moment, computed once for all readers."""
 
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from ...live import Bucket, Choice, Comparison, Experiment, Plan, Settings, Split
+from ...live import Bucket, Choice, Comparison, Experiment, Plan, Settings, Shadow, Split, shadow
 from ...live.comparing import WORDS
+from ...live.shadowing import MEASURES
 from ...policies.reasons import Reason
 from ..insight import Insight, insight
 from ..reads import Reads
-from .panels import VARIANT_PANELS, RenderedPanels, render_panels
+from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
 FRESH = 1.0  # seconds for which a snapshot is reused
 CHART_REFRESH = 1 / 60
 """Chart data are read again after this fraction of the time between two points."""
+SHADOW_REFRESH = 50.0
+"""A shadow is looked at again after so many times as long as it took: for a fiftieth of a core."""
 RECENT = 12  # decisions listed
 
 
@@ -43,17 +47,23 @@ class Snapshot:
     since: float
     insight: Insight
     recent: list[Decided]
+    shadow: Shadow | None
+    """Where the caller decides."""
     _rendered: dict[View, RenderedPanels] = field(default_factory=dict)
 
     def rendered(self, view: View) -> RenderedPanels:
         """The panels for a view; rendered once."""
         if view not in self._rendered:
+            shown = PANELS if self.shadow is None else (PANELS[0], SHADOW, *PANELS[1:])
             self._rendered[view] = render_panels(
+                shown,
                 name=self.name,
                 settings=self.settings,
                 insight=self.insight,
                 arms=self.insight.arms.page(view.search, view.page, ARMS),
                 recent=self.recent,
+                shadow=self.shadow,
+                measures=MEASURES,
                 view=view,
                 span=SPANS[self.span],
                 spans=SPANS,
@@ -94,6 +104,7 @@ class Snapshots:
         self._reads: Reads[Snapshot] = Reads()
         self._compared: Reads[VariantsSnapshot] = Reads()
         self._charts: dict[tuple[str, str], ChartData] = {}
+        self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
         self._began: dict[str, float] = {}
 
     async def shown(
@@ -126,8 +137,19 @@ class Snapshots:
             self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
         )  # fmt: skip
         recent = [Decided(c, experiment.policy.reason(c)) for c in experiment.recent()[:RECENT]]
-        start = SPANS[span].since(now)
-        return Snapshot(experiment.name, experiment.settings, span, start, found, recent)
+        start, cast = SPANS[span].since(now), self._shadow(experiment)
+        return Snapshot(experiment.name, experiment.settings, span, start, found, recent, cast)
+
+    def _shadow(self, experiment: Experiment) -> Shadow | None:
+        """What the policy would have shown, where the caller decides."""
+        if not (experiment.settings.external and experiment.settings.shadow):
+            return None
+        began, (until, found) = time.monotonic(), self._shadows.get(experiment.name, (0.0, None))
+        if found is None or began >= until:
+            found = shadow(experiment.journal.store, experiment.name)
+            took = time.monotonic() - began
+            self._shadows[experiment.name] = began + SHADOW_REFRESH * took, found
+        return found
 
     def _timeline(self, experiment: Experiment, span: str, now: float) -> list[Bucket]:
         """The visits of the charts; over long spans they are many and change little."""

@@ -2,10 +2,11 @@
 
 from .crowd import Crowd, Stay
 from .fleet import drive_all
+from .own import OwnRecommender
 from .report import LoadReport
 from .traffic import OnProgress, Traffic, adrive, arm_names, drive
 
 __all__ = [
-    "Crowd", "LoadReport", "OnProgress", "Stay", "Traffic", "adrive", "arm_names", "drive",
-    "drive_all",
+    "Crowd", "LoadReport", "OnProgress", "OwnRecommender", "Stay", "Traffic", "adrive", "arm_names",
+    "drive", "drive_all",
 ]  # fmt: skip

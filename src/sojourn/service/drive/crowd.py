@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ...engine.steps import begin, make_tally, make_world, step
-from ...live.answers import Decision
+from ...live.answers import Decision, Own
 from ...problem import Problem
+from .own import OwnRecommender
 
 
 class HostVisit(Protocol):
     """What a simulated user needs of a visit: `live.Visit` or `client.AsyncVisit`."""
 
-    async def adecide(self, reward: float | None = None) -> Decision: ...
+    async def adecide(self, reward: float | None = None, *, own: Own | None = None) -> Decision: ...
 
     async def aend(self, reward: float | None = None) -> bool: ...
 
@@ -42,6 +43,9 @@ class Crowd:
     `seed`. With one visit at a time and a policy that is not randomised, the visits are those of
     the simulator, step by step.
 
+    With an `own` recommender every decision comes with what that one shows, and every visit with a
+    user, who is new, but the same in every run with this seed.
+
     >>> import asyncio
     >>> from sojourn import Experiment, TwoState, ULCB
     >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
@@ -52,8 +56,15 @@ class Crowd:
     Stay(steps=16, reward=13.0)
     """
 
-    def __init__(self, problem: Problem, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:
-        self.problem = problem
+    def __init__(
+        self,
+        problem: Problem,
+        arms: Sequence[str],
+        seed: int = 0,
+        run: int = 0,
+        own: OwnRecommender | None = None,
+    ) -> None:
+        self.problem, self.own, self._ids = problem, own, f"{seed}.{run}"
         self.numbers = {name: number for number, name in enumerate(arms)}
         self.begun = 0
         self._world = make_world(problem.coins, problem.values.prices, seed, run)
@@ -69,12 +80,17 @@ class Crowd:
         user: Any = self.problem.user
         self.begun += 1
         state = begin(user, self._world, self.begun)
-        visit: HostVisit = await host.avisit(state=user.experience(state))
+        who = None if self.own is None else f"{self._ids}.{self.begun}"
+        visit: HostVisit = await host.avisit(who, state=user.experience(state))
         steps, total, reward, left = 0, 0.0, None, False
         while not left:
             await pause()
-            arm = self._number((await visit.adecide(reward)).arm)
+            seen = user.experience(state)
+            told = {} if self.own is None else {"own": self.own.show(seen)}
+            arm = self._number((await visit.adecide(reward, **told)).arm)
             state, reward, left = step(user, self._world, self.tally, arm, state)
+            if self.own is not None:
+                self.own.learn(seen, arm, reward, left, user.experience(state))
             steps, total = steps + 1, total + reward
         await visit.aend(reward)
         return Stay(steps, total)

@@ -18,6 +18,7 @@ from ...policies import Policy
 from ...policies.watched import GOOD
 from ...problem import Problem
 from .crowd import Crowd
+from .own import OwnRecommender
 from .report import LoadReport
 from .wire import Wire
 
@@ -32,13 +33,18 @@ class Traffic:
 
     Requests are spread over `spread` connections in turn; with 0, each user keeps one. `run`
     selects the draws, so that processes differ. With `policy` None, an experiment that does not
-    exist gets the service's default policy.
+    exist gets the service's default policy. Arms have the names `arms`, or those that tell means.
+
+    With an `own` policy, it decides wherever the service leaves that to the caller: in an external
+    experiment, which is what is made if there is none, and in the external variants of another one.
     """
 
     url: str
     problem: Problem
     experiment: str = "drive"
     policy: Policy | None = None
+    own: Policy | None = None
+    arms: tuple[str, ...] = ()
     key: str | None = None
     users: int = 16
     visits: float = 1000.0
@@ -46,6 +52,25 @@ class Traffic:
     spread: int = 0
     seed: int = 0
     run: int = 0
+
+    def __post_init__(self) -> None:
+        if self.arms and len(set(self.arms)) != self.problem.arms:
+            raise ValueError(
+                f"arms = {','.join(self.arms)} is not allowed: the problem has "
+                f"{self.problem.arms} arms, each with a name of its own"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Those of the arms."""
+        return list(self.arms) or arm_names(self.problem)
+
+    def crowd(self) -> Crowd:
+        """The users, and the recommender of their own if there is one."""
+        own = None
+        if self.own is not None:
+            own = OwnRecommender(self.own, self.names, self.seed, self.run)
+        return Crowd(self.problem, self.names, self.seed, self.run, own)
 
 
 def arm_names(problem: Problem) -> list[str]:
@@ -86,20 +111,23 @@ async def adrive(traffic: Traffic, progress: OnProgress | None = None) -> LoadRe
 
 async def _host(client: AsyncClient, traffic: Traffic) -> AsyncExperiment:
     """The experiment, created if there is none; ValueError if it is about another problem."""
-    arms, user = arm_names(traffic.problem), traffic.problem.user
+    arms, user = traffic.names, traffic.problem.user
     try:
         host = await client.experiment(traffic.experiment)
     except NotFound:
         pass
     else:
         _check_same("arms", traffic, set(host.arms) == set(arms))
-        _check_same("states", traffic, host.settings["user"] == described_user(user))
+        known = host.settings.get("user")  # which is not told of an experiment with variants
+        _check_same("states", traffic, known is None or known == described_user(user))
         if traffic.policy is None:
             return host
     # New arms are introduced as the policy says, as they are in a simulation.
     more: OtherSettings = {
         "introduce_in_any_state": getattr(traffic.policy, "introduce_in_any_state", False)
     }
+    if traffic.own is not None:
+        more["external"] = True
     if traffic.problem.graded:
         more["reward_threshold"] = user.cuts[0] if user.cuts else GOOD
     return await client.experiment(traffic.experiment, arms, traffic.policy, user, **more)
@@ -144,7 +172,7 @@ class Driver:
 
     def __init__(self, traffic: Traffic, host: AsyncExperiment) -> None:
         self.traffic, self.host = traffic, host
-        self.crowd = Crowd(traffic.problem, arm_names(traffic.problem), traffic.seed, traffic.run)
+        self.crowd = traffic.crowd()
         self.report = LoadReport()
         self.began = time.monotonic()
         self._failed_in_a_row = 0

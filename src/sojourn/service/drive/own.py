@@ -1,0 +1,37 @@
+"""The recommender that callers have of their own: here a policy, which runs beside the service."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...engine.streams import policy_stream
+from ...live.answers import Own
+from ...policies import Policy
+
+
+class OwnRecommender:
+    """What a policy shows, with the chance of it if the policy can tell.
+
+    It learns from all that was shown, whoever chose.
+
+    >>> from sojourn import FixedArm, EpsilonMixture
+    >>> old = OwnRecommender(EpsilonMixture(FixedArm(1), epsilon=0.4), ["dance", "news"])
+    >>> old.show(state=1.0)
+    Own(arm='news', propensity=0.8)
+    """
+
+    def __init__(self, policy: Policy, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:
+        policy.check_arms(len(arms))
+        self.policy, self.arms = policy, tuple(arms)
+        self._memory = policy.memory(len(arms))
+        self._rng = policy_stream(seed, run)
+
+    def show(self, state: float) -> Own:
+        """What it shows in a state of a visit."""
+        chances = self.policy.probabilities(self._memory, state)
+        arm = int(self.policy.choose(self._memory, state, self._rng))
+        return Own(self.arms[arm], float(chances[arm]) if np.size(chances) else None)
+
+    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
+        """What came of an arm, by its number."""
+        self.policy.update(self._memory, state, arm, reward, left, after)
