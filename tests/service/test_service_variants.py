@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from asgi import Caller, client
 
+from sojourn.live.plan import STOP_EXPLORING, Alarm
 from sojourn.service import keys
 
 SHORTS = "/v1/experiments/shorts"
@@ -127,6 +128,14 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     rule = {"margin": 0.1, "action": "stop exploring"}
     shown = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "guardrail": rule})[1]
     assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
+    said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": True}})
+    alarm = Alarm(
+        at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
+    )
+    split.change(lambda plan: plan.stopped(alarm))
+    page = http.get("/experiments/shorts").text
+    assert "new does not explore since" in page and "stops exploring.</p>" in page
+    assert "new does not explore: it plays only what it knows to be best" in page
 
 
 def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:
