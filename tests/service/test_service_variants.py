@@ -138,6 +138,22 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert "new does not explore: it plays only what it knows to be best" in page
 
 
+def test_learning_from_all_over_http(http: Caller) -> None:
+    sharing = {**GIVEN["variants"], "new": {"share": 0.5, "learns_from": "all"}}  # type: ignore[dict-item]
+    status, wrong = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})
+    assert status == 422 and "has 4 bins of the state" in wrong["detail"]
+    sharing["new"] |= {"policy": {"name": "VisitIMED", "parameters": {"bins": 2}}}
+    assert said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})[0] == 200
+    new = http.app.state.catalog.experiments["shorts:new"]
+    assert new.settings.learns_from == ("shorts:old",)
+    sharing["new"] |= {"policy": {"name": "QLearning"}}
+    status, wrong = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})
+    assert status == 422 and "QLearning learns from each step" in wrong["detail"]
+    sharing["new"] |= {"policy": {"name": "UCB"}, "learns_from": "own"}
+    assert said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})[0] == 200
+    assert new.settings.learns_from == ()
+
+
 def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     token = {name: keys.make(file, [name], role="owner")[1] for name in ("shorts", "other")}

@@ -50,7 +50,8 @@ class Experiment(Serving):
     theorems.
 
     Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then.
+    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. It
+    learns as well from the counters of other experiments of the store, if `learns_from` names some.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
