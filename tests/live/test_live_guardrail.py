@@ -170,8 +170,11 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
         assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}
         with pytest.raises(Conflict, match="exploring cannot change: the guardrail has acted"):
             split.explore({"new": True})
+        epochs = split.plan.epoch
         split.undo()
         assert split.plan.settled == () and len(shown(split)) == 3
+        assert split.plan.guardrail is not None
+        assert split.plan.guardrail.since == split.plan.epoch == epochs + 1
         assert not split.watch()  # what was undone is no evidence
         split.explore({"new": False})  # by hand
         assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}

@@ -115,6 +115,19 @@ def test_without_exploring_the_best_known_arm_is_played(policy: type[sj.Policy])
             assert told.choose(state, 1, [2], exploring=False) == (2, 1.0)
 
 
+@pytest.mark.parametrize("policy", [sj.VisitIMED(bins=2), sj.VisitThompson(bins=2)])
+def test_the_best_known_arm_is_that_of_the_whole_visit(policy: Policy) -> None:
+    """The first is liked more, and every second person leaves after it: by 1 / 2 to 0."""
+    memory = policy.memory(2)
+    for step in range(400):
+        arm, good = step % 2, float(step % 10 < 8 - 2 * (step % 2))
+        policy.update(memory, 1.0, arm, good, arm == 0 and step % 4 == 0, good)
+    assert memory.successes[0] > memory.successes[1]
+    assert np.argmax(policy.known_worth(memory, 1.0)) == 1
+    memory.strength[:] = 0.0  # if they differed in their means only
+    assert np.argmax(policy.known_worth(memory, 1.0)) == 0
+
+
 @pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
 def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
     settings, rng = Settings(policy=cls.for_problem(B), user=B.user), random.Random(5)

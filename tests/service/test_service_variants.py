@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from asgi import Caller, client
 
+from sojourn.live.plan import STOP_EXPLORING, Alarm
 from sojourn.service import keys
 
 SHORTS = "/v1/experiments/shorts"
@@ -127,6 +128,30 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     rule = {"margin": 0.1, "action": "stop exploring"}
     shown = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "guardrail": rule})[1]
     assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
+    said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": True}})
+    alarm = Alarm(
+        at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
+    )
+    split.change(lambda plan: plan.stopped(alarm))
+    page = http.get("/experiments/shorts").text
+    assert "new does not explore since" in page and "stops exploring.</p>" in page
+    assert "new does not explore: it plays only what it knows to be best" in page
+
+
+def test_learning_from_all_over_http(http: Caller) -> None:
+    sharing = {**GIVEN["variants"], "new": {"share": 0.5, "learns_from": "all"}}  # type: ignore[dict-item]
+    status, wrong = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})
+    assert status == 422 and "has 4 bins of the state" in wrong["detail"]
+    sharing["new"] |= {"policy": {"name": "VisitIMED", "parameters": {"bins": 2}}}
+    assert said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})[0] == 200
+    new = http.app.state.catalog.experiments["shorts:new"]
+    assert new.settings.learns_from == ("shorts:old",)
+    sharing["new"] |= {"policy": {"name": "QLearning"}}
+    status, wrong = said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})
+    assert status == 422 and "QLearning learns from each step" in wrong["detail"]
+    sharing["new"] |= {"policy": {"name": "UCB"}, "learns_from": "own"}
+    assert said(http, "PUT", f"{SHORTS}/variants", {**GIVEN, "variants": sharing})[0] == 200
+    assert new.settings.learns_from == ()
 
 
 def test_a_key_for_an_experiment_is_for_its_variants(tmp_path: Path) -> None:

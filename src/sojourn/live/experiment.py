@@ -52,7 +52,8 @@ class Experiment(Serving):
     Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
     which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. With
     `shadow` it says at each decision what it would have shown, which changes nothing: see `shadow`
-    of `sojourn.live`.
+    of `sojourn.live`. It learns as well from the counters of other experiments of the store, if
+    `learns_from` names some.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
