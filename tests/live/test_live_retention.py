@@ -438,7 +438,7 @@ def test_tables_of_the_fourth_version_go_on(open_store: Open, tmp_path: Path) ->
         again = Experiment("news", store=journal, **given)  # type: ignore[arg-type]
         known = journal.store.trends("news", 0.0, 300.0)
         untimed = sum(trend.pulls for trend in known)
-        assert [trend[:2] for trend in known] == [(0.0, 0), (0.0, 1)]
+        assert [trend[:2] for trend in known] == [(0.0, -3), (0.0, -2), (0.0, 0), (0.0, 1)]
         assert untimed == sum(again.memory.pulls)
         assert verify(journal.store, "news", folder) == {}
         play(again, 3, first=12)
