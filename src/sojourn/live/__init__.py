@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from .audit import verify as verify
     from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
+    from .drifting import Drift as Drift, Series as Series, drift as drift
     from .errors import (
         Broken as Broken,
         Busy as Busy,
