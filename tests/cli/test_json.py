@@ -47,6 +47,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "erase": ("erase live.db u42 --json", dict, "archived"),
     "changes": ("changes live.db --json", list, "who"),
     "compare": ("compare live.db feed --json", dict, "variants"),
+    "drift": ("drift live.db shorts --json", dict, "series"),
     "warm-start": ("warm-start live.db shorts counts.json --json", dict, "arms"),
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),

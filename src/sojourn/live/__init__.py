@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .exporting import export as export
     from .journal import Journal as Journal
+    from .looking import History as History, history as history
     from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
-    from .records import Bucket as Bucket, Edit as Edit, Part as Part
+    from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
     from .settings import Settings as Settings
     from .split import Split as Split
     from .stores import Store as Store, open_store as open_store, store_class as store_class
