@@ -1,8 +1,8 @@
 """A comparison over time: what it said, thinned so that a few hundred looks last for ever.
 
-A look is kept when the visits that it rests on have grown by a twentieth. Its rank follows from
-their number alone, and a store keeps one look of each rank: however many processes look, and
-whenever they do.
+A look is kept when what it rests on has grown by a twentieth: n m / (n + m), for n visits of the
+variant and m of the holdout. Its rank follows from that alone, and a store keeps one look of each
+rank: however many processes look, and whenever they do.
 """
 
 from collections.abc import Mapping
@@ -18,25 +18,26 @@ from .stores.base import Store
 from .variants import plan_of
 
 GROWTH = 1.05
-"""How many times as many visits there are at the next rank."""
+"""How many times as many visits a look rests on at the next rank."""
 
 ALPHA = 0.05  # of the intervals, which hold at all looks together
 
 
-def rank_of(visits: float) -> int:
-    """The rank of a look at so many visits.
+def rank_of(visits: float, holdout: float) -> int:
+    """The rank of a look at so many visits of a variant and of the holdout.
 
-    >>> rank_of(1000), rank_of(1049), rank_of(1_000_000)
-    (141, 142, 283)
+    >>> rank_of(500, 500), rank_of(500, 550), rank_of(500, 1e9), rank_of(500_000, 500_000)
+    (113, 114, 127, 254)
     """
-    return int(log(max(visits, 1.0)) / log(GROWTH))
+    both = visits * holdout / max(visits + holdout, 1.0)
+    return int(log(max(both, 1.0)) / log(GROWTH))
 
 
 def ranks(plan: Plan, groups: Mapping[str, list[Group]]) -> dict[str, int]:
     """The rank of every variant that is compared with the holdout."""
     visits = {variant: ended_in(groups[variant])[0] for variant in plan.variants}
     holdout = visits.pop(plan.holdout)
-    return {variant: rank_of(n + holdout) for variant, n in visits.items()}
+    return {variant: rank_of(n, holdout) for variant, n in visits.items()}
 
 
 def looks_of(comparison: Comparison) -> list[Look]:
@@ -45,7 +46,7 @@ def looks_of(comparison: Comparison) -> list[Look]:
     holdout = visits[comparison.holdout]
     return [
         Look(
-            comparison.at, variant.name, metric, rank_of(variant.visits + holdout),
+            comparison.at, variant.name, metric, rank_of(variant.visits, holdout),
             variant.visits + holdout, *variant.differences[metric],
         )
         for variant in comparison.variants
