@@ -1,9 +1,9 @@
 """How often the monitor of changes is wrong, and how soon right (`python -m benchmarks.drifting`).
 
-A day of traffic in buckets of five minutes: users come at random, 20 to a bucket, see 5 items each
-on average, and are shown three arms at random. They differ: what one likes is drawn from a beta
-distribution around the mean of each arm, and so is how soon they go. The monitor looks every half
-hour. In one kind of run nothing changes, in others the second arm does, at noon.
+A day of traffic in buckets of five minutes: users come at random, 20 to a bucket, and are shown
+three arms at random, until they go. They differ: what one likes is drawn from a beta distribution
+around the mean of each arm, and the chance to go after a step from one around .2. The monitor looks
+every half hour. In one kind of run nothing changes, in others the second arm does, at noon.
 """
 
 import argparse
@@ -69,27 +69,43 @@ def found(day: Day, until: int) -> tuple[bool, bool]:
     return said[1], said[0] or any(said[2:])
 
 
-def watch(
-    random: np.random.Generator, alike: float, after: float | None
-) -> tuple[int | None, bool]:
-    """When a change of the second arm was found, by the bucket; and whether any other one was."""
+class Outcome(NamedTuple):
+    """When a change of the second arm was found, by the bucket, and whether any other one was.
+
+    With the steps of that arm from noon until it was found, and until midnight.
+    """
+
+    at: int | None
+    other: bool
+    steps: float
+    all_steps: float
+
+
+def watch(random: np.random.Generator, alike: float, after: float | None) -> Outcome:
+    """One day, looked at again and again until the second arm is said to have changed."""
     traffic, other = day(random, alike, after), False
+    after_noon = traffic.made[1, BUCKETS // 2 :].cumsum()
     for until in range(EVERY, BUCKETS + 1, EVERY):
         second, others = found(traffic, until)
         other = other or others
         if second:
-            return until, other
-    return None, other
+            steps = float(after_noon[until - BUCKETS // 2 - 1]) if until > BUCKETS // 2 else 0.0
+            return Outcome(until, other, steps, float(after_noon[-1]))
+    return Outcome(None, other, 0.0, float(after_noon[-1]))
 
 
 class Row(NamedTuple):
-    """Shares of runs with a right and a wrong alarm; steps of the arm until the right one."""
+    """Shares of runs with a right and a wrong alarm; medians of steps of the arm after noon.
+
+    Those until the right alarm, and those until midnight.
+    """
 
     users: str
     changes: str
     found: float
     wrong: float
     steps: float | None
+    all_steps: float
 
 
 def measure(runs: int, seed: int = 1) -> Iterator[Row]:
@@ -101,11 +117,12 @@ def measure(runs: int, seed: int = 1) -> Iterator[Row]:
             random = np.random.default_rng(seed)
             outcomes = [watch(random, alike, after) for _ in range(runs)]
             first = BUCKETS if after is None else noon  # from where on an alarm is right
-            right = [at - noon for at, _ in outcomes if at is not None and at > first]
-            wrong = sum(other or (at is not None and at <= first) for at, other in outcomes)
-            delay = float(np.median(right)) * USERS / LEAVES / len(MEANS) if right else None
+            right = [each.steps for each in outcomes if (each.at or 0) > first]
+            wrong = sum(each.other or 0 < (each.at or 0) <= first for each in outcomes)
+            delay = float(np.median(right)) if right else None
+            steps = float(np.median([each.all_steps for each in outcomes]))
             what = "nothing" if after is None else f".42 to {after:g}"
-            yield Row(users, what, len(right) / runs, wrong / runs, delay)
+            yield Row(users, what, len(right) / runs, wrong / runs, delay, steps)
 
 
 def main() -> None:
@@ -115,12 +132,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     print(
-        "users           what changes  found   false alarms  steps of the arm until found, median"
+        "users           what changes  found   false alarms  steps of the arm until found, in all"
     )
     for row in measure(given.runs, given.seed):
-        steps = "" if row.steps is None else f"{row.steps:,.0f}"
+        steps = "-" if row.steps is None else f"{row.steps:,.0f}"
         print(
-            f"{row.users:<15} {row.changes:<13} {row.found:6.1%}  {row.wrong:6.2%}        {steps}"
+            f"{row.users:<15} {row.changes:<13} {row.found:6.1%}  {row.wrong:6.2%}        "
+            f"{steps} of {row.all_steps:,.0f}"
         )
 
 

@@ -16,10 +16,11 @@ def test_false_alarms_are_rare_and_a_change_is_found(alike: float) -> None:
     """20 days in which nothing changes, at level .05 each; and three with a change at noon."""
     random = np.random.default_rng(3)
     quiet = [drifting.watch(random, alike, None) for _ in range(20)]
-    alarms = sum(at is not None or other for at, other in quiet)
+    alarms = sum(day.at is not None or day.other for day in quiet)
     assert alarms <= 20 * drifting.DELTA + 4.5 * np.sqrt(20 * drifting.DELTA * 0.95)
-    loud = [drifting.watch(random, alike, 0.25)[0] for _ in range(3)]
-    assert all(at is not None and at > drifting.BUCKETS // 2 for at in loud)
+    loud = [drifting.watch(random, alike, 0.25) for _ in range(3)]
+    assert all((day.at or 0) > drifting.BUCKETS // 2 for day in loud)
+    assert all(0.0 < day.steps <= day.all_steps for day in loud)
 
 
 def test_a_day_is_what_it_says() -> None:
