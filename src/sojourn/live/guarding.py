@@ -61,7 +61,7 @@ def violation(
 
 
 class Guard:
-    """Looks at the guardrail of an experiment, and acts.
+    """Looks at the comparison of an experiment, keeps what it says over time, and acts.
 
     Of several processes that want to act one does, because the plan is exchanged once. That one
     tells the webhook, in a thread of its own; if it dies before it has, another one does.
