@@ -51,6 +51,8 @@ EXPECTED = {
     f"DELETE {V1}/shares": "owner operator",
     f"DELETE {V1}/alarm": "owner operator",
     f"GET {V1}/comparison": "read owner operator",
+    f"GET {V1}/comparison/history": "read owner operator",
+    f"GET {V1}/drift": "read owner operator",
     # operating the service
     f"DELETE {V1}": "operator",
     "DELETE /v1/users/{user}": "operator",
