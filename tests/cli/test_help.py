@@ -38,7 +38,8 @@ def test_all_commands_are_there() -> None:
         "", "theory", "limit", "simulate", "recommend", "reproduce", "study", "study beyond",
         "study by-arm", "study horizon", "study limit", "study signs", "serve",
         "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
-        "archive", "drop", "erase", "changes", "compare", "shadow", "warm-start", "fit", "replay",
+        "archive", "drop", "erase", "changes", "compare", "drift", "shadow", "warm-start", "fit",
+        "replay",
     }  # fmt: skip
 
 

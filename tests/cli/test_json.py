@@ -48,6 +48,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "changes": ("changes live.db --json", list, "who"),
     "compare": ("compare live.db feed --json", dict, "variants"),
     "shadow": ("shadow live.db feed:old --json", dict, "verdict"),
+    "drift": ("drift live.db shorts --json", dict, "series"),
     "warm-start": ("warm-start live.db shorts counts.json --json", dict, "arms"),
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),

@@ -1,6 +1,7 @@
 """The log as a whole: verify finds what is wrong, and export is what `sojourn fit` reads."""
 
 import csv
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -8,7 +9,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, MemoryStore, NotFound, export, verify
-from sojourn.live.exporting import ExportRow
+from sojourn.live.exporting import ExportRow, lines
+from sojourn.live.records import DECIDE, RESOLVE, Arm, Event
 
 STEPS = [
     # user, visit, step, arm, reward, left, censored
@@ -62,6 +64,17 @@ def test_parquet_is_the_same(
     rows = pq.read_table(path).to_pylist()
     assert sorted(tuple(row.values())[:7] for row in rows) == sorted(STEPS)
     assert {row["propensity"] for row in rows} <= {None, 1.0}
+
+
+def test_what_the_policy_would_have_shown_and_who_was_eligible_is_exported() -> None:
+    arms = [Arm(0, "a"), Arm(1, 'b "x", c')]
+    decided = Event("news", "v", 1, DECIDE, arm=0, state=0.0, would=1, candidates="0,1")
+    resolved = Event("news", "v", 1, RESOLVE, arm=0, state=0.0, reward=1.0, after=1.0)
+    (line,) = lines([decided, resolved], arms, {})
+    assert (line.arm, line.would) == ("a", 'b "x", c')
+    assert line.candidates is not None and json.loads(line.candidates) == ["a", 'b "x", c']
+    (line,) = lines([decided._replace(would=None, candidates=None), resolved], arms, {})
+    assert (line.would, line.candidates) == (None, None)
 
 
 def test_verify_finds_what_is_wrong(experiment: Experiment) -> None:

@@ -3,10 +3,12 @@
 import itertools
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import postgres
 import psycopg
@@ -438,7 +440,7 @@ def test_tables_of_the_fourth_version_go_on(open_store: Open, tmp_path: Path) ->
         again = Experiment("news", store=journal, **given)  # type: ignore[arg-type]
         known = journal.store.trends("news", 0.0, 300.0)
         untimed = sum(trend.pulls for trend in known)
-        assert [trend[:2] for trend in known] == [(0.0, 0), (0.0, 1)]
+        assert [trend[:2] for trend in known] == [(0.0, -3), (0.0, -2), (0.0, 0), (0.0, 1)]
         assert untimed == sum(again.memory.pulls)
         assert verify(journal.store, "news", folder) == {}
         play(again, 3, first=12)
@@ -471,6 +473,39 @@ def test_a_change_that_races_with_the_deletion_of_its_visit(server: str) -> None
             waiting.result()
     assert store.append([late]) == [False] and store.visit("e", "v") is None
     store.close()
+
+
+def test_two_processes_that_thin_at_the_same_moment_count_once(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one begins before the first has committed, and finds nothing left to add."""
+    url = postgres.database(server, f"kept{next(numbers)}")
+    with Journal(PostgresStore(url), upkeep=False) as journal:
+        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        with journal.store._writing() as run:  # type: ignore[attr-defined]
+            for table in ("minute", "trend"):  # so that no bucket begins with its hour
+                run(f"UPDATE sojourn_{table} SET start = FLOOR(start / 3600) * 3600 + 300")
+        before = news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)
+        other = PostgresStore(url)
+        writing, began = other._writing, threading.Event()
+
+        @contextmanager
+        def slow() -> Iterator[Any]:
+            with writing() as run:
+                yield run
+                began.set()
+                time.sleep(0.5)  # the rows are deleted, and nothing is committed
+
+        monkeypatch.setattr(other, "_writing", slow)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(other.fold_minutes, 1e12)
+            assert began.wait(10.0)
+            journal.store.fold_minutes(1e12)
+            first.result()
+        assert (news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)) == before
+        assert verify(journal.store, "news") == {}
+        other.close()
 
 
 def test_archiving_under_load(open_store: Open, tmp_path: Path) -> None:

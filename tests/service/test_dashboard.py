@@ -302,7 +302,13 @@ def test_variants(tab: Tab, server: Server) -> None:
     assert f"{found['visits']} visits" in shown and difference["high"] < -0.1
     page.wait_for_selector("text=Visits of new go to old since")
     assert "It has acted on new: reward per visit of new is below" in page.inner_text("#guardrail")
-    assert page.locator("#shares tr").first.inner_text().split()[1:] == ["100", "%", "0", "%"]
+    assert page.locator("#shares tr").first.inner_text().split()[-4:] == ["100", "%", "0", "%"]
+    page.wait_for_selector("#panel-differences canvas")
+    assert page.locator("#panel-differences canvas").count() == 1  # steps and ends are all alike
+    assert page.locator("#panel-differences figure:visible").count() == 1
+    looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["looks"]
+    last = page.locator("#look_rows tr").first.text_content()
+    assert looks[-1]["metric"] == "reward" and f"{looks[-1]['difference']:+#.3g}" in last
     assert server.call("DELETE", "/v1/experiments/feed/alarm")[0] == 200
     page.wait_for_selector("text=It has not acted since it was undone")
     assert page.locator("#alarm").inner_text() == ""
@@ -420,7 +426,7 @@ def test_headings_landmarks_and_tables_have_names(tab: Tab, server: Server) -> N
     for role in ("banner", "main", "contentinfo", "search"):
         assert page.get_by_role(role).count() == 1
     tables = page.locator("table")
-    assert tables.count() == page.locator("table > caption").count() == 4
+    assert tables.count() == page.locator("table > caption").count() == 5
     assert page.locator("table th:not([scope])").count() == 0
     ids = page.eval_on_selector_all("[id]", "all => all.map(e => e.id)")
     assert len(ids) == len(set(ids))

@@ -114,7 +114,9 @@ def test_only_what_has_changed_is_sent(
 def test_every_template_of_a_panel_is_listed_once() -> None:
     both = (*PANELS, *VARIANT_PANELS)
     assert sorted(f"panels/{panel.name}.html" for panel in both) == sorted(TEMPLATES)
-    assert list(parts_in(VARIANT_PANELS)) == ["alarm", "comparison", "guardrail", "shares"]
+    assert list(parts_in(VARIANT_PANELS)) == [
+        "alarm", "comparison", "differences", "looks", "look_rows", "guardrail", "shares"
+    ]  # fmt: skip
 
 
 def test_a_panel_is_one_template_and_one_line(

@@ -53,6 +53,8 @@ EXPECTED = {
     f"DELETE {V1}/alarm": "owner operator",
     f"GET {V1}/comparison": "read owner operator",
     f"GET {V1}/shadow": "read owner operator",
+    f"GET {V1}/comparison/history": "read owner operator",
+    f"GET {V1}/drift": "read owner operator",
     # operating the service
     f"DELETE {V1}": "operator",
     "DELETE /v1/users/{user}": "operator",

@@ -117,6 +117,14 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert shown["shares"] == {"old": 1.0, "new": 0.0} and shown["alarm"]["variant"] == "new"
     assert said(http, "GET", f"{SHORTS}/comparison")[1]["alarm"] == shown["alarm"]["reason"]
     assert 'sojourn_guardrail_acted{experiment="shorts"} 1.0' in http.get("/metrics").text
+    over_time = said(http, "GET", f"{SHORTS}/comparison/history")[1]
+    assert over_time["alarm"] == shown["alarm"]["at"] and len(over_time["epochs"]) == 2
+    last = over_time["looks"][-1]  # the thread may have looked before
+    assert (last["variant"], last["metric"], last["visits"]) == ("new", "reward", 260)
+    status, changes = said(http, "GET", f"{SHORTS}:new/drift")
+    assert status == 200 and changes["series"][0]["name"] == "a"
+    assert 'sojourn_changed_means{experiment="shorts:new"} 0.0' in http.get("/metrics").text
+    assert said(http, "GET", f"{SHORTS}/drift")[0] == 409
     assert said(http, "PUT", f"{SHORTS}/shares", {"shares": {"new": 0.5}})[0] == 409
     shown = said(http, "DELETE", f"{SHORTS}/alarm")[1]
     assert shown["shares"] == {"old": 0.5, "new": 0.5} and shown["alarm"] is None

@@ -18,6 +18,7 @@ from . import (
     backup,
     changes,
     compare,
+    drift,
     drive,
     drop,
     erase,
@@ -41,7 +42,7 @@ from .output import STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
     theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
-    drop, erase, changes, compare, shadow, warm_start, fit, replay,
+    drop, erase, changes, compare, drift, shadow, warm_start, fit, replay,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from .audit import verify as verify
     from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
+    from .drifting import Drift as Drift, Series as Series, drift as drift
     from .errors import (
         Broken as Broken,
         Busy as Busy,
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .exporting import export as export
     from .journal import Journal as Journal
+    from .looking import History as History, history as history
     from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
-    from .records import Bucket as Bucket, Edit as Edit, Part as Part
+    from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
     from .settings import Settings as Settings
     from .shadowing import Shadow as Shadow, shadow as shadow
     from .split import Split as Split

@@ -249,8 +249,11 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
     assert store.append([first, second]) == [True, True] and store.append([lost]) == [False]
     day = store.now() // 86_400.0 * 86_400.0
     expected = [
-        Trend(day, 0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0), Trend(day, 2, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0)
-    ]  # fmt: skip
+        Trend(day, -3, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0),
+        Trend(day, -2, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0),
+        Trend(day, 0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0),
+        Trend(day, 2, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0),
+    ]
     assert store.trends("e", day, 2 * 86_400.0) == expected and store.trends("d", day, 300.0) == []
     assert store.trends("e", day + 90_000.0, 300.0) == []
     (start,) = {trend.start for trend in store.trends("e", day, 300.0)}
@@ -262,7 +265,7 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
     later = later._replace(row=past, counts={("pulls", 2, 1, 0): 4.0})
     assert store.append([later]) == [True]
     before, *rest = store.trends("e", day - 86_400.0, 86_400.0)
-    assert before == Trend(day - 86_400.0, 2, 4.0) and len(rest) == 2
+    assert before == Trend(day - 86_400.0, 2, 4.0) and len(rest) == 4
     for _ in range(2):
         store.fold_minutes(day + 2 * 86_400.0)
         assert store.trends("e", day - 86_400.0, 86_400.0) == [before, *rest]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .comparing import WORDS, compared
 from .errors import LiveError
 from .groups import Group
+from .looking import ALPHA, looks_of, ranks
 from .plan import STOP_EXPLORING, Alarm, Plan
 from .who import ACTING
 
@@ -63,7 +64,7 @@ def violation(
 
 
 class Guard:
-    """Looks at the guardrail of an experiment, and acts.
+    """Looks at the comparison of an experiment, keeps what it says over time, and acts.
 
     Of several processes that want to act one does, because the plan is exchanged once. That one
     tells the webhook, in a thread of its own; if it dies before it has, another one does.
@@ -74,6 +75,7 @@ class Guard:
             raise ValueError("webhook is not allowed: it must begin with http:// or https://")
         self.split, self.webhook = split, webhook
         self._looked, self._took = -LOOK, 0.0
+        self._ranks: dict[str, int] = {}
         self.telling: threading.Thread | None = None
 
     def look_in_time(self) -> None:
@@ -88,10 +90,9 @@ class Guard:
         split, plan = self.split, self.split.plan
         if plan.alarm is not None:
             self._take_over(plan.alarm)
-        if plan.alarm is not None or plan.guardrail is None:
-            return False
         store = split.journal.store
         groups = {name: store.groups(each.name) for name, each in split.variants.items()}
+        self._note(plan, groups)
         alarm = violation(split.name, plan, groups, store.now())
         if alarm is None:
             return False
@@ -101,6 +102,14 @@ class Guard:
         log.warning("guardrail of %s: %s", split.name, alarm.reason)
         self._tell(alarm)
         return True
+
+    def _note(self, plan: Plan, groups: Mapping[str, list[Group]]) -> None:
+        """Keep what the comparison says, if there are enough visits more than at the last look."""
+        now, store = ranks(plan, groups), self.split.journal.store
+        if now != self._ranks:
+            found = compared(self.split.name, plan, groups, store.now(), ALPHA)
+            store.add_looks(self.split.name, looks_of(found))
+            self._ranks = now
 
     def _exchange(self, before: Plan, after: Plan) -> bool:
         token = ACTING.set("guardrail")

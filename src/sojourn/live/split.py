@@ -12,6 +12,7 @@ from .experiment import Experiment
 from .guarding import Guard
 from .journal import Journal
 from .learner import Learner
+from .looking import History, history
 from .plan import Guardrail, Plan, names_of
 from .records import News
 from .routing import Routing
@@ -207,6 +208,10 @@ class Split(Serving):
     def compare(self, **how: Any) -> Comparison:
         """The variants compared, by what all processes have recorded: see `live.compare`."""
         return compare(self.journal.store, self.name, **how)
+
+    def history(self) -> History:
+        """What the comparison has said over time: see `live.history`."""
+        return history(self.journal.store, self.name)
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""

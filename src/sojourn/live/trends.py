@@ -2,11 +2,13 @@
 
 They are the counters of an arm (`records.tally`, `records.following`) split by the time at which
 the visit showed its last sign of life: a step that times out counts for when it was shown, not for
-when that was noticed. They are changed in the transaction that changes the counters, and stay when
-visits are archived.
+when that was noticed. Steps and departures are summed by state as well, over all arms, at the
+numbers -2, -3, ... in the place of that of an arm: a policy that learns shows other arms and leads
+to other states, but in the same state and with the same reward users should leave as before. All of
+it is changed in the transaction that changes the counters, and stays when visits are archived.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from .records import Counts, Key
@@ -18,7 +20,7 @@ UNTIMED = 0.0  # the start of what was counted before there were such sums
 
 
 class Trend(NamedTuple):
-    """Steps with one arm in one bucket of time.
+    """Steps with one arm, or in one state, in one bucket of time.
 
     `pulls` were resolved, with the sum of rewards `reward`. Of the steps after which it is known
     whether the user left, `bad` and `good` had such a reward, and `bad_left` and `good_left` of
@@ -51,19 +53,38 @@ COUNTED = {
 """By name and last index of a counter: the sum of a `Trend` that it is part of."""
 
 PLACES = {key: Trend._fields.index(name) - 2 for key, name in COUNTED.items()}
+FOLLOWED = ("seen", "left")  # which are counted by state, too
+
+
+def as_arm(state: int) -> int:
+    """The number of a bin of the state where that of an arm is expected, or the other way round.
+
+    >>> as_arm(0), as_arm(-3)
+    (-2, 1)
+    """
+    return -2 - state
+
+
+def parts(key: Key) -> Iterator[tuple[int, int]]:
+    """Where a counter is added: the number of an arm or a state, and which of the sums."""
+    what, arm, state, k = key
+    place = PLACES.get((what, k))
+    if place is not None:
+        yield arm, place
+        if what in FOLLOWED:
+            yield as_arm(state), place
 
 
 def by_arm(counts: Iterable[tuple[Key, float]], start: float = UNTIMED) -> dict[int, Trend]:
-    """What counters add to the bucket that begins at `start`, by arm.
+    """What counters add to the bucket that begins at `start`, by arm and by state.
 
     >>> counts = {("pulls", 1, 0, 0): 1.0, ("successes", 1, 0, 0): 1.0, ("left", 1, 0, 1): 1.0}
     >>> by_arm(counts.items())[1][2:]
     (1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     """
     sums: dict[int, list[float]] = {}
-    for (what, arm, _, k), n in counts:
-        place = PLACES.get((what, k))
-        if place is not None:
+    for key, n in counts:
+        for arm, place in parts(key):
             sums.setdefault(arm, [0.0] * len(PLACES))[place] += n
     return {arm: Trend(start, arm, *found) for arm, found in sums.items()}
 

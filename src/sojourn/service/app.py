@@ -19,7 +19,7 @@ from starlette.routing import Match
 
 from ..live import Journal, LiveError, Unavailable
 from ..version import __version__
-from . import experiments, hot, models, operating, shadows, telemetry, variants
+from . import experiments, hot, models, operating, over_time, shadows, telemetry, variants
 from .absent import absent
 from .catalog import Catalog
 from .dashboard import routes
@@ -76,6 +76,7 @@ def create(options: Options) -> Service:
     experiments.add_routes(app)
     variants.add_routes(app)
     shadows.add_routes(app)
+    over_time.add_routes(app)
     operating.add_routes(app)
     _add_health(app)
     app.router.routes.extend(routes())

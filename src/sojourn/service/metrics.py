@@ -1,9 +1,11 @@
 """Metrics for Prometheus: what this process does, and what the store has counted."""
 
 import os
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from ..live import Store
+from ..live import Store, drift
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores.base import has_variants, plain_settings
@@ -32,6 +34,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
+CHANGES_FRESH = 60.0  # seconds for which it is reused how many means have changed
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 VISIT_LABELS, REWARD_LABELS = ("experiment", "event"), ("experiment", "outcome", "by")
@@ -78,6 +81,7 @@ class Metrics:
             "sojourn_unauthorized", "Requests refused with 401 or 403.", "status"
         )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+        self._drifts: dict[str, tuple[float, int]] = {}
         self._conflicts_seen = 0
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -124,15 +128,16 @@ class Metrics:
     def stored(self, catalog: Catalog) -> bytes:
         """The rest of the page, read from the store."""
         stored = CollectorRegistry()
-        stored.register(Stored(catalog.journal.store))
+        stored.register(Stored(catalog.journal.store, self._drifts))
         return generate_latest(stored)
 
 
 class Stored(Collector):
     """Counters of every experiment from the store: over all processes and restarts."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, drifts: dict[str, tuple[float, int]] | None = None) -> None:
         self.store = store
+        self.drifts = {} if drifts is None else drifts  # when, and how many had changed
 
     def collect(self) -> list[Metric]:
         about = "Rewards by outcome; missing: the decision was resolved without one."
@@ -143,6 +148,8 @@ class Stored(Collector):
         driving = GaugeMetricFamily("sojourn_arms_driving_away", about, None, ["experiment"])
         about = "Whether the guardrail of an experiment has acted, and nobody has undone it."
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
+        about = "Means of arms, and of leaving, that have changed in the last four weeks."
+        changed = GaugeMetricFamily("sojourn_changed_means", about, None, ["experiment"])
         for name in self.store.experiments():
             settings, _ = self.store.load(name) or ("", [])
             if has_variants(settings):
@@ -153,6 +160,7 @@ class Stored(Collector):
             for (what, *_), n in counts.items():
                 sums[what] += n
             driving.add_metric([name], self._driving(name, counts))
+            changed.add_metric([name], self._changed(name))
             visits.add_metric([name, "opened"], sums["open"])
             visits.add_metric([name, "left"], sums[f"left by {END}"])
             visits.add_metric([name, "timed out"], sums[f"left by {TIMEOUT}"])
@@ -162,7 +170,16 @@ class Stored(Collector):
             rewards.add_metric([name, "learned late", REWARD], sums[LEARNED_LATE])
             for cause in (NEXT, END, TIMEOUT):
                 rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
-        return [visits, steps, rewards, driving, acted]
+        return [visits, steps, rewards, driving, acted, changed]
+
+    def _changed(self, name: str) -> int:
+        """How many means have changed, by a look that is at most a minute old."""
+        at, found = self.drifts.get(name, (-inf, 0))
+        if time.monotonic() - at > CHANGES_FRESH:
+            with suppress(ValueError, KeyError):  # else it cannot be served
+                found = len(drift(self.store, name).changed)
+            self.drifts[name] = time.monotonic(), found
+        return found
 
     def _driving(self, name: str, counts: Counts) -> int:
         """How many arms in use drive people away."""

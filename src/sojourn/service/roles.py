@@ -41,6 +41,8 @@ ROUTES: dict[tuple[str, str], tuple[str, ...]] = {
     ("DELETE", f"{EXPERIMENT}/alarm"): CHANGING,
     ("GET", f"{EXPERIMENT}/comparison"): READING,
     ("GET", f"{EXPERIMENT}/shadow"): READING,
+    ("GET", f"{EXPERIMENT}/comparison/history"): READING,
+    ("GET", f"{EXPERIMENT}/drift"): READING,
     ("DELETE", EXPERIMENT): OPERATING,
     ("DELETE", "/v1/users/{user}"): OPERATING,
     ("GET", "/v1/changes"): OPERATING,

@@ -82,9 +82,9 @@ first visits; but its choices have no known probabilities, which replay needs, a
 takes longer, because every choice is a draw.
 
 **Signs are not followed by default**, because that is to show people what they like least. It has a
-price where leaving is drawn at random: with `follow_improper` the same {draws} problems had 0.467 of
-Learned IMED's regret, and 1.0% of them surely more than choosing at random (an earlier run of this
-study, in which it was the default); the worst ratio was 23.
+price where leaving is drawn at random: with `follow_improper` the same {draws} problems had 0.467
+of Learned IMED's regret, and 1.0% of them surely more than choosing at random (an earlier run of
+this study, in which it was the default); the worst ratio was 23.
 
 **How it works.** Two accounts of what was seen compete: arms differ in their means only, or also in
 who leaves after them (an effect of the arm and small deviations of its own in every state, in log

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from .. import groups, records
 from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, Look, News, Row
-from ..trends import PLACES, Trend, as_counts, bucket_of
+from ..trends import PLACES, Trend, as_counts, bucket_of, parts
 from . import tables
 from .base import Linked, Run, answers, chains, edit_of, merged
 from .retention import Retention
@@ -132,9 +132,8 @@ class SqlStore(Retention):
                 name, start = chain.row.experiment, bucket_of(chain.row.touched)
                 for key, amount in chain.counts:
                     total[name, key] += amount
-                    place = PLACES.get((key[0], key[3]))
-                    if place is not None:
-                        trends[name, start, key[1]][place] += amount
+                    for arm, place in parts(key):
+                        trends[name, start, arm][place] += amount
             rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
             self._insert(run, "sojourn_counter", rows, tables.KEEP_COUNTER)
             over_time = [

@@ -5,7 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from ..groups import Group
 from ..records import HOUR, MINUTE, Arm, Bucket, Edit, Event, Look, Part, Row
-from ..trends import COUNTED, UNTIMED, Trend
+from ..trends import COUNTED, FOLLOWED, UNTIMED, Trend
 from .base import Run
 from .by_arm import count_by_arm
 
@@ -105,16 +105,23 @@ KEEP_ARM = (
 
 
 def trend(start: str, counters: str) -> str:
-    """SQL that adds rows of counters to the sums by arm and time, at where they start."""
+    """SQL that adds rows of counters to the sums by arm, or state, and time (`trends.parts`)."""
     sums = ", ".join(
         f"SUM(CASE WHEN what = '{what}' AND k = {k} THEN n ELSE 0 END)" for what, k in COUNTED
     )
-    counted = ", ".join(sorted({f"'{what}'" for what, _ in COUNTED}))
+    counted, followed = (_listed(some) for some in ({what for what, _ in COUNTED}, FOLLOWED))
+    of_arms = f"SELECT *, i AS arm FROM {counters} WHERE what IN ({counted})"
+    of_states = f"SELECT *, -2 - j AS arm FROM {counters} WHERE what IN ({followed})"
     return (
         f"INSERT INTO sojourn_trend ({names(TABLES['sojourn_trend'])}) "
-        f"SELECT experiment, writer, {start}, i, {sums} FROM {counters} "
-        f"WHERE what IN ({counted}) GROUP BY 1, 2, 3, 4 {KEEP_TREND}"
+        f"SELECT experiment, writer, {start}, arm, {sums} "
+        f"FROM ({of_arms} UNION ALL {of_states}) AS counted WHERE true "
+        f"GROUP BY 1, 2, 3, 4 {KEEP_TREND}"
     )
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in sorted(words))
 
 
 def thin(before: str) -> str:

@@ -25,6 +25,7 @@ PANELS = (
     Panel("totals", "At a glance"),
     Panel("over_time", "Over time"),
     Panel("arms", "Arms"),
+    Panel("drift", "What has changed"),
     Panel("exploration", "Where exploration goes", "half"),
     Panel("leaving", "When users leave", "half"),
     Panel("decisions", "Recent decisions", "wide"),
@@ -38,6 +39,7 @@ SHADOW = Panel("shadow", "What the policy would show")
 VARIANT_PANELS = (
     Panel("variants_headline", "Name and guardrail"),
     Panel("comparison", "Comparison with the holdout"),
+    Panel("differences", "Comparison over time"),
     Panel("guardrail", "Guardrail", "half"),
     Panel("shares", "Shares", "half"),
 )

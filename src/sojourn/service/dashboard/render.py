@@ -20,6 +20,7 @@ from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...version import __version__
 from ..insight.summary import Point
+from .pictures import listed, looks_data, trend_picture
 
 STATIC = Path(__file__).parent / "static"
 WIDTH = 120.0  # of a bar, in pixels
@@ -158,6 +159,16 @@ def clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
 
 
+def day(at: float) -> str:
+    """A day and time in UTC; the page's script converts it to local time.
+
+    >>> day(3661.0)
+    '1 Jan 01:01'
+    """
+    when = datetime.fromtimestamp(at, UTC)
+    return f"{when.day} {when:%b %H:%M}"
+
+
 def lasting(seconds: float) -> str:
     """A duration in words.
 
@@ -205,13 +216,12 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, short, half_width, ends, clock, iso, lasting, signed, percent)
+    shown = (number, count, short, half_width, ends, clock, day, iso, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
-    env.globals |= {
-        f.__name__: f for f in (bar, split, scale_of, chart_data, digest, change_bar, widest)
-    }
+    drawing = (bar, split, scale_of, chart_data, digest, change_bar, widest)
+    env.globals |= {f.__name__: f for f in (*drawing, listed, looks_data, trend_picture)}
     env.globals["version"] = __version__
     env.tests["finite"] = isfinite
     return env

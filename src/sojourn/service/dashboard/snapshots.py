@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from ...live import Bucket, Choice, Comparison, Experiment, Plan, Settings, Shadow, Split, shadow
+from ...live import (
+    Bucket,
+    Choice,
+    Comparison,
+    Drift,
+    Experiment,
+    History,
+    Plan,
+    Settings,
+    Shadow,
+    Split,
+    drift,
+    shadow,
+)
 from ...live.comparing import WORDS
 from ...live.shadowing import MEASURES
 from ...policies.reasons import Reason
@@ -14,7 +27,7 @@ from ..reads import Reads
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
 from .view import ARMS, SPANS, View
 
-FRESH = 1.0  # seconds for which a snapshot is reused
+FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which a snapshot, and what has changed, is reused
 CHART_REFRESH = 1 / 60
 """Chart data are read again after this fraction of the time between two points."""
 SHADOW_REFRESH = 50.0
@@ -47,6 +60,7 @@ class Snapshot:
     since: float
     insight: Insight
     recent: list[Decided]
+    drift: Drift
     shadow: Shadow | None
     """Where the caller decides."""
     _rendered: dict[View, RenderedPanels] = field(default_factory=dict)
@@ -62,6 +76,7 @@ class Snapshot:
                 insight=self.insight,
                 arms=self.insight.arms.page(view.search, view.page, ARMS),
                 recent=self.recent,
+                drift=self.drift,
                 shadow=self.shadow,
                 measures=MEASURES,
                 view=view,
@@ -80,6 +95,7 @@ class VariantsSnapshot:
     experiments: dict[str, str]
     plan: Plan
     comparison: Comparison
+    history: History
     _rendered: list[RenderedPanels] = field(default_factory=list)
 
     def rendered(self, view: View) -> RenderedPanels:
@@ -91,6 +107,7 @@ class VariantsSnapshot:
                 experiments=self.experiments,
                 plan=self.plan,
                 comparison=self.comparison,
+                history=self.history,
                 metrics=WORDS,
             )
             self._rendered.append(panels)
@@ -103,6 +120,7 @@ class Snapshots:
     def __init__(self) -> None:
         self._reads: Reads[Snapshot] = Reads()
         self._compared: Reads[VariantsSnapshot] = Reads()
+        self._drifts: Reads[Drift] = Reads()
         self._charts: dict[tuple[str, str], ChartData] = {}
         self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
         self._began: dict[str, float] = {}
@@ -120,16 +138,19 @@ class Snapshots:
 
         def take() -> VariantsSnapshot:
             names = {variant: child.name for variant, child in split.variants.items()}
-            return VariantsSnapshot(split.name, names, split.plan, split.compare())
+            compared, over_time = split.compare(), split.history()
+            return VariantsSnapshot(split.name, names, split.plan, compared, over_time)
 
         return await self._compared.get(split.journal, split.name, take, FRESH)
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""
-        key, take = (experiment.name, span), partial(self._take, experiment, span)
+        read = partial(drift, experiment.journal.store, experiment.name)
+        changes = await self._drifts.get(experiment.journal, experiment.name, read, CHANGES_FRESH)
+        key, take = (experiment.name, span), partial(self._take, experiment, span, changes)
         return await self._reads.get(experiment.journal, key, take, FRESH)
 
-    def _take(self, experiment: Experiment, span: str | None) -> Snapshot:
+    def _take(self, experiment: Experiment, span: str | None, changes: Drift) -> Snapshot:
         now = experiment.now()
         span = span or self._fitting_span(experiment, now)
         found = insight(
@@ -138,7 +159,9 @@ class Snapshots:
         )  # fmt: skip
         recent = [Decided(c, experiment.policy.reason(c)) for c in experiment.recent()[:RECENT]]
         start, cast = SPANS[span].since(now), self._shadow(experiment)
-        return Snapshot(experiment.name, experiment.settings, span, start, found, recent, cast)
+        return Snapshot(
+            experiment.name, experiment.settings, span, start, found, recent, changes, cast
+        )
 
     def _shadow(self, experiment: Experiment) -> Shadow | None:
         """What the policy would have shown, where the caller decides."""

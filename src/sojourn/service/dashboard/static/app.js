@@ -32,7 +32,10 @@ function nextTheme() {
 function localTimes() {
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    time.textContent = at.toLocaleTimeString([], { hourCycle: "h23" });
+    const day = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+    time.textContent = time.classList.contains("day")
+      ? at.toLocaleString([], day)
+      : at.toLocaleTimeString([], { hourCycle: "h23" });
     time.title = at.toLocaleString();
   }
 }
@@ -104,6 +107,53 @@ function points(name) {
   return { data, from: Math.max(Number(holder.dataset.from), first), to: last + width / 2 };
 }
 
+// The differences of a variant to the holdout, with the lines across and upright.
+function looked(name, metric) {
+  const holder = $("#looks [data-looks]");
+  if (!holder) return null;
+  const { curves, margin, shares, alarm } = JSON.parse(holder.dataset.looks);
+  const { at, visits, points } = curves[name];
+  if (!at.length) return null;
+  const [value, low, high] = [0, 1, 2].map((k) => points.map((point) => point[k]));
+  const width = at.map((_, i) => high[i] - low[i]);
+  const late = at.map((_, i) => i).filter((i) => width[i] <= 4 * width[at.length - 1]);
+  const lines = margin && margin.metric === metric && margin.at < 0 ? [margin.at] : [];
+  const ends = [0, ...lines, ...late.map((i) => low[i]), ...late.map((i) => high[i])];
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const room = 0.08 * (most - least || 1);
+  return {
+    data: [at, value, low, high, visits],
+    from: at[0], to: Math.max(at[at.length - 1], at[0] + 60),
+    range: [least - room, most + room],
+    lines, shares, alarm,
+  };
+}
+
+// Lines over a chart, in pixels of the canvas.
+function rule(chart, shown) {
+  const { ctx } = chart;
+  const { left, top, width, height } = chart.bbox;
+  const ratio = devicePixelRatio;
+  const across = (y) => [left, chart.valToPos(y, "y", true), left + width, chart.valToPos(y, "y", true)];
+  const upright = (x) => [chart.valToPos(x, "x", true), top, chart.valToPos(x, "x", true), top + height];
+  const draw = (line, tone, dash) => {
+    ctx.strokeStyle = colour(tone);
+    ctx.setLineDash(dash.map((length) => length * ratio));
+    ctx.beginPath();
+    ctx.moveTo(line[0], line[1]);
+    ctx.lineTo(line[2], line[3]);
+    ctx.stroke();
+  };
+  ctx.save();
+  ctx.lineWidth = ratio;
+  draw(across(0), "--muted", []);
+  for (const y of shown.lines) draw(across(y), "--orange", [5, 3]);
+  const inside = (x) => x !== null && x > shown.from && x <= shown.to;
+  for (const x of shown.shares) if (inside(x) && x !== shown.alarm) draw(upright(x), "--muted", [3, 3]);
+  if (inside(shown.alarm)) draw(upright(shown.alarm), "--orange", []);
+  ctx.restore();
+}
+
 function colour(name) {
   return getComputedStyle(root).getPropertyValue(name).trim();
 }
@@ -123,7 +173,7 @@ function readout(chart, output) {
 }
 
 function options(element, shown) {
-  const tone = element.dataset.of === "reward" ? "--blue" : "--orange";
+  const tone = element.dataset.of === "length" ? "--orange" : "--blue";
   const line = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 } };
   const font = { ...line, font: "11px system-ui, sans-serif", ticks: { show: false } };
   const edge = { stroke: "transparent", points: { show: false } };
@@ -136,11 +186,11 @@ function options(element, shown) {
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: {
       x: { time: true, range: () => [shown.from, shown.to] },
-      y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] },
+      y: { range: (_, low, high) => shown.range || [0, high > 0 ? high * 1.08 : 1] },
     },
     axes: [
       { ...font, size: 28, space: 70, values: marks },
-      { ...font, size: 40, space: 32 },
+      { ...font, size: shown.range ? 46 : 40, space: 32 },
     ],
     series: [
       {},
@@ -149,7 +199,10 @@ function options(element, shown) {
       edge,
     ],
     bands: [{ series: [3, 2], fill: colour(`${tone}-band`) }],
-    hooks: { setCursor: [(chart) => readout(chart, output)] },
+    hooks: {
+      setCursor: [(chart) => readout(chart, output)],
+      draw: shown.range ? [(chart) => rule(chart, shown)] : [],
+    },
   };
 }
 
@@ -172,7 +225,9 @@ function drawCharts() {
   }
   if (typeof uPlot !== "function") return; // the table has the numbers
   for (const element of document.querySelectorAll(".chart")) {
-    const shown = points(element.dataset.of);
+    const { of, looksOf, metric } = element.dataset;
+    const shown = looksOf ? looked(looksOf, metric) : points(of);
+    if (looksOf) element.closest("figure").hidden = !shown;
     if (!shown || !element.clientWidth) continue;
     const drawn = shown.data[0].length ? shown.data.slice(0, 4) : [[], [], [], []];
     const chart = new uPlot(options(element, shown), drawn, element);

@@ -1,0 +1,116 @@
+"""What has changed of an experiment: from calls to a sentence."""
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+from sojourn.live import Experiment, Journal, MemoryStore, SqliteStore, archive, drift, verify
+from sojourn.live.drifting import ARM, LEAVING
+from sojourn.live.records import HOUR
+from sojourn.live.trends import SPAN, Trend
+
+DAY = 86_400.0
+BEGAN = 20_000 * DAY
+
+
+class Clock:
+    """A time that is set."""
+
+    def __init__(self) -> None:
+        self.now = BEGAN
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def traffic(
+    news: Experiment, clock: Clock, hours: int, likes: float, leaves: float, rng: random.Random
+) -> None:
+    """Visits every two minutes, in which `b` is liked with this chance."""
+    for _ in range(hours * 30):
+        clock.now += 120.0
+        visit = news.visit()
+        arm = visit.choose()
+        while True:
+            good = rng.random() < (likes if arm == "b" else 0.6)
+            if rng.random() < (0.1 if good else leaves):
+                visit.end(float(good))
+                break
+            arm = visit.step(float(good))
+
+
+def test_a_change_is_told_in_words(tmp_path: Path) -> None:
+    """The mean of an arm falls, then users leave more often: what, when, and nothing else."""
+    clock, rng = Clock(), random.Random(4)
+    store = SqliteStore(tmp_path / "live.db", clock)
+    with Journal(store, upkeep=False) as journal:
+        news = Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False, seed=1)
+        traffic(news, clock, 6, 0.8, 0.2, rng)
+        assert drift(store, "news").changed == []
+        assert str(drift(store, "news")) == "Nothing has changed: 6 means over time were looked at."
+        traffic(news, clock, 6, 0.3, 0.2, rng)
+        found = drift(store, "news")
+        (changed,) = found.changed
+        (change,) = changed.changes
+        assert (changed.kind, changed.name) == (ARM, "b")
+        assert abs(change.at - BEGAN - 6 * HOUR) <= HOUR
+        assert change.before == pytest.approx(0.8, abs=0.07) and changed.mean == change.after
+        when = f"{datetime.fromtimestamp(change.at, UTC):until 4 October %H:%M UTC, .}"
+        assert when in str(
+            found
+        ) and f"(GLR {change.statistic:.1f} > {change.threshold:.1f})" in str(found)
+        traffic(news, clock, 8, 0.3, 0.6, rng)
+        leaving = [each for each in drift(store, "news").changed if each.kind == LEAVING]
+        assert {each.name.rpartition(", then ")[2] for each in leaving} == {"no reward"}
+        assert all(abs(each.changes[-1].at - BEGAN - 12 * HOUR) <= 2 * HOUR for each in leaving)
+        before = drift(store, "news").to_dict()["series"]
+        assert archive(store, "news", clock.now + 1.0, tmp_path).visits > 0
+        assert drift(store, "news").to_dict()["series"] == before
+        assert verify(store, "news", tmp_path) == {}
+
+
+def test_what_times_out_is_of_when_it_was_shown() -> None:
+    """It counts for its own bucket, and no bucket is used before all of it can be known."""
+    clock = Clock()
+    with Journal(MemoryStore(clock), upkeep=False) as journal:
+        store = journal.store
+        news = Experiment(
+            "news", ["a"], sj.FixedArm(0), idle_timeout=1800.0, store=journal, compiled=False
+        )
+        news.visit().choose()
+        assert drift(store, "news").until == clock.now
+        clock.now += 2000.0
+        assert news.sweep() == 1
+        assert store.trends("news", BEGAN, SPAN) == [
+            Trend(BEGAN, -3, bad=1.0, bad_left=1.0), Trend(BEGAN, 0, 1.0, 0.0, 1.0, 1.0)
+        ]  # fmt: skip
+        assert drift(store, "news").until == clock.now - 1800.0
+        assert verify(store, "news") == {}
+
+
+def test_buckets_are_longer_where_there_are_many() -> None:
+    clock = Clock()
+    with Journal(MemoryStore(clock), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        widths = []
+        for _ in range(4):
+            visit = news.visit()
+            visit.choose()
+            visit.end(1)
+            clock.now += 10 * DAY
+            widths.append(drift(journal.store, "news").width)
+        assert widths == [HOUR, 2 * HOUR, 2 * HOUR, 2 * HOUR]
+        retired = Experiment("news", ["a", "b"], sj.FixedArm(0), store=journal, compiled=False)
+        retired.retire_arm("a")
+        assert [each.name for each in drift(journal.store, "news").series if each.kind == ARM] == [
+            "b"
+        ]
+
+
+def test_level_and_experiment_are_checked() -> None:
+    store = MemoryStore()
+    with pytest.raises(ValueError, match="delta = 2 is not allowed"):
+        drift(store, "news", delta=2)
