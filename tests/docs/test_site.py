@@ -28,8 +28,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # website/ is no part of the
 from website import markdown, names, notebooks, policies, prose, reference, stage, tutorials
 from website.stage import ROOT
 
-sync_api = pytest.importorskip("playwright.sync_api")
-
 MODULES = ("client", "gym", "live", "logs", "simulation", "theory", "users", "values")
 LINK = re.compile(r'<(\w+)\b[^>]*? (?:href|src)="?([^" >]+)')
 ANCHOR = re.compile(r' (?:id|name)="?([^" >]+)')
@@ -298,17 +296,6 @@ class Tab:
     def _asked(self, url: str) -> None:
         if urlsplit(url).scheme not in ("file", "data", "about"):
             self.wrong.append(url)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    program, environment = browser.found()
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=program, args=browser.ARGUMENTS, env=environment
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
