@@ -28,6 +28,9 @@ class Inequality:
     """One inequality of Assumption 1: q(worse) >= q(better).
 
     `confidence` is the chance, by the estimates' normal errors, that it is true.
+
+    >>> Inequality("q00 >= q01", Interval(0.2, 0.1, 0.3), 0.99, "holds").in_words
+    '0 0 against 0 1'
     """
 
     name: str
