@@ -140,5 +140,5 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
     reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
     good_from = chosen.threshold if clean.graded else None
-    found = Fit.from_totals(totals, reading, None, good_from, sample)
-    return replace(found, ema=moving_average(sample)) if ema else found
+    made = Fit.from_totals(totals, reading, None, good_from, sample)
+    return replace(made, ema=moving_average(sample)) if ema else made
