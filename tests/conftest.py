@@ -1,10 +1,11 @@
-"""One run of one policy, compiled and interpreted; and the command line in this process."""
+"""One run of one policy, compiled and interpreted; the command line in this process; a browser."""
 
 import gc
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import browser
 import numpy as np
 import pytest
 from commands import Outcome, Run
@@ -82,3 +83,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return Outcome(code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser. Not for the session: while it runs, no test can start an event loop."""
+    with browser.launched() as program:
+        yield program

@@ -86,7 +86,6 @@ def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, Report[Resu
 
 def test_the_reports_first_screen(whole: tuple[Path, Report[Results]]) -> None:
     """On a desk the picture of the verdicts is whole; a phone need not scroll to the side."""
-    pytest.importorskip("playwright")
     with browser.launched() as program:
         for width, height, scheme in ((1280, 800, "dark"), (390, 844, "light")):
             page = program.new_page(

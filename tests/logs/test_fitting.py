@@ -226,3 +226,33 @@ def test_published_totals_give_their_ratios() -> None:
         else:
             assert found.costs.ratio is not None
             assert found.costs.ratio.value == pytest.approx(row["ratio"], rel=1e-9)
+
+
+def test_two_visits_are_printed() -> None:
+    """The interval of a ratio may have no upper end."""
+    log = {
+        "visit": [0] * 8 + [1] * 8,
+        "arm": list("yyxxyxyyyxyyxyyx"),
+        "liked": [1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0],
+    }
+    found = sj.fit(log)
+    assert found.costs.ratio is not None and found.costs.ratio.high == np.inf
+    assert "there are only 2 users" in str(found)
+
+
+def test_a_band_of_three_users_is_made_of_numbers() -> None:
+    log = {
+        "visit": [0] * 7 + [1] * 8 + [2] * 8,
+        "arm": list("yyyxyxyxyyyyxxxxyxxxyxx"),
+        "liked": [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0],
+    }
+    ema = sj.fit(log).ema
+    assert ema is not None and ema.believed
+    assert np.isfinite(ema.low).all() and np.isfinite(ema.high).all()
+
+
+def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sojourn.logs.fitting.ema.moving_average", lambda sample: 1 / 0)
+    log = {"visit": [1, 1, 2, 2, 3], "arm": list("xyxyx"), "liked": [1, 0, 1, 0, 1]}
+    with pytest.raises(ValueError, match=r"has no step with previous reward 0 and reward 0"):
+        sj.fit(log)

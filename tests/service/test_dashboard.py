@@ -21,8 +21,6 @@ from sojourn.service import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
 from sojourn.service.dashboard.render import count, number
 
-sync_api = pytest.importorskip("playwright.sync_api")
-
 LEAVE = {(0, 0): 0.8, (0, 1): 0.2, (1, 0): 0.2, (1, 1): 0.1}
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}
 NASTY = 'a/b <img src=x onerror=alert(1)> & "c"'
@@ -53,17 +51,6 @@ class Tab:
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.goto(url)
         return page
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    program, environment = browser.found()
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=program, args=browser.ARGUMENTS, env=environment
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

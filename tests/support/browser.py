@@ -54,11 +54,10 @@ def found() -> Browser:
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """A browser of Playwright."""
-    from playwright.sync_api import sync_playwright
-
+    """A browser of Playwright, without which the test is skipped."""
+    api = pytest.importorskip("playwright.sync_api")
     program, environment = found()
-    with sync_playwright() as playwright:
+    with api.sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=program, args=ARGUMENTS, env=environment)
         yield made
         made.close()

@@ -29,7 +29,12 @@ class BoundName(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What index policies remember: pulls and successes of every arm, and all pulls so far."""
+    """What index policies remember: pulls and successes of every arm, and all pulls so far.
+
+    >>> from sojourn import UCB
+    >>> UCB().memory(2)
+    Counts(pulls=array([0., 0.]), successes=array([0., 0.]), clock=array([0.]))
+    """
 
     pulls: Array
     successes: Array
@@ -96,6 +101,17 @@ class Policy(Compiled):
     with an underscore, properties and class methods are not.
 
     `sojourn.check_policy` tells whether a class keeps the contract.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class LeastPlayed(Policy):
+    ...     def choose(self, memory, state, rng):
+    ...         return int(np.argmin(memory.pulls))
+    >>> policy = LeastPlayed()
+    >>> memory = policy.memory(2)
+    >>> policy.update(memory, 1.0, 0, 1.0, False, 1.0)
+    >>> policy.choose(memory, 1.0, rng=None)
+    1
     """
 
     title: ClassVar[str] = ""

@@ -99,6 +99,10 @@ class Index(Policy):
     Arms never played come first, in their order (Algorithm 1); with `introduce_in_any_state`
     False, only in states of positive optimism, and elsewhere the best of the arms already
     played. Ties are broken at random, or in favour of the first arm with `random_ties` False.
+
+    >>> ucb = UCB()  # what it is worth to show an arm with mean 0.5 after 8 pulls, at t = e^4
+    >>> isinstance(ucb, Index), ucb.index(0.5, 8, 4.0, 0.0, ucb.optimism(1.0))
+    (True, 1.0)
     """
 
     c: float = 0.0

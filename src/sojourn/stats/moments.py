@@ -11,7 +11,13 @@ Array = NDArray[np.float64]
 
 
 class Moments(NamedTuple):
-    """Number of runs, mean over runs, and sum of squared deviations from it."""
+    """Number of runs, mean over runs, and sum of squared deviations from it.
+
+    >>> first, second = Moments.of(np.array([1.0, 3.0])), Moments.of(np.array([5.0]))
+    >>> both = first.join(second)
+    >>> both.runs, float(both.mean), float(both.squares)
+    (3, 3.0, 8.0)
+    """
 
     runs: int
     mean: Array
@@ -53,7 +59,12 @@ class Moments(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over runs and its standard error."""
+    """A mean over runs and its standard error.
+
+    >>> found = Estimate(np.array([10.0]), np.array([1.0]))
+    >>> found.low.round(2).tolist(), found.high.round(2).tolist()
+    ([8.04], [11.96])
+    """
 
     mean: Array
     std_error: Array

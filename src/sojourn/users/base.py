@@ -82,7 +82,21 @@ class Start(Compiled):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class User(Compiled):
-    """Base of the user models: where visits start, and what a policy sees of the state."""
+    """Base of the user models: where visits start, and what a policy sees of the state.
+
+    >>> @dataclass(frozen=True, kw_only=True, repr=False)
+    ... class Moody(User):
+    ...     states = 2
+    ...
+    ...     def next_state(self, state, reward):
+    ...         return reward
+    ...
+    ...     def leave_probability(self, state, reward):
+    ...         return 0.5 * (1.0 - reward)
+    >>> from sojourn import Problem
+    >>> round(Problem([0.5, 0.25], Moody()).value(1), 9)
+    2.0
+    """
 
     start: Any = 1.0
     """A state, or a table of states and their probabilities; kept as a `Start`."""

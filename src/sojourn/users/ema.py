@@ -16,7 +16,15 @@ from .base import User, ranges_in_words
 
 @dataclass(frozen=True)
 class LeaveCurve(Compiled):
-    """The chance to leave as a function of the state reached: a base for curves."""
+    """The chance to leave as a function of the state reached: a base for curves.
+
+    >>> @dataclass(frozen=True)
+    ... class Straight(LeaveCurve):
+    ...     def probability(self, state):
+    ...         return 1.0 - state
+    >>> Ema(theta=0.5, leave=Straight(), start=1).leave_probability(1.0, 0.0)
+    0.5
+    """
 
     if TYPE_CHECKING:
 

@@ -14,7 +14,11 @@ Array = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class ByState(Compiled):
-    """A function on the states 0, 1, ..., n - 1."""
+    """A function on the states 0, 1, ..., n - 1.
+
+    >>> float(ByState(np.array([2.0, 3.5])).at(1.0))
+    3.5
+    """
 
     at_state: Array
 

@@ -13,7 +13,11 @@ from .prices import CommonPrices
 
 
 class MeanVariance(NamedTuple):
-    """Mean and variance over visits."""
+    """Mean and variance over visits.
+
+    >>> MeanVariance(9.0, 16.0).std
+    4.0
+    """
 
     mean: float
     variance: float
@@ -43,6 +47,12 @@ class Values:
 
     Functions of the state, and the visit they describe. Made by `solve`; most of it is at hand on
     `Problem`.
+
+    >>> from sojourn import TwoState
+    >>> from sojourn.values import solve
+    >>> found = solve(TwoState(q00=1, q01=0, q10=0, q11=0), (0.9, 0.8))
+    >>> round(found.value(1.0), 9), round(found.gap(0.0, 1), 9)
+    (99.0, 10.0)
     """
 
     user: User

@@ -119,7 +119,7 @@ def visit_index(
             f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
             "arm of lower mean in some state, and the index is for users with whom that never is"
         )
-    costs = finite.mistake_costs(values).T
+    costs = np.ascontiguousarray(finite.mistake_costs(values).T)  # one type, one compilation
     costs = np.maximum(costs, 1e-9 * costs.max(axis=1, keepdims=True))
     posterior = (a + np.arange(pulls + 1.0)) / (a + b + pulls)
     ahead, own = (_ahead(finite, horizon, means) for means in (known, posterior))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from statistics import NormalDist
+from sys import float_info
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from ...values import NeverEnds, solve
 PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
 """Assumption 1: after a worse pair of rewards people leave at least as often as after a better."""
 
+LARGEST = log(float_info.max)
+"""Of which the exponential is a number."""
+
 POWER = 0.8
 """The chance of a clear answer that `Costs.times_the_data` is computed for."""
 
@@ -24,6 +28,9 @@ class Inequality:
     """One inequality of Assumption 1: q(worse) >= q(better).
 
     `confidence` is the chance, by the estimates' normal errors, that it is true.
+
+    >>> Inequality("q00 >= q01", Interval(0.2, 0.1, 0.3), 0.99, "holds").in_words
+    '0 0 against 0 1'
     """
 
     name: str
@@ -128,7 +135,7 @@ def costs_of(d: Array, spread: Array) -> Costs:
         effect, error = log(d[0] / d[1]), sqrt(max(weights @ spread @ weights, 0.0))
         low, high = effect - z() * error, effect + z() * error
         case = "normal" if low > 0.0 else "opposite" if high < 0.0 else "undecided"
-        ratio = Interval(exp(effect), exp(low), exp(high))
+        ratio = Interval(exp(effect), _exp(low), _exp(high))
         sure = _confidence(abs(effect), error)
     return Costs(d0, d1, ratio, case, sure, _times(effect, error))
 
@@ -140,6 +147,11 @@ def bracketed(interval: Interval) -> str:
     '1.066 [1.008, 1.127]'
     """
     return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+
+
+def _exp(x: float) -> float:
+    """Without a bound where it is beyond all numbers: two visits may say next to nothing."""
+    return exp(x) if x < LARGEST else inf
 
 
 def _confidence(distance: float, error: float) -> float:

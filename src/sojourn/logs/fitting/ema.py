@@ -209,6 +209,8 @@ def _band(
 ) -> tuple[Array, Array]:
     """A 95 % band in log odds, from the spread of curves of users drawn anew."""
     weights = rng.poisson(1.0, (REPLICATES, paths.sample.users)).astype(float)
+    telling = np.unique(paths.sample.user[paths.telling])
+    weights = weights[weights[:, telling].any(axis=1)]  # of two users at times nobody is drawn
     pairs, curves = _curves(_tables(lenses, paths.value, weights))
     middles = [lens.middles(paths.value) for lens in lenses]
     others = [

@@ -133,7 +133,6 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
         totals = count.count(table, chosen, found.name)
         sample = take(table, totals)
         early = count.marked_early(table) if chosen.left is not None else 0
-    curve = moving_average(sample) if ema else None
     notes = list(clean.notes)
     if chosen.user is None:
         notes.append("no user column: every visit counts as a user of its own")
@@ -141,4 +140,5 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
     reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
     good_from = chosen.threshold if clean.graded else None
-    return Fit.from_totals(totals, reading, curve, good_from, sample)
+    made = Fit.from_totals(totals, reading, None, good_from, sample)
+    return replace(made, ema=moving_average(sample)) if ema else made
