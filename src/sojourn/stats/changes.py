@@ -1,0 +1,122 @@
+"""Has a chance changed? A test that may be looked at after every bucket of time.
+
+Successes and trials come as sums by bucket: a day, an hour, the next hundred trials. For each edge
+between two buckets there is a likelihood ratio, "one chance before the edge and another one since"
+against "the same chance all along", with the chances that fit best,
+
+    N kl(p, m) + M kl(q, m),      p, q the means of the N trials before and the M since, m of all,
+
+the statistic of GLR-klUCB (Besson, Kaufmann, Maillard and Seznec, "Efficient change-point detection
+for tackling piecewise-stationary bandits", JMLR 23, 2022). It is compared with
+
+    log(4 k (k + 1) sqrt(N M) / delta)                    at the edge after the k-th bucket.
+
+While nothing changes, the chance that this is ever reached, at any edge of any look, is at most
+delta. For with the chances before and since drawn from Jeffreys' prior the likelihood ratio against
+the true chance is a martingale of mean 1; it is at least that of the best chances divided by
+2 sqrt(N) and by 2 sqrt(M) (Krichevsky and Trofimov, IEEE Transactions on Information Theory 27,
+1981), and that against the best single chance is less than against the true one. So each edge gets
+there with a chance of at most delta / (k (k + 1)) (Ville's inequality), and those sum to delta.
+Which trials are made may depend on all that was seen before, as it does where a policy decides.
+Rewards between 0 and 1 are allowed too: they vary less than coins of the same mean.
+
+Trials of one user are alike, so that sums vary more than coins do. Where that is known, the
+statistic is divided by how many times greater the variance is; then the level is not exact.
+"""
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import checks
+from .moments import Array
+
+
+class Change(NamedTuple):
+    """A change that was found: from bucket `at` on, the chance is `after` instead of `before`."""
+
+    at: int
+    before: float
+    after: float
+    statistic: float
+    threshold: float
+
+
+def nats_needed(before: float, after: float, rank: float, delta: float) -> float:
+    """What the statistic has to reach, with trials before and since the `rank`-th edge.
+
+    >>> round(nats_needed(400.0, 100.0, 8.0, 0.05), 2)
+    13.96
+    """
+    return log(4.0 * rank * (rank + 1.0) / delta) + 0.5 * log(before * after)
+
+
+def likelihood_ratios(
+    successes: Array, trials: Array, all_successes: float | Array, all_trials: float | Array
+) -> Array:
+    """The statistic for a split after the first `trials`, which are some of all trials.
+
+    >>> likelihood_ratios(np.array([5.0]), np.array([10.0]), 10.0, 20.0).tolist()
+    [0.0]
+    """
+    since, later = all_trials - trials, all_successes - successes
+    split = _fit(successes, trials) + _fit(later, since)
+    return np.maximum(split - _fit(np.asarray(all_successes), np.asarray(all_trials)), 0.0)
+
+
+def _fit(successes: Array, trials: Array) -> Array:
+    """The greatest log likelihood of so many successes."""
+    return _xlogx(successes) + _xlogx(trials - successes) - _xlogx(trials)
+
+
+def _xlogx(x: Array) -> Array:
+    x = np.maximum(x, 0.0)  # a difference of sums may be below 0 by rounding
+    return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))
+
+
+def change_in(
+    successes: ArrayLike, trials: ArrayLike, *, delta: float = 0.05, overdispersion: float = 1.0
+) -> Change | None:
+    """The change that shows most in the sums of buckets in their order in time, or None.
+
+    Looked at after every bucket it finds a change where there is none with a chance of at most
+    `delta`, in all looks together. `overdispersion`, at least 1, divides the statistic: the
+    variance of the sums over that of coins of the same mean.
+
+    >>> clicks, shown = [31, 28, 33, 29, 12, 14, 11], [100] * 7
+    >>> found = change_in(clicks, shown, delta=0.01)
+    >>> found.at, round(found.before, 2), round(found.after, 2)
+    (4, 0.3, 0.12)
+    >>> change_in(clicks[:4], shown[:4], delta=0.01)
+    """
+    won, made = np.asarray(successes, float), np.asarray(trials, float)
+    if won.ndim != 1 or won.shape != made.shape:
+        raise ValueError(
+            f"successes and trials have shapes {won.shape} and {made.shape}: "
+            "they must be two lists of the same length"
+        )
+    if not bool(np.all((won >= 0.0) & (won <= made) & np.isfinite(made))):
+        raise ValueError("successes is not allowed: it must be from 0 to trials in every bucket")
+    delta = checks.number("delta", delta, 0, 1, open_ends=True)
+    overdispersion = checks.number("overdispersion", overdispersion, 1, checks.LARGE)
+    sums, counts = won.cumsum(), made.cumsum()
+    edges = np.flatnonzero((counts > 0.0) & (counts < counts[-1:]))
+    if edges.size == 0:
+        return None
+    won_then, made_then = sums[edges], counts[edges]
+    since = counts[-1] - made_then
+    statistic = likelihood_ratios(won_then, made_then, sums[-1], counts[-1]) / overdispersion
+    pairs = zip(made_then.tolist(), since.tolist(), edges.tolist(), strict=True)
+    threshold = np.array([nats_needed(n, m, k + 1.0, delta) for n, m, k in pairs])
+    best = int(np.argmax(statistic - threshold))
+    if statistic[best] < threshold[best]:
+        return None
+    return Change(
+        at=int(edges[best]) + 1,
+        before=float(won_then[best] / made_then[best]),
+        after=float((sums[-1] - won_then[best]) / since[best]),
+        statistic=float(statistic[best]),
+        threshold=float(threshold[best]),
+    )
