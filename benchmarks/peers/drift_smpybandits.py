@@ -24,6 +24,9 @@ with redirect_stdout(StringIO()):  # it greets
         klUCB_forGLR,
     )
 
+LAZY = 20
+"""Steps between two tests, and between two splits that are tried."""
+
 
 def regret(policy: Any, task: dict[str, Any], run: int) -> float:
     """One run: visits one after the other, each of one phase."""
@@ -63,7 +66,12 @@ def main(task: dict[str, Any]) -> None:
         "SW-UCB": lambda: SWUCBPlus(arms, horizon=task["steps"]),
         "D-UCB": lambda: discounted(arms, **told),
         "GLR-klUCB": lambda: BernoulliGLR_IndexPolicy(
-            arms, policy=klUCB_forGLR, per_arm_restart=False, **told
+            arms,
+            policy=klUCB_forGLR,
+            per_arm_restart=False,
+            lazy_detect_change_only_x_steps=LAZY,
+            lazy_try_value_s_only_x_steps=LAZY,
+            **told,
         ),
     }
     found = {}
