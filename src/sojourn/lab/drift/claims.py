@@ -31,8 +31,8 @@ def _claim(text: str, measure: Measure[Outcomes]) -> Claim[Outcomes]:
 
 CLAIMS: tuple[Claim[Outcomes], ...] = (
     _claim(
-        f"Where nothing changes, the detector costs at most {LOSS:.0%} of the regret (settings A, "
-        "B and opposite, 20,000 visits).",
+        f"Where nothing changes, the detector costs at most {LOSS:.0%} of the regret (settings B, "
+        "opposite, A and ema-1000, 20,000 visits).",
         Ratio(STILL, 1.0 + LOSS),
     ),
     _claim(

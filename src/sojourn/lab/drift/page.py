@@ -47,6 +47,10 @@ the best (.6, .75, .3). In two of the four, the arm that is played stays as it i
 
 {moving}
 
+`Restarting` with nothing said of its policy is around KL-ULCB. A change that shows in the arm that
+is played is found soon; one that does not is what the second problem has twice, and there it helps
+to try arms again, by a share of exploration or by forgetting.
+
 [Other packages](drift-peers.md) on the same problems: SW-UCB, D-UCB and GLR-klUCB of SMPyBandits.
 
 ## Where nothing changes
@@ -57,10 +61,13 @@ is:
 {still}
 
 Being ready has a price only if it is paid all the time. The detector decides as its policy does,
-draw for draw, until it finds something. Who forgets all the time tries every arm again and again,
-and that is most of the regret where it should have become rare: setting A has 110 steps a visit,
-and half-life and window here are those of the problems above, which are short. A share of
-exploration costs that share of all steps in states that are cheap.
+draw for draw, until it finds something; a ratio of 1 says that it never did. A false alarm costs
+what it takes to learn all arms once more, and its chance in a whole run is at most `delta` = .01.
+Who forgets all the time tries every arm again and again, for ever, in any state once it is
+forgotten; half-life and window here are those of the problems above, which are short: setting A
+alone has two million steps. So discounts and windows are for tastes that do change all the time,
+and should be as long as those let them be. A share of exploration costs that share of the steps in
+states where mistakes are cheap.
 
 ## Claims
 

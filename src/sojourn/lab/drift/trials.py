@@ -23,7 +23,7 @@ EVERYONE = by_label(
 )  # fmt: skip
 FORGETFUL = by_label(PLAIN, DETECTOR, EXPLORING, FADING, WINDOW)
 
-RUNS = {"B": (16, 200), "opposite": (16, 200), "A": (2, 12)}
+RUNS = {"B": (16, 200), "opposite": (16, 200), "A": (2, 12), "ema-1000": (2, 12)}
 """Quick and full, of the paper's settings at the paper's 20,000 visits."""
 
 
