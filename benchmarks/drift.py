@@ -47,8 +47,8 @@ ours ({our_runs} runs).
   which stay at 1, and it never leaves the first arm that it likes. Here they are fractions.
 - None of theirs looks at the state of the user: they explore wherever they are. That is a part of
   the difference; how much they forget is the other.
-- Each run of theirs has draws of its own, so that nothing is paired. Intervals are normal ones; with
-  few runs Student's would be wider, by a third for six.
+- Each run of theirs has draws of its own, so that nothing is paired. Intervals are normal ones;
+  with few runs Student's would be wider, by a third for six.
 
 Made by `{command}`; the problems are those of `sojourn study drift`.
 """
