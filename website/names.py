@@ -21,7 +21,16 @@ import sojourn
 MORE = ("sojourn.problem_files", "sojourn.checks", "sojourn.registry")
 APART = "sojourn.cli"  # commands have pages of their own
 SECTIONS = {
-    "Model": ("problem", "users", "rewards", "values", "problem_files", "settings", "lab"),
+    "Model": (
+        "problem",
+        "changing",
+        "users",
+        "rewards",
+        "values",
+        "problem_files",
+        "settings",
+        "lab",
+    ),
     "Policies": ("policies", "recommendation"),
     "Theory": ("theory",),
     "Simulation": ("simulation", "stats"),

@@ -56,7 +56,8 @@ LINES: dict[str, tuple[str, type, str]] = {
     "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
 }
 ELSEWHERE = {
-    "study beyond", "study by-arm", "study horizon", "study limit", "study signs", "drive",
+    "study beyond", "study by-arm", "study drift", "study horizon", "study limit", "study signs",
+    "drive",
 }  # fmt: skip
 """Tested where there is a study, or a server."""
 

@@ -14,7 +14,7 @@ import sojourn as sj
 from sojourn.live import Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
-from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS, Panel
+from sojourn.service.dashboard.panels import PANELS, SHADOW, VARIANT_PANELS, Panel
 from sojourn.service.dashboard.render import policy_label, templates
 from sojourn.service.dashboard.snapshots import Snapshots
 from sojourn.service.dashboard.view import SPANS, View
@@ -112,8 +112,8 @@ def test_only_what_has_changed_is_sent(
 
 
 def test_every_template_of_a_panel_is_listed_once() -> None:
-    both = (*PANELS, *VARIANT_PANELS)
-    assert sorted(f"panels/{panel.name}.html" for panel in both) == sorted(TEMPLATES)
+    every = (*PANELS, SHADOW, *VARIANT_PANELS)
+    assert sorted(f"panels/{panel.name}.html" for panel in every) == sorted(TEMPLATES)
     assert list(parts_in(VARIANT_PANELS)) == [
         "alarm", "comparison", "differences", "looks", "look_rows", "guardrail", "shares"
     ]  # fmt: skip

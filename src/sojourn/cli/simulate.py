@@ -106,16 +106,17 @@ def simulate_command(
 
 def _print(result: "Result", as_json: bool) -> None:
     """The table with the paper's bounds beside it; as JSON, with the problem as a file has it."""
-    from .. import problem_files, theory
+    from .. import changing, theory
     from ..simulation import tables
 
-    bounds = theory.bounds(result.problem)
+    problem = result.problem
+    bounds = [] if isinstance(problem, changing.Changing) else theory.bounds(problem)
     if as_json:
-        problem = problem_files.to_dict(result.problem)
-        print_json({**result.to_dict(), "problem": problem, "bounds": bounds})
+        described = changing.to_dict(problem)
+        print_json({**result.to_dict(), "problem": described, "bounds": bounds})
         return
     applies = any(bound.slope is not None for bound in bounds)
-    print(result.problem)
+    print(problem)
     print(
         f"Regret after {int(result.checkpoints[-1]):,} visits, mean and 95 % interval over runs, "
         f"seed {result.seed}; {BESIDE if applies else WITHOUT}\n"

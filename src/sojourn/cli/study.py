@@ -1,4 +1,4 @@
-"""The commands `sojourn study beyond`, `by-arm`, `horizon`, `limit` and `signs`."""
+"""The commands `sojourn study beyond`, `by-arm`, `drift`, `horizon`, `limit` and `signs`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,6 +56,25 @@ def by_arm_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..lab.by_arm.study import REPORT, study
+
+    conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
+
+
+@app.command("drift", epilog="Example: sojourn study drift --quick --out drift")
+@with_options("options", StudyOptions)
+def drift_command(
+    quick: Annotated[bool, option("Few runs: a minute or so (default).", "--quick")] = False,
+    precision: Annotated[str | None, option("full: some minutes.", metavar="quick|full")] = None,
+    out: Out = Path("drift"),
+    *,
+    options: StudyOptions,
+) -> None:
+    """Arms that change: policies that forget beside those that do not, and their price otherwise.
+
+    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    from ..lab.drift.study import REPORT, study
 
     conduct(study, out / REPORT, options, precision=precision_of(quick, precision, "full"))
 

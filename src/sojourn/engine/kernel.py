@@ -64,10 +64,23 @@ def play(
         coaster.kit(user),
         policy_stream(seed, run),
     )
-    world, tally, memory, board, kit, rng = (
-        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4]), lend(own[5])
+    go_on(
+        policy, user, leaser, coaster,
+        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4]), lend(own[5]),
+        1, checkpoints, leases, stop, fault, out,
     )  # fmt: skip
-    visit = 1
+    keep(own)
+
+
+@jitable
+def go_on(
+    policy: Any, user: Any, leaser: Any, coaster: Any,
+    world: Any, tally: Any, memory: Any, board: Any, kit: Any, rng: Any,
+    visit: int, checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
+    fault: NDArray[np.int64], out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Play on from the start of a visit to the last checkpoint."""
+    arms = world.rewards.means.size
     state = begin(user, world, visit)
     for done in range(checkpoints.size):
         last = checkpoints[done]
@@ -106,7 +119,6 @@ def play(
                 state = begin(user, world, visit)
         coaster.settle(user, world, tally)
         write_row(tally, out[done])
-    keep(own)
 
 
 @loop
@@ -123,3 +135,32 @@ def run_chunk(
                 policy, user, leaser, coaster, rewards, prices, levels,
                 seed, first + i, checkpoints, leases, stop, fault, out[i],
             )  # fmt: skip
+
+
+@loop
+def run_phase(
+    policy: Any, user: Any, leaser: Any, coaster: Any, rewards: Any, prices: Any,
+    memory: Any, board: Any, rng: Any, pulled: NDArray[np.int64], won: NDArray[Any],
+    levels: int, seed: int, run: int,
+    visit: int, checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
+    fault: NDArray[np.int64], out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """One run from `visit` on, with what it remembers and has drawn so far.
+
+    Rows of `out` have the rewards and steps of the whole run, and regret and pulls since `visit`.
+    """
+    fresh = make_tally(levels, rewards)
+    own = (
+        make_world(rewards, prices, seed, run),
+        Tally(pulled, won, fresh.pulls, fresh.lost),
+        memory,
+        board,
+        coaster.kit(user),
+        rng,
+    )
+    go_on(
+        policy, user, leaser, coaster,
+        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4]), lend(own[5]),
+        visit, checkpoints, leases, stop, fault, out,
+    )  # fmt: skip
+    keep(own)

@@ -1,10 +1,24 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..registry import Registry
-from . import empirical, gated, index, learned, mixture, plain, priced, published, qlearning, visit
+from . import (
+    empirical,
+    forgetting,
+    gated,
+    index,
+    learned,
+    mixture,
+    plain,
+    priced,
+    published,
+    qlearning,
+    restarting,
+    visit,
+)
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
 from .exact import ExactIndex as ExactIndex
+from .forgetting import *
 from .gated import *
 from .index import *
 from .index import Index as Index
@@ -16,10 +30,12 @@ from .planned import Planned as Planned
 from .priced import *
 from .published import *
 from .qlearning import *
+from .restarting import *
 from .visit import *
 
 _MODULES = (
     index, gated, empirical, learned, priced, visit, published, qlearning, plain, mixture,
+    forgetting, restarting,
 )  # fmt: skip
 
 ALL: tuple[type[Policy], ...] = tuple(

@@ -50,6 +50,30 @@ def count(memory: Any, arm: int, pulls: int, successes: float) -> None:
 
 
 @jitable
+def fade_counts(memory: Any, factor: float) -> None:
+    """All counts times a factor."""
+    for arm in range(memory.pulls.size):
+        memory.pulls[arm] *= factor
+        memory.successes[arm] *= factor
+    memory.clock[0] *= factor
+
+
+@jitable
+def uncount(memory: Any, arm: int, reward: float) -> None:
+    """Take back one pull; sums of graded rewards are kept from rounding to below 0."""
+    memory.pulls[arm] -= 1.0
+    memory.successes[arm] = min(max(memory.successes[arm] - reward, 0.0), memory.pulls[arm])
+    memory.clock[0] -= 1.0
+
+
+@jitable
+def forget_counts(memory: Any, arm: int) -> None:
+    """As if an arm had not been pulled."""
+    memory.clock[0] -= memory.pulls[arm]
+    memory.pulls[arm] = memory.successes[arm] = 0.0
+
+
+@jitable
 def greatest_mean(memory: Any) -> float:
     """The greatest empirical mean of an arm."""
     top = -inf
@@ -143,6 +167,42 @@ class Policy(Compiled):
     ) -> None:
         """Learn from one step."""
         count(memory, arm, 1, reward)
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Let all that was counted weigh less, by a factor.
+
+        Who keeps another memory, or updates it in another way, and can forget, overrides this,
+        `take_back` and `forget_arm` (else wrappers that forget refuse the policy).
+        """
+        fade_counts(memory, factor)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Forget one step that `update` was told of."""
+        uncount(memory, arm, reward)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Forget what was learned of an arm."""
+        forget_counts(memory, arm)
+
+    def departure_cells(self) -> int:
+        """How many cells departures are counted in: by bin of the state and level of the reward."""
+        return 0
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        """The cell of a step."""
+        return 0
+
+    def forget_departures(self, memory: Any) -> None:
+        """Forget who left when."""
+
+    def hurry(self, memory: Any, since: float) -> None:
+        """Draw the next conclusion as soon as if it had begun `since` steps ago."""
+
+    def tries(self, memory: Any, state: float) -> bool:
+        """Whether this is a state to try arms in."""
+        return True
 
     def probabilities(self, memory: Any, state: float) -> Array:
         """The chance of every arm to be what `choose` chooses now; empty: this one cannot say."""

@@ -17,12 +17,13 @@ import numpy as np
 from .. import checks
 from ..engine.bounded import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
-from .base import Array, Policy, count, greatest_mean
+from .base import Array, Policy, count, fade_counts, forget_counts, greatest_mean, uncount
 from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
 from .reasons import Seen
 from .watched import FIRST_LOOK, count_steps
+from .watching import fade_watched, forget_watched
 
 __all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
 """The policies of this module, in the order in which they are listed."""
@@ -41,13 +42,16 @@ class Rewards(NamedTuple):
 
 
 @jitable
-def spread(weights: Array, reward: float) -> None:
-    """Count a reward for the two points of the grid that it is between, the nearer one more."""
+def spread(weights: Array, reward: float, times: float) -> None:
+    """Count a reward for the two points of the grid that it is between, the nearer one more.
+
+    Once, or -1 times to take it back; rounding does not lead below 0.
+    """
     last = weights.size - 1
     place = reward * last
     k = min(int(place), last - 1)
-    weights[k] += 1.0 - (place - k)
-    weights[k + 1] += place - k
+    weights[k] = max(weights[k] + times * (1.0 - (place - k)), 0.0)
+    weights[k + 1] = max(weights[k + 1] + times * (place - k), 0.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,24 @@ class Empirical(Index):
     ) -> None:
         """Learn from one step."""
         count(memory, arm, 1, reward)
-        spread(memory.grid[arm], reward)
+        spread(memory.grid[arm], reward, 1.0)
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Let all that was counted weigh less."""
+        fade_counts(memory, factor)
+        memory.grid[:] *= factor
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Forget one step."""
+        uncount(memory, arm, reward)
+        spread(memory.grid[arm], reward, -1.0)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Forget what was learned of an arm."""
+        forget_counts(memory, arm)
+        memory.grid[arm] = 0.0
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         return Policy._words(self, choice)  # a bound cannot be told from counts alone
@@ -190,5 +211,14 @@ class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
         """Count the steps and their rewards."""
         level = 1 if reward >= self.threshold else 0
         count_steps(memory, state, arm, level, steps, departures, next_state)
-        for _ in range(int(steps)):
-            spread(memory.grid[arm], reward)
+        spread(memory.grid[arm], reward, steps)
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Let all that was counted weigh less."""
+        fade_watched(memory, factor)
+        memory.grid[:] *= factor
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Forget what was learned of an arm."""
+        forget_watched(memory, arm)
+        memory.grid[arm] = 0.0

@@ -130,6 +130,10 @@ class Index(Policy):
         for name in ("random_ties", "introduce_in_any_state"):
             checks.flag(name, getattr(self, name))
 
+    def tries(self, memory: Any, state: float) -> bool:
+        """Where optimism is positive."""
+        return self.optimism_now(memory, state) > 0.0
+
     def optimism_now(self, memory: Any, state: float) -> float:
         """The optimism in a state, which may depend on what was learned."""
         return self.optimism(state)

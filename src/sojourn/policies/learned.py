@@ -28,14 +28,15 @@ from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import LEAST, Optimism
 from .reasons import Seen, engaged
-from .watched import FIRST_LOOK, GOOD, Watched, count_steps, reconsider
+from .watched import FIRST_LOOK, GOOD, Watched, reconsider
+from .watching import Watcher
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
 """The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
-class Learned(Optimism):
+class Learned(Watcher, Optimism):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
@@ -93,28 +94,6 @@ class Learned(Optimism):
 
     def is_graded(self) -> bool:
         return self.bins > 2.0
-
-    def watch(
-        self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Count the step."""
-        departures = 1.0 if left else 0.0
-        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
-
-    def watch_many(
-        self, memory: Watched, state: float, arm: int, reward: float,
-        steps: float, departures: float, next_state: float,
-    ) -> None:  # fmt: skip
-        """Count steps that were alike, some of which ended with a departure."""
-        level = 1 if reward >= self.threshold else 0
-        count_steps(memory, state, arm, level, steps, departures, next_state)
-
-    def update(
-        self, memory: Watched, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Learn from one step."""
-        self.watch(memory, state, arm, reward, left, next_state)
-        self.tell(memory, arm, 1, reward)
 
     def tell(self, memory: Watched, arm: int, pulls: int, successes: float) -> None:
         """Count pulls, and think again if it is time to."""

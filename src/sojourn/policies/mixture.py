@@ -17,13 +17,14 @@ from ..engine.streams import Stream, uniform
 from .base import Array, Counts, Policy
 from .index import KLULCB
 from .reasons import Seen, engaged
+from .wrapper import Wrapper
 
 __all__ = ["EpsilonMixture"]
 """The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
-class EpsilonMixture(Policy):
+class EpsilonMixture(Wrapper):
     """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
 
     Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
@@ -42,12 +43,6 @@ class EpsilonMixture(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
-        if not isinstance(self.policy, Policy):
-            raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
-
-    def memory(self, arms: int) -> Any:
-        """What `policy` remembers."""
-        return self.policy.memory(arms)
 
     def anything(self, memory: Any, rng: Stream) -> int:
         """Any arm, with chance epsilon, else -1."""
@@ -65,47 +60,13 @@ class EpsilonMixture(Policy):
         inner = self.policy.probabilities(memory, state)
         return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner
 
-    def known_worth(self, memory: Any, state: float) -> Array:
-        """As `policy` knows it."""
-        return self.policy.known_worth(memory, state)
-
-    def update(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """`policy` learns from all steps, whoever chose."""
-        self.policy.update(memory, state, arm, reward, left, next_state)
-
-    def arms_of(self, memory: Any) -> int:
-        return self.policy.arms_of(memory)
-
-    @property
-    def learns(self) -> bool:  # type: ignore[override]
-        return self.policy.learns
-
-    @property
-    def learns_from_departures(self) -> bool:  # type: ignore[override]
-        return self.policy.learns_from_departures
-
     @property
     def pupil(self) -> Policy:
         return self.policy.pupil
 
-    @property
-    def plays_each_once(self) -> bool:
-        return self.policy.plays_each_once
-
-    def optimism_in_view(self, memory: Any, state: float) -> float | None:
-        return self.policy.optimism_in_view(memory, state)
-
-    def _mood(self, choice: Seen) -> str:
-        return self.policy._mood(choice)
-
     def _words(self, choice: Seen) -> tuple[str, str]:
         act, figure = self.policy._words(choice)
         return act, f"{figure}; or by chance, {self.epsilon:.0%} of the time"
-
-    def check_arms(self, arms: int) -> None:
-        self.policy.check_arms(arms)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ from .accounts import (
 )
 from .base import Array, Policy, by_means, count, equally
 from .reasons import Seen, engaged, mean_of_pulls
-from .watched import GOOD, count_steps
+from .watched import GOOD
+from .watching import Watcher, fade_watched, unwatch
 
 __all__ = ["VisitIMED", "VisitThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -54,7 +55,7 @@ PULLS = 3.0
 
 
 @dataclass(frozen=True)
-class Visit(Policy):
+class Visit(Watcher, Policy):
     """What the two have in common.
 
     `faith` is what speaks, before anything was seen, for arms that differ in their means only: nats
@@ -113,28 +114,6 @@ class Visit(Policy):
             np.zeros((rows, bins, 5)),
         )
 
-    def watch(
-        self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Count the step."""
-        departures = 1.0 if left else 0.0
-        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
-
-    def watch_many(
-        self, memory: Visited, state: float, arm: int, reward: float,
-        steps: float, departures: float, next_state: float,
-    ) -> None:  # fmt: skip
-        """Count steps that were alike, some of which ended with a departure."""
-        level = 1 if reward >= self.threshold else 0
-        count_steps(memory, state, arm, level, steps, departures, next_state)
-
-    def update(
-        self, memory: Visited, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Learn from one step."""
-        self.watch(memory, state, arm, reward, left, next_state)
-        self.tell(memory, arm, 1, reward)
-
     def tell(self, memory: Visited, arm: int, pulls: int, successes: float) -> None:
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
@@ -144,6 +123,23 @@ class Visit(Policy):
             memory.agenda[0] = max(later, memory.clock[0] + 1.0)
             for other in range(memory.pulls.size):
                 memory.due[other] = (1.0 + self.growth) * memory.pulls[other] + PULLS
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Let all that was counted weigh less."""
+        fade_watched(memory, factor)
+        for arm in range(memory.due.size):
+            memory.due[arm] *= factor  # inf before the first look: it stays
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Forget one step."""
+        unwatch(self, memory, state, arm, reward, left, next_state)
+        memory.due[arm] -= 1.0
+
+    def tries(self, memory: Any, state: float) -> bool:
+        """Where mistakes are cheap."""
+        return memory.stance[level_of(state, int(self.bins))] > 0.0  # type: ignore[no-any-return]
 
     def first_timer(self, memory: Visited) -> int:
         """The first arm never played, else -1."""

@@ -15,6 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from ..changing import phases_of
 from ..extras import require
 from ..stats.moments import Part
 from .work import Job, machine_digest
@@ -143,7 +144,8 @@ class Cluster:
         from distributed.protocol import pickle
 
         if job.key not in self._packed:
-            self._packed[job.key] = pickle.dumps((job, job.problem.values))
+            solutions = [phase.problem.values for phase in phases_of(job.problem)]
+            self._packed[job.key] = pickle.dumps((job, solutions))
         future: Any = self._client.submit(
             compute_remotely, self._packed[job.key], machine_digest(), first, runs,
             key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}", pure=False,
@@ -185,5 +187,6 @@ def _unpacked(packed: bytes) -> Job:
     from distributed.protocol import pickle
 
     job, values = pickle.loads(packed)
-    vars(job.problem)["values"] = values
+    for phase, solution in zip(phases_of(job.problem), values, strict=True):
+        vars(phase.problem)["values"] = solution
     return job  # type: ignore[no-any-return]

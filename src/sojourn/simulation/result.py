@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..changing import AnyProblem, optimum
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..extras import require
 from ..policies import Policy
-from ..problem import Problem
 from ..registry import plain_name
 from ..show.sheets import Part, Shown
 from ..stats.moments import Estimate, Moments
@@ -60,7 +60,7 @@ class Result(Shown):
     <Result of UCB (8 runs), ULCB (8 runs): 50 visits, 18 checkpoints, seed 0>
     """
 
-    problem: Problem
+    problem: AnyProblem
     policies: tuple[Policy, ...]
     checkpoints: NDArray[np.int64]
     moments: tuple[Moments, ...]
@@ -103,7 +103,7 @@ class Result(Shown):
     @property
     def raw_regret(self) -> Estimate:
         """The same regret estimated from rewards: unbiased too, but far noisier."""
-        optimal = self.checkpoints * self.problem.value()
+        optimal = optimum(self.problem, self.checkpoints)
         return Estimate(optimal - self.reward.mean, self.reward.std_error)
 
     @property
@@ -205,7 +205,7 @@ class Result(Shown):
     def load(
         path: str | Path,
         *,
-        problem: Problem | None = None,
+        problem: AnyProblem | None = None,
         policies: Sequence[Policy] | None = None,
     ) -> "Result":
         """The result in a file that `save` wrote.

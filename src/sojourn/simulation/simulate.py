@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks, theory
+from ..changing import AnyProblem, any_problem_of, first_of, phases_of
 from ..policies import Policy
 from ..policy_names import policies_of
-from ..problem import Problem
-from ..problem_files import problem_of
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
@@ -45,7 +44,7 @@ class PrecisionWarning(UserWarning):
 
 
 def simulate(
-    problem: Problem | str | Path,
+    problem: AnyProblem | str | Path,
     policies: Policy | str | Sequence[Policy | str],
     *,
     visits: int = 20_000,
@@ -68,7 +67,8 @@ def simulate(
 
     Arguments, by name after the first two:
         problem: The arms and the user: a `Problem`, the name of a setting of the paper such as
-            "A", or a problem file.
+            "A", or a problem file; a `Changing` one, whose regret is against what is best in the
+            phase of each visit.
         policies: Who plays: a policy or several, each a `Policy` or a name, with parameters if
             you like, such as "KL-ULCB" or "ULCB:c0=-0.5,c=4".
         visits: Visits in a run.
@@ -100,14 +100,14 @@ def simulate(
     policy     runs  regret    ±  from rewards      ±  steps a visit
     Fixed arm     2     0.0  0.0          -233  1,069         133.90
     """
-    problem = problem_of(problem)
+    problem = any_problem_of(problem)
     visits = checks.whole("visits", visits, 1)
     seed = checks.whole("seed", seed, 0, 2**63 - 1)
     first_run = checks.whole("first_run", first_run, 0, LAST_RUN)
     wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
-    players = policies_of(policies, problem, told={"visits": visits})
+    players = policies_of(policies, first_of(problem), told={"visits": visits})
     jobs = [Job(problem, policy, seed, grid) for policy in players]
     check_watch(progress)
 
@@ -115,7 +115,8 @@ def simulate(
         backend = _backend(workers, client)
         stack.callback(backend.cancel)
         kept = None if store is None else stack.enter_context(ChunkStore(store))
-        theory.warn_about(problem)
+        for phase in phases_of(problem):
+            theory.warn_about(phase.problem)
         if kept is not None:
             for job in jobs:
                 kept.enter(job)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..changing import AnyProblem, first_of
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
-from ..problem import Problem
 from ..show.plain import plain
 from ..show.sheets import Part
 from ..show.tables import Table
@@ -41,7 +41,7 @@ LONG = (
 """Columns of the long table: `versus` in differences, `level` and `arm` in what they split."""
 
 
-def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
+def labels(policies: Sequence[Policy], problem: AnyProblem) -> list[str]:
     """The policies' labels, numbered where two are the same.
 
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
@@ -62,9 +62,9 @@ def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     return found
 
 
-def _usual(policy: Policy, problem: Problem) -> Policy | None:
+def _usual(policy: Policy, problem: AnyProblem) -> Policy | None:
     try:
-        return type(policy).for_problem(problem)
+        return type(policy).for_problem(first_of(problem))
     except (TypeError, ValueError):  # a policy of somebody's own, with parameters to be given
         return None
 

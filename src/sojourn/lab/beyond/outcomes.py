@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...changing import first_of
 from ...simulation import Result
 from ...stats.intervals import Z95, Interval
 from ...stats.moments import Array
@@ -46,10 +47,11 @@ class TrialOutcome:
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "TrialOutcome":
         """The end of a result, all of whose policies had the same runs."""
+        problem = first_of(result.problem)
         facts = {
-            "cost_ratio": cost_ratio(result.problem),
-            "arms": float(result.problem.arms),
-            "length": result.problem.length.mean,
+            "cost_ratio": cost_ratio(problem),
+            "arms": float(problem.arms),
+            "length": problem.length.mean,
         }
         return cls(trial, trial.labels, result.runs[0], *end_of(result), facts)
 

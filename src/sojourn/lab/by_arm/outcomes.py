@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...changing import first_of
 from ...simulation import Result
 from ...stats.intervals import Z95, Interval, share
 from ...stats.moments import Array
@@ -25,7 +26,7 @@ class ByArmOutcome(TrialOutcome):
 
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "ByArmOutcome":
-        problem, regret = result.problem, result.regret
+        problem, regret = first_of(result.problem), result.regret
         facts = {
             "arms": float(problem.arms),
             "length": problem.length.mean,

@@ -7,6 +7,7 @@ from math import hypot, log, nan
 
 import numpy as np
 
+from ...changing import first_of
 from ...policies import Policy
 from ...problem import Problem
 from ...simulation import Estimate, Result
@@ -31,7 +32,7 @@ class LabelledResult:
 
     @property
     def problem(self) -> Problem:
-        return self.result.problem
+        return first_of(self.result.problem)
 
     def point(self, visits: int | None = None) -> int:
         grid = self.result.checkpoints

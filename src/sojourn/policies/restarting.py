@@ -1,0 +1,179 @@
+"""Policies that start over when something has changed, and only then.
+
+A test for changes (`sojourn.stats.changes`) watches the rewards of every arm, and departures by
+what the user did before. It costs little while nothing changes, for it almost never says that
+something did; that is its advantage over forgetting all the time. It sees what is played: that the
+arm played most has become worse shows soon, that another one has become better only if it is tried.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..engine.divergence import bernoulli_kl
+from ..engine.joined import join
+from ..engine.loops import jitable
+from ..engine.streams import Stream, uniform
+from ..stats.changes import nats_needed
+from .base import Array, Policy
+from .index import KLULCB
+from .reasons import Seen
+from .wrapper import Wrapper, check_forgets
+
+__all__ = ["Restarting"]
+"""The policies of this module, in the order in which they are listed."""
+
+BUCKETS = 64
+"""Sums kept of a sequence of trials. When there are so many, every other one is dropped."""
+
+SMALLEST = 8.0
+"""Trials in a bucket at first."""
+
+DOUBLED, TRIALS, SUCCESSES, SUMS = 0, 1, 2, 3
+"""Columns of a trail: how often buckets were doubled, all trials, their successes, and then those
+up to the end of each bucket."""
+
+needed = jitable(nats_needed)
+
+
+class Trails(NamedTuple):
+    """What `Restarting` remembers beside the memory of its policy."""
+
+    trail: Array  # rewards by [arm, column]
+    trail_left: Array  # departures by [cell, column]
+    since: Array  # steps since departures were forgotten; inf: never
+    changes: Array  # found so far: of arms, of departures
+
+
+@jitable
+def shows_change(row: Array, last: int, length: float, delta: float) -> bool:
+    """Whether the test for changes finds one at the end of a bucket before the `last`."""
+    trials, successes = row[TRIALS], row[SUCCESSES]
+    mean, rank = successes / trials, 0.5 * BUCKETS * row[DOUBLED]
+    for k in range(last):
+        before, won = (k + 1.0) * length, row[SUMS + k]
+        after = trials - before
+        nats = before * bernoulli_kl(won / before, mean)
+        nats += after * bernoulli_kl(min((successes - won) / after, 1.0), mean)
+        if nats >= needed(before, after, rank + k + 1.0, delta):
+            return True
+    return False
+
+
+@jitable
+def follow(row: Array, outcome: float, delta: float) -> bool:
+    """Add a trial to its trail; whether a change shows, looked at when a bucket is full."""
+    row[TRIALS] += 1.0
+    row[SUCCESSES] += outcome
+    length = SMALLEST * 2.0 ** row[DOUBLED]
+    if row[TRIALS] % length != 0.0:
+        return False
+    last = int(row[TRIALS] / length) - 1
+    row[SUMS + last] = row[SUCCESSES]
+    found = shows_change(row, last, length, delta)
+    if last == BUCKETS - 1:
+        for k in range(BUCKETS // 2):
+            row[SUMS + k] = row[SUMS + 2 * k + 1]
+        row[DOUBLED] += 1.0
+    return found
+
+
+@dataclass(frozen=True)
+class Restarting(Wrapper):
+    """`policy`, which forgets what was found to have changed.
+
+    The test is the generalised likelihood ratio of GLR-klUCB (Besson, Kaufmann, Maillard and
+    Seznec, JMLR 23, 2022), with the threshold of `sojourn.stats.changes`: for as long as nothing
+    changes it is wrong with a chance of at most `delta`, in all sequences together. Those are the
+    rewards of every arm, and whether users left, by bin of the state and level of the reward, if
+    the policy looks at departures. When an arm has changed, what is known of all arms is forgotten,
+    or with `local` of that one; when departures have, what is known of them.
+
+    A sequence is kept as sums of 32 to 64 equal buckets, and looked at when one is full. So a
+    change is found later than it might be, by a bucket at most: a 32nd of the trials so far.
+
+    With `explore` above 0 so large a share of the steps shows any arm, where the policy is one to
+    try (in its states of positive optimism): without, an arm that is no longer played may have
+    become the best, and nobody sees it. It costs a share of all steps, for ever.
+
+    >>> policy = Restarting()
+    >>> memory = policy.memory(arms=2)
+    >>> for step in range(200):
+    ...     policy.update(memory, 1.0, step % 2, float(step % 2 == 0), False, 1.0)
+    >>> for step in range(40):  # now arm 0 gets no more rewards
+    ...     policy.update(memory, 1.0, 0, 0.0, False, 1.0)
+    >>> memory.changes.tolist(), memory.pulls.tolist()
+    ([1.0, 0.0], [28.0, 0.0])
+    """
+
+    title: ClassVar[str] = "Restarting"
+
+    policy: Policy = field(default_factory=KLULCB)
+    delta: float = 0.01
+    explore: float = 0.0
+    local: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        delta = checks.number("delta", self.delta, 0, 1, open_ends=True)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "explore", checks.number("explore", self.explore, 0, 1))
+        checks.flag("local", self.local)
+        check_forgets(self.policy)
+
+    def memory(self, arms: int) -> Any:
+        """What `policy` remembers, and a trail of every sequence."""
+        cells = int(self.policy.departure_cells())
+        trails = Trails(
+            np.zeros((arms, SUMS + BUCKETS)),
+            np.zeros((cells, SUMS + BUCKETS)),
+            np.full(1, inf),
+            np.zeros(2),
+        )
+        return join(self.policy.memory(arms), trails)
+
+    def tried(self, memory: Any, state: float) -> float:
+        """The chance of any arm in a state."""
+        return self.explore if self.explore > 0.0 and self.tries(memory, state) else 0.0
+
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
+        """What `policy` chooses, or any arm with chance `explore` where arms are tried."""
+        chance = self.tried(memory, state)
+        if chance > 0.0 and uniform(rng) < chance:
+            return int(uniform(rng) * self.policy.arms_of(memory))
+        return self.policy.choose(memory, state, rng)
+
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """Those of `policy`, and `explore` / arms where arms are tried."""
+        inner, chance = self.policy.probabilities(memory, state), self.tried(memory, state)
+        return chance / max(inner.size, 1) + (1.0 - chance) * inner
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Learn from one step, and forget if it shows a change."""
+        self.policy.update(memory, state, arm, reward, left, next_state)
+        memory.since[0] += 1.0
+        self.policy.hurry(memory, memory.since[0])
+        arms, cells = memory.trail.shape[0], memory.trail_left.shape[0]
+        delta = self.delta / (arms + cells)
+        if follow(memory.trail[arm], reward, delta):
+            memory.changes[0] += 1.0
+            for other in range(arms):
+                if other == arm or not self.local:
+                    self.policy.forget_arm(memory, other)
+                    memory.trail[other] = 0.0
+        if cells > 0:
+            cell = int(self.policy.departure_cell(state, reward))
+            if follow(memory.trail_left[cell], 1.0 if left else 0.0, delta):
+                memory.changes[1] += 1.0
+                self.policy.forget_departures(memory)
+                memory.trail_left[:] = 0.0
+                memory.since[0] = 0.0
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        act, figure = self.policy._words(choice)
+        return act, f"{figure}; what changed is forgotten"
