@@ -151,7 +151,7 @@ class Learner:
         """What the policy knows of an arm in a state, to explain a choice."""
         memory, column = self.memory, self.column[position]
         optimism = self.policy.optimism_in_view(memory, state)
-        if not self.from_counters:
+        if not hasattr(memory, "pulls"):
             t = float(self.resolved.sum()) + 1.0
             return Knowledge(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
         pulls, successes = memory.pulls, memory.successes
