@@ -12,7 +12,16 @@ from sojourn.lab.limit.claims import CLAIMS, HEADLINE
 from sojourn.lab.limit.outcomes import LimitOutcome, Limits
 from sojourn.lab.limit.page import to_page
 from sojourn.lab.limit.study import study
-from sojourn.lab.limit.trials import CASES, TRIALS, Case, LimitTrial, roster, title_of, told_title
+from sojourn.lab.limit.trials import (
+    CASES,
+    FOR_CHANGES,
+    TRIALS,
+    Case,
+    LimitTrial,
+    roster,
+    title_of,
+    told_title,
+)
 from sojourn.lab.report import Report
 from sojourn.stats.intervals import Interval
 from sojourn.values.finite import FiniteUser
@@ -28,7 +37,11 @@ def trial(**policies: Any) -> LimitTrial:
 
 TOLD = told_title(sj.PricedIndex)
 EVERY = [
-    *(title_of(cls) for cls in (*sj.POLICIES.values(), *sj.policies.TOLD.values())),
+    *(
+        title_of(cls)
+        for cls in (*sj.POLICIES.values(), *sj.policies.TOLD.values())
+        if cls not in FOR_CHANGES
+    ),
     *(TOLD, told_title(sj.UCBQLearning)),
 ]
 BEST = {"Priced index": 1.1, TOLD: 1.05, "Exact index": 1.05}

@@ -154,9 +154,9 @@ is known, and plays the greatest; [its page](exact-index.md) says how, and what 
 Made by `{command}` (sojourn {version}, seed {seed}, precision “{precision}”); the same command
 with the same seed gives the same numbers. Intervals are 95 %; policies met the same means and
 users, and what the runs of the optimum itself are off by, whose mean is known, corrects all
-others. Policies are those of the registry, as they are made for a problem of which only the user
-and the prior means are known; those that may be told the number of visits play twice; and the exact
-index, which is told all.
+others. Policies are those of the registry (without those that wrap others for arms that change), as
+they are made for a problem of which only the user and the prior means are known; those that may be
+told the number of visits play twice; and the exact index, which is told all.
 
 {cases}
 

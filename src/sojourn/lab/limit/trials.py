@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import theory
 from ...engine.fingerprint import fingerprint
-from ...policies import POLICIES, TOLD, Policy
+from ...policies import POLICIES, TOLD, Discounted, Policy, Restarting, Windowed
 from ...problem import Problem
 from ...simulation import Progress, over_prior
 from ...users import Chain, TwoState, User
@@ -19,6 +19,9 @@ from ..trials import Environment, Roster, Trial
 
 KEPT = "trials"
 """The folder of finished trials, beside what other studies keep."""
+
+FOR_CHANGES = (Discounted, Windowed, Restarting)
+"""Left out: they wrap others, for arms that change, and these do not."""
 
 QUICK_RUNS, FULL_RUNS = 250, 4_000
 SECONDS = 1e-3
@@ -93,12 +96,12 @@ def told_title(cls: type[Policy]) -> str:
 def roster(case: Case) -> Roster:
     """Every policy that is installed, as it is made for a problem of which the user is known.
 
-    Those that may be told the number of visits, by a parameter `visits`, play twice, with it and
+    Those `FOR_CHANGES` are left out. Those that may be told the number of visits, by a parameter `visits`, play twice, with it and
     without. Those that have to know the user are told the visits and the prior, too.
     """
     visits: dict[str, Any] = {"visits": round(case.visits)}
     told: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
-    every = list(POLICIES.values())
+    every = [cls for cls in POLICIES.values() if cls not in FOR_CHANGES]
     may_know = [cls for cls in every if any(field.name == "visits" for field in fields(cls))]
     return {
         **{title_of(cls): partial(_policy, cls) for cls in every},
