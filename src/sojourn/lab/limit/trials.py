@@ -96,8 +96,9 @@ def told_title(cls: type[Policy]) -> str:
 def roster(case: Case) -> Roster:
     """Every policy that is installed, as it is made for a problem of which the user is known.
 
-    Those `FOR_CHANGES` are left out. Those that may be told the number of visits, by a parameter `visits`, play twice, with it and
-    without. Those that have to know the user are told the visits and the prior, too.
+    Those `FOR_CHANGES` are left out. Those that may be told the number of visits, by a parameter
+    `visits`, play twice, with it and without. Those that have to know the user are told the visits
+    and the prior, too.
     """
     visits: dict[str, Any] = {"visits": round(case.visits)}
     told: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
