@@ -3,16 +3,19 @@
     python -m website.going_live        # in full, and writes into the page what was printed
 
 A `toml` block is saved as feed.toml, an `sh` block is a server that runs to the end, and the lines
-of a `console` block that begin with $ are commands of `sojourn` and `curl`, whose output follows
-them. Answers of `curl` are left out. The tests play the page small: `scale` multiplies the visits.
+of a `console` block that begin with $ are commands of `sojourn`, whose output follows them, and of
+`curl`, which are asked from here, and whose answers are left out. The tests play the page small:
+`scale` multiplies the visits.
 """
 
+import argparse
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,17 +55,39 @@ def printed(command: str, folder: Path, url: str, scale: float = 1.0) -> str:
     if "--visits" in words:
         place = words.index("--visits") + 1
         words[place] = str(max(round(int(words[place]) * scale), 1))
-    ours = words[0] == "sojourn"
-    if ours:
-        words[:1] = [sys.executable, "-m", "sojourn"]
+    if words[0] == "curl":
+        curl(words[1:])
+        return ""
+    words[:1] = [sys.executable, "-m", "sojourn"]
     found = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    refused = found.returncode == REFUSED and ours and scale < 1.0
+    refused = found.returncode == REFUSED and scale < 1.0
     if found.returncode and not refused:
         raise RuntimeError(f"{command}\n{found.stdout}{found.stderr}")
     text = found.stderr if refused else found.stdout
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines()) if ours else ""
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def curl(words: Sequence[str]) -> None:
+    """Ask what a line of curl asks; the machine need not have it."""
+    parser = argparse.ArgumentParser(prog="curl", allow_abbrev=False)
+    parser.add_argument("url")
+    parser.add_argument("-X", dest="method", default="GET")
+    parser.add_argument("-H", dest="headers", action="append", default=[])
+    parser.add_argument("-d", dest="body")
+    for flag in "fsS":
+        parser.add_argument(f"-{flag}", action="store_true")
+    asked = parser.parse_args(words)
+    headers = dict(header.split(": ", 1) for header in asked.headers)
+    body = None if asked.body is None else asked.body.encode()
+    request = urllib.request.Request(asked.url, body, headers, method=asked.method)
+    try:
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
+    except urllib.error.HTTPError as error:
+        with error:
+            if asked.f:
+                raise RuntimeError(f"{asked.url}: {error.code} {error.read().decode()}") from None
 
 
 @contextmanager

@@ -1,10 +1,8 @@
 """The page about going live, played small: every command works, in its order."""
 
-import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from blocks import ROOT, all_blocks
 
 sys.path.insert(0, str(ROOT))  # website/ is no part of the package
@@ -12,7 +10,6 @@ sys.path.insert(0, str(ROOT))  # website/ is no part of the package
 from website import going_live
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_the_page_can_be_played(tmp_path: Path) -> None:
     """From a shadow to all visits; what the commands print takes the place of what they printed."""
     text = going_live.PAGE.read_text()
