@@ -191,7 +191,7 @@ def expected_steps(problem: AnyProblem, visits: int) -> float:
 def _differ(one: Problem, other: Problem) -> str | None:
     """In what two problems differ that cannot be phases of one."""
     if one.arms != other.arms:
-        return f"it has {other.arms} arms, others"
+        return f"it has {other.arms} arms, another number"
     if one.graded != other.graded:
         return "its rewards are of another kind"
     if type(one.user) is not type(other.user) or one.user.levels != other.user.levels:

@@ -146,7 +146,7 @@ def test_gradual_change_ends_where_it_should() -> None:
         ([(5, "A")], "the first one must begin after 0 visits"),
         ([(0, "A"), (0, "B")], "phases[1][0] = 0 is not allowed: it must be greater than 0"),
         ([(0, "A"), (2.5, "B")], "phases[1][0] = 2.5 is not allowed"),
-        ([(0, "A"), (5, "D")], "phases[1][1] is not allowed: it has 3 arms, others than"),
+        ([(0, "A"), (5, "D")], "phases[1][1] is not allowed: it has 3 arms, another number than"),
         ([(0, "A"), (5, "ema-1000")], "its user is of another kind than phases[0][1]"),
         ([(0, "A"), (5, "E")], "problem 'E' is not known"),
     ],
