@@ -109,8 +109,8 @@ RECORDS = {
     "client": "AsyncExperiment AsyncVisit Experiment Visit",
     "gym": "Agent Played",
     "live": (
-        "Alarm Archived Bucket Choice Comparison Decision Edit Measured Opening Own Part"
-        " PostgresStore SqliteStore Store VisitInfo"
+        "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Look Measured Opening"
+        " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
         "Advice Alternative ArmEffect CandidateOutcome Control Controlled Crowd EmaFit Present"

@@ -31,6 +31,7 @@ def test_the_page_has_commands_and_credit() -> None:
         assert words in PAGE.read_text()
 
 
+@pytest.mark.release  # a minute, and tests/docs plays another case, docs/case-feed.md, as it is
 @pytest.mark.skipif(not (DATA / LOG).exists(), reason=WITHOUT)
 def test_the_commands_print_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -68,7 +68,7 @@ class Snapshot:
     def rendered(self, view: View) -> RenderedPanels:
         """The panels for a view; rendered once."""
         if view not in self._rendered:
-            shown = PANELS if self.shadow is None else (PANELS[0], SHADOW, *PANELS[1:])
+            shown = None if self.shadow is None else (PANELS[0], SHADOW, *PANELS[1:])
             self._rendered[view] = render_panels(
                 shown,
                 name=self.name,
