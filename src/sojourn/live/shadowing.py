@@ -144,8 +144,8 @@ def shadow(
 
     It looks at the `latest` so many events. It is ready to ramp if its rewards per departure are
     below those of the recommender by no more than the share `margin`. Intervals hold with
-    1 - alpha at all looks together, each by itself; errors are clustered by user, and there are
-    none before the weighted steps are worth 50 users.
+    1 - alpha at all looks together, each by itself, while all events are among the `latest`; errors
+    are clustered by user, and there are none before the weighted steps are worth 50 users.
 
     >>> from sojourn import FixedArm
     >>> from sojourn.live import Experiment, Own
