@@ -160,6 +160,13 @@ def test_one_that_needs_no_knowledge_and_is_best_is_taken() -> None:
     assert name == "Safe IMED" and "best of those that need no knowledge of the problem" in why
 
 
+def test_what_rare_runs_cost_is_said_whatever_the_parameters() -> None:
+    name = "Priced index, threshold=0.7"
+    less = {"Learned IMED": [Interval.exact(0.0), Interval.around(-9.0, 1.0)]}
+    less[name] = [Interval.around(9.0, 1.0), Interval.exact(0.0)]
+    assert choose(["Learned IMED", name], less, None)[1].endswith(CAVEATS["Priced index"])
+
+
 def test_improper_problems_are_warned_about() -> None:
     with pytest.warns(AssumptionWarning, match="the best arm is not the one to play"):
         advice = recommend(ASSISTMENTS_2015, **ROUGH)  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ CAVEATS = {
     PricedIndex().label: "That is on average: rare runs lose the best arm for long, and one in a "
     "thousand is up to six times as bad as with Learned IMED."
 }
-"""What to know of a policy beside its mean regret (docs/horizon.md)."""
+"""What to know of a policy beside its mean regret (docs/horizon.md), by how its label begins."""
 
 SURE = "you are certain of the problem"
 """Ground to recommend a policy that has to know the problem, or its case."""
@@ -256,7 +256,7 @@ def choose(
         usual: f"{usual} finds out by itself where mistakes are cheap",
         PLAIN: f"{PLAIN}, which treats all states alike, is better here than {usual}",
     }.get(safe, f"{safe} is the best of those that need no knowledge of the problem")
-    caveat = f" {CAVEATS[safe]}" if safe in CAVEATS else ""
+    caveat = next((f" {text}" for title, text in CAVEATS.items() if safe.startswith(title)), "")
     if gain.low <= 0.0:
         return safe, f"{because}, and no candidate is significantly better.{caveat}"
     if ground is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..show.tables import Table
 from ..stats.intervals import Interval
 from ..stats.moments import Array
 from ..stats.sequences import FIRST, PLANNED, sequence
@@ -85,19 +86,15 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        head = ("variant", "share", "visits", *(WORDS[metric] for metric in METRICS))
-        rows = [head]
+        head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
+        rows = []
         for variant in self.variants:
             means = [_brief(variant.means[metric]) for metric in METRICS]
             rows.append((variant.name, f"{variant.share:.4g}", f"{variant.visits:,}", *means))
             if variant.differences:
                 found = [_brief(variant.differences[metric], "+") for metric in METRICS]
                 rows.append(("  - holdout", "", "", *found))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
+        table = [Table(head, rows, left=range(len(head))).text()]
         if self.ratio_is_wrong:
             table.append(
                 f"The numbers of visits do not follow the shares (p = {self.sample_ratio:.1g}): "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import Any
 
+from ..show.tables import Table
 from .comparing import WORDS, Comparison, compare
 from .groups import Group, ended_in
 from .plan import METRICS, Alarm, Epoch, Guardrail, Plan
@@ -88,19 +89,16 @@ class History:
     def __str__(self) -> str:
         if not self.looks:
             return "There is no look yet: they begin with visits of 50 users in both variants."
-        rows = [("variant", "visits", *(WORDS[metric] for metric in METRICS))]
+        head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
         found: dict[tuple[float, str], dict[str, Look]] = {}
         for look in self.looks:
             found.setdefault((look.at, look.variant), {})[look.metric] = look
+        rows = []
         for (_, variant), by_metric in found.items():
             visits = max(look.visits for look in by_metric.values())
             cells = [_brief(by_metric.get(metric)) for metric in METRICS]
             rows.append((variant, f"{visits:,}", *cells))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return Table(head, rows, left=range(len(head))).text()
 
 
 def _brief(look: Look | None) -> str:
