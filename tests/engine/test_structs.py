@@ -74,6 +74,30 @@ def test_methods_own_and_inherited() -> None:
         assert twice_of(child, 1.0) == child.twice(1.0) == (182.25 if on else -1.75)
 
 
+@dataclass(frozen=True)
+class Block(Compiled):
+    numbers: np.ndarray
+
+    def layout(self, at):
+        a, item = self.numbers, self.numbers[at[0], at[1], at[2]]
+        return item, a.shape, a.strides, a.size, a.itemsize, a.nbytes
+
+
+@njit
+def layout_of(block, at):
+    return block.layout(at)
+
+
+CUBE = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("numbers", [CUBE, CUBE.astype(np.int8), CUBE.T, CUBE[:, ::2, 1:]])
+def test_arrays_are_whole_after_a_call(numbers: np.ndarray) -> None:
+    """Only the address and the shape of those that are contiguous are passed."""
+    block, at = Block(numbers), (1, 1, 1)
+    assert layout_of(block, at) == block.layout(at)
+
+
 def test_instances_of_one_class_share_compiled_code() -> None:
     before = len(total_of.overloads)
     for scale in (1, 2.5, np.float64(7)):

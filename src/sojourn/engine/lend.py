@@ -3,6 +3,10 @@
 Numba counts references to arrays with atomic operations whenever one passes through a function or
 a field, which costs more than a simulated step. A lent array has no owner: nothing is counted, and
 whoever lends it must `keep` the original until the borrowers are done.
+
+Nor does it take much to pass one. Numba passes arrays field by field, and copying the hundred
+fields of a memory and a board takes longer than most functions that are given them. Of a lent array
+that is contiguous only the address and the shape are passed: the rest follows from them.
 """
 
 from typing import Any, TypeVar
@@ -12,6 +16,7 @@ from numba.core import cgutils
 from numba.core.datamodel.models import StructModel
 from numba.core.imputils import impl_ret_untracked
 from numba.extending import intrinsic, overload, register_model
+from numba.np.numpy_support import as_dtype
 
 T = TypeVar("T")
 
@@ -43,6 +48,32 @@ class _LentModel(StructModel):  # type: ignore[misc]
             ("strides", index),
         ]
         super().__init__(dmm, lent, members)
+        names = ("data", "shape") if lent.layout == "C" else self._fields
+        self._passed = [self.get_field_position(name) for name in names]
+
+    def get_argument_type(self) -> Any:
+        return tuple(self._models[i].get_argument_type() for i in self._passed)
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return tuple(
+            self._models[i].as_argument(builder, self.get(builder, value, i)) for i in self._passed
+        )
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        array = cgutils.get_null_value(self.get_value_type())
+        for i, given in zip(self._passed, value, strict=True):
+            array = self.set(builder, array, self._models[i].from_argument(builder, given), i)
+        if self._fe_type.layout != "C":
+            return array
+        itemsize = cgutils.intp_t(as_dtype(self._fe_type.dtype).itemsize)
+        strides: list[Any] = []
+        stride, items = itemsize, cgutils.intp_t(1)
+        for extent in reversed(cgutils.unpack_tuple(builder, self.get(builder, array, "shape"))):
+            strides.insert(0, stride)
+            stride, items = builder.mul(stride, extent), builder.mul(items, extent)
+        array = self.set(builder, array, items, "nitems")
+        array = self.set(builder, array, itemsize, "itemsize")
+        return self.set(builder, array, cgutils.pack_array(builder, strides), "strides")
 
 
 def lent_type(owned: types.Type) -> types.Type:
