@@ -133,7 +133,9 @@ class VisitLeaser(Leaser):
             return NO_LEASE
         leader = sole_leader(memory)
         if leader >= 0:
-            steps = memory.due[leader] - memory.pulls[leader]
+            steps = min(
+                memory.due[leader] - memory.pulls[leader], memory.agenda[0] - memory.clock[0]
+            )
             for b in range(memory.stance.size):
                 steps = min(steps, lead(memory, leader, b))
             if steps >= SHORT:

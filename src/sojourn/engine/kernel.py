@@ -82,21 +82,24 @@ def go_on(
     """Play on from the start of a visit to the last checkpoint."""
     arms = world.rewards.means.size
     state = begin(user, world, visit)
+    arm, steps, least = 0, 0, 0.0
     for done in range(checkpoints.size):
         last = checkpoints[done]
         while visit <= last and stop[0] == 0:
             if leases:
-                arm, steps, least = leaser.lease(policy, memory, board)
+                if steps == 0:
+                    arm, steps, least = leaser.lease(policy, memory, board)
                 if steps > 0:
                     won = tally.won[arm]
-                    steps = int(min(float(steps), leaser.patience(policy, memory)))
+                    most = int(min(float(steps), leaser.patience(policy, memory)))
                     visits = last + 1 - visit
                     state, pulls, ended = coaster.coast(
                         leaser, policy, memory, user, world, tally, kit,
-                        arm, least, state, visit, steps, visits,
+                        arm, least, state, visit, most, visits,
                     )  # fmt: skip
                     visit += ended
                     leaser.absorb(policy, memory, board, arm, pulls, tally.won[arm] - won)
+                    steps = steps - pulls if pulls == most else 0
                     if pulls > 0:
                         continue
             before = user.experience(state)

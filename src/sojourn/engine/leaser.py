@@ -39,7 +39,7 @@ class Leaser(Compiled):
         return False
 
     def patience(self, policy: Any, memory: Any) -> float:
-        """How many steps a lease may have at most."""
+        """After how many steps of a lease `absorb` has to be told of them; it may go on then."""
         return inf
 
     def note(
