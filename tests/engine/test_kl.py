@@ -6,7 +6,7 @@ import mpmath
 import pytest
 from hypothesis import example, given, strategies as st
 
-from sojourn.engine.divergence import bernoulli_kl, kl_lower, kl_upper
+from sojourn.engine.divergence import bernoulli_kl, kl_lower, kl_upper, kl_upper_at_least
 
 VECTORS = [  # mean, budget, upper bound, lower bound
     (0.1, 0.2, 0.378391548848, 0.00551051062069),
@@ -167,3 +167,12 @@ def test_pinsker(p, q):
 def test_no_budget_leaves_the_mean(mean):
     assert kl_lower(mean, 0.0) == mean
     assert kl_upper(mean, 0.0) == pytest.approx(mean, abs=1e-16)
+
+
+@given(mean=means | inside, budget=budgets)
+def test_the_bound_that_is_not_solved_for_is_below_and_close(mean, budget):
+    """To second order it is the bound; what is lost falls with the root of budget / variance."""
+    low, exact = kl_upper_at_least(mean, budget), kl_upper(mean, budget)
+    assert low <= exact + 1e-15
+    lost = sqrt(budget / max(mean * (1.0 - mean), 1e-300))
+    assert exact - low <= lost * (exact - mean) + 1e-15

@@ -13,7 +13,7 @@ docs/leases.md.
 Comparisons that stand in for an evaluation keep a distance of `SAFE` from rounding errors.
 """
 
-from math import log
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,9 @@ from .loops import jitable
 from .streams import uniform
 
 SAFE = 1e-9
-NOBODY = -1e300
+NOBODY, ANYBODY = -1e300, 1e300
+FEW = 8
+"""With so few arms there is no horizon: a look at every arm is faster than keeping its bound."""
 HORIZON, LEADER, PAUSE, READY = 0, 1, 2, 3
 
 
@@ -106,6 +108,8 @@ def top_of(policy: Any, memory: Any, board: Board, arm: int) -> float:
     """A bound on an arm's index at the highest optimism, until the horizon or until pulled."""
     if policy.highest() <= 0.0:
         return 0.0
+    if board.notes[HORIZON] == inf:
+        return ANYBODY
     pulls, log_h = memory.pulls[arm], log(board.notes[HORIZON])
     mean, extra = memory.successes[arm] / pulls, policy.extra(memory, log_h)
     return policy.index(mean, pulls, log_h, extra, policy.highest())  # type: ignore[no-any-return]
@@ -158,7 +162,7 @@ def is_ready(leaser: Any, policy: Any, memory: Any, board: Board, t: float, log_
     """Whether all arms were played, and so are bounded; sets a new horizon when it is near."""
     arms = memory.pulls.size
     # A far horizon makes loose bounds, a near one costs a look at all arms often.
-    span = max(t / min(8.0 + 2.0 * arms, 1000.0), float(arms))
+    span = max(t / min(8.0 + 2.0 * arms, 1000.0), float(arms)) if arms > FEW else inf
     if board.notes[READY] == 0.0:
         for arm in range(arms):
             if memory.pulls[arm] == 0.0:
@@ -188,10 +192,14 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
         return leader
     if optimism > 0.0 and board.tops[1] + SAFE < mean:  # which is below its index
         return leader
-    board.tied[0], top, ties = leader, policy.index(mean, pulls, log_t, extra, optimism), 1
+    # Most arms are below what the leader's index is at least; it is evaluated for the others.
+    board.tied[0], ties, exact = leader, 1, leaser.is_exact()
+    top = leaser.at_least(policy, mean, pulls, log_t, extra, optimism)
     # Where a share of the bounds is none (KL between 0 and the highest optimism), the leader
     # beats those below it both at the highest optimism and in mean.
-    high = policy.index(mean, pulls, log_t, extra, policy.highest()) if share < 0.0 else 0.0
+    high = 0.0
+    if share < 0.0 and board.notes[HORIZON] < inf:
+        high = leaser.at_least(policy, mean, pulls, log_t, extra, policy.highest())
     size, i = board.tops.size // 2, 1
     while i > 0:
         if share < 0.0:
@@ -207,6 +215,8 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
             n = memory.pulls[i - size]
             m = memory.successes[i - size] / n
             if not leaser.is_below(policy, m, n, log_t, extra, optimism, top):
+                if not exact:
+                    exact, top = True, policy.index(mean, pulls, log_t, extra, optimism)
                 value = policy.index(m, n, log_t, extra, optimism)
                 if value > top:
                     top, ties = value, 0

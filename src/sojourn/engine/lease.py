@@ -80,7 +80,7 @@ def likely_steps(
     if policy.highest() <= 0.0:
         return float(t / 4.0)
     mean = memory.successes[leader] / pulls
-    level = policy.index(mean, pulls, log_t, extra, policy.highest())
+    level = leaser.at_least(policy, mean, pulls, log_t, extra, policy.highest())
     s = fall(mean, pulls, 1.0)
     size, i = board.tops.size // 2, 1
     while i < size:  # the closest rival first: it narrows the search for others
@@ -148,7 +148,7 @@ def promised(
         return True
     if t + steps > board.notes[HORIZON]:
         return False
-    high = policy.index(least, pulls + steps, log_t, extra, highest) - SAFE
+    high = leaser.at_least(policy, least, pulls + steps, log_t, extra, highest) - SAFE
     size, i = board.tops.size // 2, 1
     while i > 0:
         if board.tops[i] < high:

@@ -21,7 +21,7 @@ from ..policies.priced import AheadExplorer, log_ratio_of
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
 from .board import SAFE, decide, make_board, note_pull, when
-from .divergence import bernoulli_kl
+from .divergence import bernoulli_kl, kl_upper_at_least
 from .imed import ImedLeaser, VisitLeaser, lower_bound_exceeds
 from .lease import lease
 from .leaser import NO_LEASE, CountingLeaser, Leaser
@@ -42,6 +42,16 @@ class IndexLeaser(CountingLeaser):
 
     def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
         return lease(self, policy, memory, board)
+
+    def at_least(
+        self, policy: Any, mean: float, pulls: float, log_t: float, extra: float, optimism: float
+    ) -> float:
+        """The index, or a little less where that is faster and close enough for leases."""
+        return policy.index(mean, pulls, log_t, extra, optimism)  # type: ignore[no-any-return]
+
+    def is_exact(self) -> bool:
+        """Whether that is the index."""
+        return True
 
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
         return decide(self, policy, memory, board, state, rng)
@@ -160,6 +170,14 @@ class AheadLeaser(KLLeaser):
         """nats(y) over its derivative."""
         y = max(log_t + extra - log(pulls), 0.0)
         return float(y * (y + policy.thrift) / (y + 2.0 * policy.thrift))
+
+    def at_least(
+        self, policy: Any, mean: float, pulls: float, log_t: float, extra: float, optimism: float
+    ) -> float:
+        return kl_upper_at_least(mean, policy.budget(pulls, log_t, extra, optimism) / pulls)
+
+    def is_exact(self) -> bool:
+        return False
 
     def asks_for_means(self, policy: Any) -> bool:
         return True
