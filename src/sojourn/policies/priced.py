@@ -93,6 +93,12 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
             cost[b] = max(cost[b], 0.0)
             whole += visited[b] * cost[b]
     for b in range(bins):
+        alike = 0
+        while alike < b and cost[alike] != cost[b]:
+            alike += 1
+        if alike < b:  # bins that were never visited have the cost of the commonest
+            memory.stance[b] = memory.stance[alike]
+            continue
         if cost[b] == LEAST:
             memory.stance[b] = LEAST
             continue

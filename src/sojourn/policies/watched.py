@@ -145,12 +145,14 @@ def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
     usual = int(np.argmax(memory.pulls))
     if follow and memory.stance.min() == LEAST:
         usual = extreme_mean(memory, 1.0)
-    least = extreme_mean(memory, -1.0)
     seen, leave, then, share = pooled(memory)
     matrix, value = np.zeros((bins, bins)), np.empty(bins)
+    arm, good = -1, 0.0
     for b in range(bins):
-        arm = least if memory.stance[b] == LEAST else usual
-        good = (good_rewards(memory, arm) + 1.0) / (memory.pulls[arm] + 2.0)
+        played = extreme_mean(memory, -1.0) if memory.stance[b] == LEAST else usual
+        if played != arm:
+            arm = played
+            good = (good_rewards(memory, arm) + 1.0) / (memory.pulls[arm] + 2.0)
         value[b] = (memory.successes[arm] + 1.0) / (memory.pulls[arm] + 2.0)
         matrix[b, b] = 1.0
         for r in range(2):
