@@ -24,7 +24,7 @@ from .streams import uniform
 
 SAFE = 1e-9
 NOBODY, ANYBODY = -1e300, 1e300
-FEW = 8
+FEW = 5
 """With so few arms there is no horizon: a look at every arm is faster than keeping its bound."""
 HORIZON, LEADER, PAUSE, READY = 0, 1, 2, 3
 

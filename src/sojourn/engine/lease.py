@@ -38,7 +38,7 @@ def lease(leaser: Any, policy: Any, memory: Any, board: Board) -> tuple[int, int
             least = mean - fall(mean, pulls, steps)
             if promised(leaser, policy, memory, board, leader, least, steps, log_t, extra):
                 return leader, int(steps), least + SAFE
-            steps *= 0.3
+            steps *= 0.7
     board.notes[PAUSE] = 3.0
     return 0, 0, 0.0
 
@@ -103,7 +103,7 @@ def likely_steps(
             if steps < SHORT or rivals > RIVALS:
                 return 0.0
             i = next_node(i)
-    return 0.7 * float(steps)
+    return 0.95 * float(steps)
 
 
 @jitable
