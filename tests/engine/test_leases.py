@@ -57,6 +57,7 @@ def index_policies(draw: st.DrawFn, classes: Sequence[type[Policy]] = tuple(sj.A
             "ahead": draw(st.sampled_from([1.0, 8.0, 300.0])),
             "thrift": draw(st.sampled_from([0.0, 2.0, 5.0])),
             "doubt": draw(st.sampled_from([0.0, 2.0, 30.0])),
+            "visits": draw(st.sampled_from([0, 30, 400])),
         }
     return cls(**parameters)
 
@@ -122,7 +123,10 @@ def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
         same_with_and_without(problem, policy.opposite(), visits, 8)
 
 
-BOUNDS = (sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy(), sj.PricedIndex())
+BOUNDS = (
+    sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy(),
+    sj.PricedIndex(), sj.PricedIndex(visits=2_000),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("policy", BOUNDS, ids=repr)
@@ -168,6 +172,16 @@ def test_bounds_that_round_to_one(seed: int) -> None:
     same_with_and_without(problem, policy, 100, seed)
 
 
+def test_budgets_that_shrink_during_a_lease() -> None:
+    """A known number of visits: whenever one ends, less is ahead."""
+    problem = sj.Problem([0.55, 0.575], sj.TwoState(0.25, 0.15, 0.65, 0.08))
+    policy = sj.PricedIndex(visits=1_000, thrift=0.0, doubt=30.0, c=1.0)
+    fast, slow = (
+        chunk(problem, policy, 5, 0, 200, np.array([1_000]), leases=on) for on in (True, False)
+    )
+    np.testing.assert_array_equal(fast, slow)
+
+
 def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
     for alone, learned, leaser in (
         (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),
@@ -179,7 +193,7 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
         assert leaser_for(learned) == Watching(leaser)
         assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
     assert leaser_for(sj.PricedIndex()) == Watching(AheadLeaser())
-    assert leaser_for(sj.PricedIndex(visits=9)) == Watching(Leaser())
+    assert leaser_for(sj.PricedIndex(visits=9)) == Watching(AheadLeaser())
     assert leaser_for(sj.FixedArm()) == FixedLeaser()
     assert leaser_for(sj.QLearning()) == Leaser()
 

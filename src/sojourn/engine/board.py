@@ -104,14 +104,14 @@ def key_of(
 
 
 @jitable
-def top_of(policy: Any, memory: Any, board: Board, arm: int) -> float:
+def top_of(policy: Any, memory: Any, arm: int, log_h: float, extra: float) -> float:
     """A bound on an arm's index at the highest optimism, until the horizon or until pulled."""
     if policy.highest() <= 0.0:
         return 0.0
-    if board.notes[HORIZON] == inf:
+    if log_h == inf:
         return ANYBODY
-    pulls, log_h = memory.pulls[arm], log(board.notes[HORIZON])
-    mean, extra = memory.successes[arm] / pulls, policy.extra(memory, log_h)
+    pulls = memory.pulls[arm]
+    mean = memory.successes[arm] / pulls
     return policy.index(mean, pulls, log_h, extra, policy.highest())  # type: ignore[no-any-return]
 
 
@@ -121,7 +121,9 @@ def set_bounds(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, lo
     pulls, extra = memory.pulls[arm], policy.extra(memory, log_t)
     key = key_of(leaser, policy, memory.successes[arm] / pulls, pulls, log_t, extra)
     set_leaf(board.keys, arm, key)
-    set_leaf(board.tops, arm, top_of(policy, memory, board, arm))
+    log_h = log(board.notes[HORIZON])
+    extra = policy.extra(memory, log_h)
+    set_leaf(board.tops, arm, top_of(policy, memory, arm, log_h, extra))
 
 
 @jitable
@@ -137,10 +139,11 @@ def set_leader(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, lo
 def set_horizon(policy: Any, memory: Any, board: Board, horizon: float) -> None:
     """Bound the indices of all arms but the leader until a new horizon."""
     board.notes[HORIZON] = horizon
-    size = board.tops.size // 2
+    size, log_h = board.tops.size // 2, log(horizon)
+    extra = policy.extra(memory, log_h)
     for arm in range(memory.pulls.size):
         if arm != board.notes[LEADER]:
-            board.tops[size + arm] = top_of(policy, memory, board, arm)
+            board.tops[size + arm] = top_of(policy, memory, arm, log_h, extra)
     for i in range(size - 1, 0, -1):
         board.tops[i] = max(board.tops[2 * i], board.tops[2 * i + 1])
 

@@ -148,6 +148,7 @@ def promised(
         return True
     if t + steps > board.notes[HORIZON]:
         return False
+    extra = leaser.extra_at_least(policy, memory, log_t, extra, steps)
     high = leaser.at_least(policy, least, pulls + steps, log_t, extra, highest) - SAFE
     size, i = board.tops.size // 2, 1
     while i > 0:

@@ -53,6 +53,12 @@ class IndexLeaser(CountingLeaser):
         """Whether that is the index."""
         return True
 
+    def extra_at_least(
+        self, policy: Any, memory: Any, log_t: float, extra: float, steps: float
+    ) -> float:
+        """The least that `extra` may be in so many steps; it never grows but with time."""
+        return extra
+
     def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
         return decide(self, policy, memory, board, state, rng)
 
@@ -178,6 +184,14 @@ class AheadLeaser(KLLeaser):
 
     def is_exact(self) -> bool:
         return False
+
+    def extra_at_least(
+        self, policy: Any, memory: Any, log_t: float, extra: float, steps: float
+    ) -> float:
+        """With a known number of visits, as if one ended with every step."""
+        if policy.visits == 0.0:
+            return extra
+        return float(policy.extra_after(memory, memory.left.sum() + steps, log_t))
 
     def asks_for_means(self, policy: Any) -> bool:
         return True
@@ -342,8 +356,7 @@ def _(policy: KLUCBSwitch) -> Leaser:
 
 @_leaser.register
 def _(policy: AheadExplorer) -> Leaser:
-    # With a known number of visits the budget falls with time.
-    return AheadLeaser() if policy.visits == 0 else Leaser()
+    return AheadLeaser()
 
 
 @_leaser.register(Learned)

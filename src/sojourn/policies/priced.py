@@ -141,9 +141,13 @@ class AheadExplorer(Gated):
 
     def extra(self, memory: Any, log_t: float) -> float:
         """The logarithm of the steps ahead of each arm over those so far, and c log log t."""
+        ended = memory.left.sum() if self.visits > 0.0 else 0.0
+        return self.extra_after(memory, ended, log_t)
+
+    def extra_after(self, memory: Any, ended: float, log_t: float) -> float:
+        """The same once so many visits have ended."""
         times = self.ahead
         if self.visits > 0.0:
-            ended = memory.left.sum()
             times = max(self.visits - ended, 1.0) / (ended + 1.0)
         return log(times / memory.pulls.size) + extra_of(self.c, log_t)
 
