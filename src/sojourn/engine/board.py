@@ -204,6 +204,7 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
     if share < 0.0 and board.notes[HORIZON] < inf:
         high = leaser.at_least(policy, mean, pulls, log_t, extra, policy.highest())
     size, i = board.tops.size // 2, 1
+    m_top, n_top = mean, pulls  # of an arm with that index: others like it need no evaluation
     while i > 0:
         if share < 0.0:
             hopeless = board.tops[i] + SAFE < high and board.keys[i] + SAFE < mean
@@ -217,12 +218,13 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
         else:
             n = memory.pulls[i - size]
             m = memory.successes[i - size] / n
-            if not leaser.is_below(policy, m, n, log_t, extra, optimism, top):
+            alike = exact and m == m_top and n == n_top
+            if alike or not leaser.is_below(policy, m, n, log_t, extra, optimism, top):
                 if not exact:
                     exact, top = True, policy.index(mean, pulls, log_t, extra, optimism)
-                value = policy.index(m, n, log_t, extra, optimism)
+                value = top if alike else policy.index(m, n, log_t, extra, optimism)
                 if value > top:
-                    top, ties = value, 0
+                    top, ties, m_top, n_top = value, 0, m, n
                 if value == top:
                     board.tied[ties] = i - size
                     ties += 1
