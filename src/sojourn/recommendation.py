@@ -45,7 +45,7 @@ OUTSIDE: dict[str, list[Callable[[Problem], Policy]]] = {
 
 CAVEATS = {
     PricedIndex().label: "That is on average: rare runs lose the best arm for long, and one in a "
-    "thousand is up to six times as bad as with Learned IMED."
+    "thousand is up to eight times as bad as with Learned IMED."
 }
 """What to know of a policy beside its mean regret (docs/horizon.md), by how its label begins."""
 

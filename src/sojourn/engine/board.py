@@ -26,7 +26,7 @@ SAFE = 1e-9
 NOBODY, ANYBODY = -1e300, 1e300
 FEW = 5
 """With so few arms there is no horizon: a look at every arm is faster than keeping its bound."""
-HORIZON, LEADER, PAUSE, READY = 0, 1, 2, 3
+HORIZON, LEADER, PAUSE, READY, STAKES = 0, 1, 2, 3, 4
 
 
 class Board(NamedTuple):
@@ -38,7 +38,7 @@ class Board(NamedTuple):
     tops: NDArray[np.float64]  # at the highest optimism, until the horizon
     keys: NDArray[np.float64]  # at a low optimism (`key_of`), until the arm is pulled
     tied: NDArray[np.int64]  # scratch: arms of equal greatest index
-    notes: NDArray[np.float64]  # horizon (a time t), leader, pause, ready
+    notes: NDArray[np.float64]  # horizon (a time t), leader, pause, ready, stakes
 
 
 @jitable
@@ -48,7 +48,7 @@ def make_board(arms: int) -> Board:
     while size < arms:
         size *= 2
     return Board(
-        np.full(2 * size, NOBODY), np.full(2 * size, NOBODY), np.zeros(arms, np.int64), np.zeros(4)
+        np.full(2 * size, NOBODY), np.full(2 * size, NOBODY), np.zeros(arms, np.int64), np.zeros(5)
     )
 
 
@@ -110,16 +110,15 @@ def top_of(policy: Any, memory: Any, arm: int, log_h: float, extra: float) -> fl
         return 0.0
     if log_h == inf:
         return ANYBODY
-    pulls = memory.pulls[arm]
-    mean = memory.successes[arm] / pulls
+    mean, pulls = policy.record(memory, arm)
     return policy.index(mean, pulls, log_h, extra, policy.highest())  # type: ignore[no-any-return]
 
 
 @jitable
 def set_bounds(leaser: Any, policy: Any, memory: Any, board: Board, arm: int, log_t: float) -> None:
     """Bound the indices of one arm other than the leader."""
-    pulls, extra = memory.pulls[arm], policy.extra(memory, log_t)
-    key = key_of(leaser, policy, memory.successes[arm] / pulls, pulls, log_t, extra)
+    (mean, pulls), extra = policy.record(memory, arm), policy.extra(memory, log_t)
+    key = key_of(leaser, policy, mean, pulls, log_t, extra)
     set_leaf(board.keys, arm, key)
     log_h = log(board.notes[HORIZON])
     extra = policy.extra(memory, log_h)
@@ -171,10 +170,12 @@ def is_ready(leaser: Any, policy: Any, memory: Any, board: Board, t: float, log_
             if memory.pulls[arm] == 0.0:
                 return False
         board.notes[READY], board.notes[HORIZON] = 1.0, t + span
+        board.notes[STAKES] = leaser.stakes(memory)
         for arm in range(arms):
             set_bounds(leaser, policy, memory, board, arm, log_t)
         set_leader(leaser, policy, memory, board, int(np.argmax(memory.pulls)), log_t)
-    elif board.notes[HORIZON] < t + 0.5 * span:
+    elif board.notes[HORIZON] < t + 0.5 * span or board.notes[STAKES] != leaser.stakes(memory):
+        board.notes[STAKES] = leaser.stakes(memory)
         set_horizon(policy, memory, board, t + span)
     return True
 
@@ -188,8 +189,7 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
         return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
     optimism, extra = policy.optimism_now(memory, state), policy.extra(memory, log_t)
     leader = int(board.notes[LEADER])
-    pulls = memory.pulls[leader]
-    mean = memory.successes[leader] / pulls
+    mean, pulls = policy.record(memory, leader)
     share = leaser.share_of_top(policy, optimism)
     if share == 0.0 and leaser.exceeds(policy, mean, pulls, log_t, extra, optimism, board.keys[1]):
         return leader
@@ -216,8 +216,7 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
         elif i < size:
             i = 2 * i
         else:
-            n = memory.pulls[i - size]
-            m = memory.successes[i - size] / n
+            m, n = policy.record(memory, i - size)
             alike = exact and m == m_top and n == n_top
             if alike or not leaser.is_below(policy, m, n, log_t, extra, optimism, top):
                 if not exact:

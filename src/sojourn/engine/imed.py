@@ -133,15 +133,16 @@ class VisitLeaser(Leaser):
             return NO_LEASE
         leader = sole_leader(memory)
         if leader >= 0:
-            steps = min(
-                memory.due[leader] - memory.pulls[leader], memory.agenda[0] - memory.clock[0]
-            )
+            steps = memory.due[leader] - memory.pulls[leader]
             for b in range(memory.stance.size):
                 steps = min(steps, lead(memory, leader, b))
             if steps >= SHORT:
                 return leader, int(steps), -1.0
         board[0] = 3.0
         return NO_LEASE
+
+    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
+        return False
 
 
 @jitable

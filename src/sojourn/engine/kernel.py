@@ -99,7 +99,8 @@ def go_on(
                     )  # fmt: skip
                     visit += ended
                     leaser.absorb(policy, memory, board, arm, pulls, tally.won[arm] - won)
-                    steps = steps - pulls if pulls == most else 0
+                    holds = pulls == most and leaser.goes_on(policy, memory, board)
+                    steps = steps - pulls if holds else 0
                     if pulls > 0:
                         continue
             before = user.experience(state)

@@ -26,18 +26,17 @@ def lease(leaser: Any, policy: Any, memory: Any, board: Board) -> tuple[int, int
         board.notes[PAUSE] -= 1.0
         return 0, 0, 0.0
     leader, t = int(board.notes[LEADER]), memory.clock[0] + 1.0
-    pulls = memory.pulls[leader]
-    if 2.0 * pulls < t:
+    if 2.0 * memory.pulls[leader] < t:
         return 0, 0, 0.0
     log_t = log(t)
     if is_ready(leaser, policy, memory, board, t, log_t):
-        mean = memory.successes[leader] / pulls
+        mean, pulls = policy.record(memory, leader)
         extra = policy.extra(memory, log_t)
         steps = likely_steps(leaser, policy, memory, board, leader, log_t, extra)
         while steps >= SHORT:
             least = mean - fall(mean, pulls, steps)
             if promised(leaser, policy, memory, board, leader, least, steps, log_t, extra):
-                return leader, int(steps), least + SAFE
+                return leader, int(steps), leaser.enough(least + SAFE, memory.pulls[leader])
             steps *= 0.7
     board.notes[PAUSE] = 3.0
     return 0, 0, 0.0
@@ -58,8 +57,7 @@ def ahead(log_ratio: float, t: float) -> float:
 @jitable
 def reaches(leaser: Any, policy: Any, memory: Any, arm: int, level: float) -> float:
     """The log time until which an arm's index at the highest optimism is sure to be below."""
-    pulls = memory.pulls[arm]
-    mean = memory.successes[arm] / pulls
+    mean, pulls = policy.record(memory, arm)
     if mean >= level - SAFE:
         return -inf
     log_time = leaser.log_time(policy, memory, mean, pulls, level - SAFE, policy.highest())
@@ -76,10 +74,10 @@ def likely_steps(
     leader's present index in R steps does so in about R (1 - s sqrt(W) / gap) if that falls by as
     much, where its own index grows by gap ~ R (index - mean) / (2 t `pace`) in R steps.
     """
-    t, pulls = memory.clock[0] + 1.0, memory.pulls[leader]
+    t = memory.clock[0] + 1.0
     if policy.highest() <= 0.0:
         return float(t / 4.0)
-    mean = memory.successes[leader] / pulls
+    mean, pulls = policy.record(memory, leader)
     level = leaser.at_least(policy, mean, pulls, log_t, extra, policy.highest())
     s = fall(mean, pulls, 1.0)
     size, i = board.tops.size // 2, 1
@@ -116,8 +114,8 @@ def steps_against(
     reach = ahead(reaches(leaser, policy, memory, arm, level) - log_t, t)
     if reach < SHORT:
         return 0.0
-    pace = leaser.pace(policy, memory.pulls[arm], log_t, extra)
-    b = 2.0 * t * pace * s / (level - memory.successes[arm] / memory.pulls[arm])
+    mean, pulls = policy.record(memory, arm)
+    b = 2.0 * t * leaser.pace(policy, pulls, log_t, extra) * s / (level - mean)
     root = 2.0 * reach / (b + sqrt(b * b + 4.0 * reach))
     return float(root * root)
 
@@ -137,7 +135,8 @@ def promised(
     """Whether the leader wins for so many steps in every state while its mean is at `least`."""
     if least <= 0.0:
         return False
-    t, pulls, highest = memory.clock[0] + 1.0, memory.pulls[leader], policy.highest()
+    t, highest = memory.clock[0] + 1.0, policy.highest()
+    _, pulls = policy.record(memory, leader)
     log_end = log(t + steps)
     if policy.lowest() < highest or highest <= 0.0:
         key, low = board.keys[1], min(policy.lowest(), 0.0)
@@ -157,7 +156,7 @@ def promised(
         elif i < size:
             i = 2 * i
         else:
-            if reaches(leaser, policy, memory, i - size, high) <= log_end:
+            if not leaser.stays_below(policy, memory, i - size, high, log_end):
                 return False
             i = next_node(i)
     return True

@@ -39,8 +39,12 @@ class Leaser(Compiled):
         return False
 
     def patience(self, policy: Any, memory: Any) -> float:
-        """After how many steps of a lease `absorb` has to be told of them; it may go on then."""
+        """After how many steps of a lease `absorb` has to be told of them."""
         return inf
+
+    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
+        """Whether a lease still holds after that."""
+        return True
 
     def note(
         self, policy: Any, memory: Any,

@@ -17,20 +17,28 @@ from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
 from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
-from ..policies.priced import AheadExplorer, log_ratio_of
+from ..policies.priced import PRIOR, AheadExplorer, log_ratio_of
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
-from .board import SAFE, decide, make_board, note_pull, when
+from .board import SAFE, STAKES, decide, make_board, note_pull, when
 from .divergence import bernoulli_kl, kl_upper_at_least
 from .imed import ImedLeaser, VisitLeaser, lower_bound_exceeds
-from .lease import lease
+from .lease import lease, reaches
 from .leaser import NO_LEASE, CountingLeaser, Leaser
+from .loops import jitable
 from .streams import Stream
 from .structs import entry_for
 
 FOR_EVER = 1 << 62
 PAUSE = 7.0
 """Steps until the next look for a lease, where there was none and a look takes all arms."""
+
+
+@jitable
+def counted_mean(level: float, prior: tuple[float, float], pulls: float) -> float:
+    """The k / n from which on (a + k) / (a + b + n) >= level, for n = `pulls` and all greater."""
+    a, b = prior
+    return level + max(level * (a + b) - a, 0.0) / pulls
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,18 @@ class IndexLeaser(CountingLeaser):
     def is_exact(self) -> bool:
         """Whether that is the index."""
         return True
+
+    def stakes(self, memory: Any) -> float:
+        """What was learned that changes every index: bounds hold as long as it stays."""
+        return 0.0
+
+    def enough(self, least: float, pulls: float) -> float:
+        """The share of successes, from so many pulls on, that is enough for such a mean."""
+        return least
+
+    def stays_below(self, policy: Any, memory: Any, arm: int, level: float, log_end: float) -> bool:
+        """Whether an arm's index at the highest optimism is sure to be below until a time."""
+        return reaches(self, policy, memory, arm, level) > log_end
 
     def extra_at_least(
         self, policy: Any, memory: Any, log_t: float, extra: float, steps: float
@@ -167,13 +187,12 @@ class AheadLeaser(KLLeaser):
     def log_time(
         self, policy: Any, memory: Any, mean: float, pulls: float, level: float, optimism: float
     ) -> float:
-        """(1 + doubt / N) nats(log t + extra - log N) = N kl(m, level)."""
-        evidence = pulls * bernoulli_kl(mean, level) / (1.0 + policy.doubt / pulls)
-        log_ratio = log_ratio_of(evidence, policy.thrift)
+        """nats(log t + extra - log N) = N kl(m, level), about: leases only guess by it."""
+        log_ratio = log_ratio_of(pulls * bernoulli_kl(mean, level), pulls, policy.thrift)
         return when(1.0, policy.c, log_ratio + log(pulls) - policy.extra(memory, 0.0))
 
     def pace(self, policy: Any, pulls: float, log_t: float, extra: float) -> float:
-        """nats(y) over its derivative."""
+        """nats(y) over its derivative, but for what few pulls change."""
         y = max(log_t + extra - log(pulls), 0.0)
         return float(y * (y + policy.thrift) / (y + 2.0 * policy.thrift))
 
@@ -201,6 +220,21 @@ class AheadLeaser(KLLeaser):
         mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
     ) -> bool:  # fmt: skip
         return mean > level + SAFE
+
+    def stays_below(self, policy: Any, memory: Any, arm: int, level: float, log_end: float) -> bool:
+        mean, pulls = policy.record(memory, arm)
+        extra = policy.extra(memory, log_end)
+        return self.is_below(policy, mean, pulls, log_end, extra, policy.highest(), level)
+
+    def stakes(self, memory: Any) -> float:
+        return float(memory.worth[0])
+
+    def enough(self, least: float, pulls: float) -> float:
+        return counted_mean(least, PRIOR, pulls)
+
+    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
+        """Unless a step ahead is worth another amount now."""
+        return self.stakes(memory) == board.notes[STAKES]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -230,8 +264,7 @@ class ExactLeaser(Leaser):
             if own > mean:
                 leader, mean = arm, own
         pulls, top = memory.pulls[leader], policy.top_beside(memory, leader) + policy.below
-        # k / n >= least implies (a + k) / (a + b + n) > top for this n and all greater ones.
-        least = top + max(top * (a + b) - a, 0.0) / max(pulls, 1.0) + SAFE
+        least = counted_mean(top, policy.prior, max(pulls, 1.0)) + SAFE
         if policy.has_first_step() or pulls == 0.0 or memory.successes[leader] < least * pulls:
             board[0] = PAUSE
             return NO_LEASE
@@ -266,6 +299,9 @@ class Watching(Leaser):
 
     def patience(self, policy: Any, memory: Any) -> float:
         return float(memory.agenda[0] - memory.clock[0])
+
+    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
+        return self.inner.goes_on(policy, memory, board)
 
     def note(
         self, policy: Any, memory: Any,

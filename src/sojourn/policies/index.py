@@ -142,6 +142,11 @@ class Index(Policy):
         """What all arms have beside log t: c log log t."""
         return extra_of(self.c, log_t)
 
+    def record(self, memory: Any, arm: int) -> tuple[float, float]:
+        """The mean and the pulls of an arm, as its index takes them."""
+        pulls = float(memory.pulls[arm])
+        return memory.successes[arm] / pulls, pulls
+
     def target(self, memory: Any, optimism: float) -> float:
         """What all scores of one decision have in common, if anything."""
         return 0.0
@@ -150,8 +155,8 @@ class Index(Policy):
         self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
     ) -> float:
         """What the arm played now has more of than any other: the index."""
-        pulls = memory.pulls[arm]
-        return self.index(memory.successes[arm] / pulls, pulls, log_t, extra, optimism)
+        mean, pulls = self.record(memory, arm)
+        return self.index(mean, pulls, log_t, extra, optimism)
 
     def newcomer(self, memory: Any, optimism: float) -> int:
         """The first arm never played, if it is to be introduced now, else -1."""

@@ -28,7 +28,7 @@ from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import LEAST, Optimism
 from .reasons import Seen, engaged
-from .watched import FIRST_LOOK, GOOD, Watched, reconsider
+from .watched import GOOD, Watched, reconsider, unseen
 from .watching import Watcher
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
@@ -69,17 +69,7 @@ class Learned(Watcher, Optimism):
 
     def memory(self, arms: int) -> Watched:
         """Nothing seen, optimistic everywhere."""
-        bins = int(self.bins)
-        return Watched(
-            np.zeros(arms),
-            np.zeros(arms),
-            np.zeros(1),
-            np.zeros((bins, 2, bins)),
-            np.zeros((arms + 1, bins, 2)),
-            np.zeros((arms + 1, bins, 2)),
-            np.ones(bins),
-            np.full(1, FIRST_LOOK),
-        )
+        return unseen(arms, int(self.bins))
 
     def optimism_now(self, memory: Watched, state: float) -> float:
         """That of the bin of the state, but not below the floor, or `LEAST`."""

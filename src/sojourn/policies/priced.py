@@ -11,41 +11,76 @@ better: a dearer state has a budget that does not depend on R (`patience`; docs/
 """
 
 from dataclasses import dataclass
-from math import erfc, exp, inf, log, log1p, pi, sqrt
-from typing import Any, ClassVar
+from math import erfc, exp, floor, inf, log, log1p, log2, pi, sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from .. import checks
 from ..engine.loops import jitable
+from .base import Array
 from .gated import Gated
 from .index import extra_of
 from .learned import Learned
 from .optimism import LEAST
 from .reasons import Seen, engaged
-from .watched import Watched, mistake_costs, settle
+from .watched import mistake_costs, settle, unseen
 
 __all__ = ["PricedIndex"]
 """The policies of this module, in the order in which they are listed."""
 
 
 @jitable
-def nats(log_ratio: float, thrift: float) -> float:
-    """The budget of a bound, y^2 / (y + thrift), for y = log(steps ahead / pulls); 0 for y <= 0.
+def nats(log_ratio: float, pulls: float, thrift: float) -> float:
+    """The budget of a bound after N pulls, (1 + (y - 2) / (2 N)) y^2 / (y + thrift); 0 for y <= 0.
 
-    >>> nats(5.0, 5.0), nats(-1.0, 5.0)
-    (2.5, 0.0)
+    y is log(steps ahead / N), and N at least 2.
+
+    >>> nats(5.0, 1e9, 5.0), nats(2.0, 8.0, 2.0), nats(-1.0, 8.0, 5.0)
+    (2.50000000375, 1.0, 0.0)
     """
-    return log_ratio * log_ratio / (log_ratio + thrift) if log_ratio > 0.0 else 0.0
+    if log_ratio <= 0.0:
+        return 0.0
+    few = 1.0 + (log_ratio - 2.0) / (2.0 * pulls)
+    return few * log_ratio * log_ratio / (log_ratio + thrift)
 
 
 @jitable
-def log_ratio_of(budget: float, thrift: float) -> float:
-    """The y >= 0 with `nats` (y, thrift) = budget.
+def log_ratio_of(budget: float, pulls: float, thrift: float) -> float:
+    """The y >= 0 with `nats` (y, pulls, thrift) = budget, to some digits.
 
-    >>> log_ratio_of(2.5, 5.0)
-    5.0
+    For many pulls it has a closed form, from which three of Newton's steps are taken.
+
+    >>> round(log_ratio_of(1.0, 8.0, 2.0), 6)
+    2.0
     """
-    return 0.5 * (budget + sqrt(budget * (budget + 4.0 * thrift)))
+    if budget <= 0.0:
+        return 0.0
+    y = 0.5 * (budget + sqrt(budget * (budget + 4.0 * thrift)))
+    for _ in range(3):
+        few, over = 1.0 + (y - 2.0) / (2.0 * pulls), 1.0 / (y + thrift)
+        plain = y * y * over
+        slope = few * (y + plain * thrift / y) * over + plain / (2.0 * pulls)
+        y -= (few * plain - budget) / slope
+    return y
 
+
+class Priced(NamedTuple):
+    """What is remembered: `Watched`, and what a step ahead is worth."""
+
+    pulls: Array
+    successes: Array
+    clock: Array
+    moves: Array
+    seen: Array
+    left: Array
+    stance: Array
+    agenda: Array
+    worth: Array  # the logarithm, in mistakes where they are cheapest
+
+
+PRIOR = (1.0, 1.0)
+"""Of the mean of every arm: a Beta distribution's parameters."""
 
 FARTHEST = 40.0
 """Standard deviations that an arm is never behind."""
@@ -83,15 +118,24 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
         A(b) = (M - 1) sum over i of w(i) max(D(b) - D(i), 0) / sum over i of w(i) D(i),
 
     an arm is worth a pull if it is at most x = `patience` (A) standard deviations behind, that is
-    x^2 / 2 nats; the optimism is 1 - exp(-x^2 / 2): 1 in the cheapest bin.
+    x^2 / 2 nats; the optimism is 1 - exp(-x^2 / 2): 1 in the cheapest bin. A step ahead is worth
+
+        W = (sum over i of w(i) D(i)) / (least of all D(i) + its standard error),
+
+    the w(i) being shares of the steps, as a power of 2 that is not above it, and at least 1: so it
+    seldom changes, and bounds on indices are seldom set anew.
     """
     cost, variance = mistake_costs(memory, follow)
     visited = settle(memory, cost, variance, confidence, follow)
-    whole, bins = 0.0, cost.size
+    whole, steps, least, bins = 0.0, 0.0, inf, cost.size
     for b in range(bins):
         if cost[b] != LEAST:
             cost[b] = max(cost[b], 0.0)
             whole += visited[b] * cost[b]
+            steps += visited[b]
+            least = min(least, cost[b] + sqrt(variance[b]))
+    times = whole / (steps * least) if whole > 0.0 else 1.0
+    memory.worth[0] = log(2.0) * floor(log2(max(times, 1.0)))
     for b in range(bins):
         alike = 0
         while alike < b and cost[alike] != cost[b]:
@@ -121,23 +165,22 @@ class AheadExplorer(Gated):
 
     `thrift`, from 0 to 100, is by how many nats, at most, a budget is below log(steps ahead /
     pulls): more of it has less regret in most runs, and more runs in which a good arm is dropped.
-    `doubt`, at least 0, is how many pulls more at the mean of the best arm every arm is given, so
-    that one that began with bad luck is tried again sooner.
+
+    Pulls and means are those of the posterior of a uniform prior, Beta(1, 1): as if every arm had
+    had two more pulls, one of them a success.
     """
 
     _why: ClassVar[str] = "it may pay in the steps ahead"
 
     ahead: float = 8.0
     visits: int = 0
-    thrift: float = 5.0
-    doubt: float = 2.0
+    thrift: float = 6.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "ahead", checks.number("ahead", self.ahead, 1, checks.LARGE))
         object.__setattr__(self, "visits", checks.whole("visits", self.visits, 0, checks.LARGE))
         object.__setattr__(self, "thrift", checks.number("thrift", self.thrift, 0, 100))
-        object.__setattr__(self, "doubt", checks.number("doubt", self.doubt, 0, checks.LARGE))
 
     def extra(self, memory: Any, log_t: float) -> float:
         """The logarithm of the steps ahead of each arm over those so far, and c log log t."""
@@ -149,11 +192,17 @@ class AheadExplorer(Gated):
         times = self.ahead
         if self.visits > 0.0:
             times = max(self.visits - ended, 1.0) / (ended + 1.0)
-        return log(times / memory.pulls.size) + extra_of(self.c, log_t)
+        return log(times / memory.pulls.size) + extra_of(self.c, log_t) + float(memory.worth[0])
+
+    def record(self, memory: Any, arm: int) -> tuple[float, float]:
+        """The mean of the posterior, and N, the sum of its parameters."""
+        a, b = PRIOR
+        pulls = memory.pulls[arm] + a + b
+        return (memory.successes[arm] + a) / pulls, pulls
 
     def budget(self, pulls: float, log_t: float, extra: float, optimism: float) -> float:
-        """min((1 + doubt / N) nats(log(steps ahead / N)), -log(1 - optimism))."""
-        whole = (1.0 + self.doubt / pulls) * nats(log_t + extra - log(pulls), self.thrift)
+        """min(nats(log(steps ahead / N)), -log(1 - optimism))."""
+        whole = nats(log_t + extra - log(pulls), pulls, self.thrift)
         if optimism >= 1.0 or optimism == LEAST:
             return whole
         return min(whole, -log1p(-max(optimism, 0.0)))
@@ -164,12 +213,14 @@ class AheadExplorer(Gated):
 
 @dataclass(frozen=True)
 class PricedIndex(Learned, AheadExplorer):
-    """The arm of greatest p with N kl(m, p) <= min((1 + 2 / N) y^2 / (y + 5), x^2 / 2).
+    """The arm of greatest p with N kl(m, p) <= min((1 + (y - 2) / 2 N) y^2 / (y + 6), x^2 / 2).
 
-    With y = log(R / N) and N pulls of an arm at mean m; R = 8 t / M the steps ahead of each of M
-    arms at time t, or what is left of `visits`; and E max(Z - x, 0) = A x, where A is how much
-    dearer than in others a mistake is in this state (`price`), learned from departures. In the
-    cheapest state x is infinite. Nothing has to be known in advance (docs/index-policy.md).
+    With y = log(R / N), m the posterior mean of an arm and N its pulls and two. R = 8 t W / M are
+    the steps ahead of each of M arms at time t, or what is left of `visits`, times what a step is
+    worth: W is how dear a mistake is on average, in mistakes where they are cheapest. And E max(Z -
+    x, 0) = A x, where A is how much dearer than in others a mistake is in this state. W and A are
+    learned from departures (`price`); in the cheapest state x is infinite. Nothing has to be known
+    in advance (docs/index-policy.md).
 
     >>> policy = PricedIndex(bins=2)
     >>> memory = policy.memory(arms=2)
@@ -185,7 +236,14 @@ class PricedIndex(Learned, AheadExplorer):
     confidence: float = 0.0
     floor: float = 0.0
 
-    def think(self, memory: Watched) -> None:
+    def memory(self, arms: int) -> Priced:  # type: ignore[override]
+        """Nothing seen, one price everywhere."""
+        m = unseen(arms, int(self.bins))
+        return Priced(
+            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.stance, m.agenda, np.zeros(1)
+        )
+
+    def think(self, memory: Any) -> None:
         """Price the bins."""
         price(memory, self.confidence, self.follow_improper)
 

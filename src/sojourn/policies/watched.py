@@ -36,6 +36,21 @@ class Watched(NamedTuple):
 
 
 @jitable
+def unseen(arms: int, bins: int) -> Watched:
+    """Nothing seen, optimistic everywhere."""
+    return Watched(
+        np.zeros(arms),
+        np.zeros(arms),
+        np.zeros(1),
+        np.zeros((bins, 2, bins)),
+        np.zeros((arms + 1, bins, 2)),
+        np.zeros((arms + 1, bins, 2)),
+        np.ones(bins),
+        np.full(1, FIRST_LOOK),
+    )
+
+
+@jitable
 def count_steps(
     memory: Any,
     state: float,

@@ -92,6 +92,10 @@ CLAIMS: tuple[Claim[Limits], ...] = (
         AtMost(PRICED, 1.25),
     ),
     _claim(
+        f"In geometric mean {KNOWING}, has at most 1.1 times the least regret.",
+        Typical(KNOWING, 1.1),
+    ),
+    _claim(
         f"In geometric mean {PRICED} has at most 1.25 times the least regret.",
         Typical(PRICED, 1.25),
     ),
