@@ -47,8 +47,9 @@ def test_patience_has_no_end_where_nothing_is_dearer() -> None:
 @pytest.mark.parametrize("thrift", [0.0, 6.0])
 @pytest.mark.parametrize("budget", [0.0, 1e-3, 2.0, 30.0])
 def test_a_budget_and_what_it_is_the_budget_of(budget: float, thrift: float, pulls: float) -> None:
+    """A guess, as leases need it: it is worst for very few pulls and many nats."""
     y = log_ratio_of(budget, pulls, thrift)
-    assert nats(y, pulls, thrift) == pytest.approx(budget, rel=1e-3)
+    assert nats(y, pulls, thrift) == pytest.approx(budget, rel=0.03 if pulls < 50 else 1e-6)
 
 
 @pytest.mark.parametrize("thrift", [0.0, 0.5, 6.0, 100.0])
