@@ -181,6 +181,17 @@ def test_budgets_that_shrink_during_a_lease() -> None:
     np.testing.assert_array_equal(fast, slow)
 
 
+@pytest.mark.parametrize("arms", [2, 8])
+def test_what_a_step_is_worth_changes_every_bound(arms: int) -> None:
+    """Where mistakes are cheap in a rare state, it is found out during leases."""
+    problem = sj.Problem(np.linspace(0.7, 0.4, arms).tolist(), sj.TwoState(0.03, 0.3, 0.3, 0.02))
+    fast, slow = (
+        chunk(problem, sj.PricedIndex(), 3, 0, 60, np.array([400]), leases=on)
+        for on in (True, False)
+    )
+    np.testing.assert_array_equal(fast, slow)
+
+
 def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
     for alone, learned, leaser in (
         (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),
