@@ -22,7 +22,7 @@ from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
 from .reasons import Seen
-from .watched import FIRST_LOOK, count_steps
+from .watched import count_steps, unseen
 from .watching import fade_watched, forget_watched
 
 __all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
@@ -191,17 +191,9 @@ class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
 
     def memory(self, arms: int) -> WatchedRewards:  # type: ignore[override]
         """Nothing seen, optimistic everywhere."""
-        bins = int(self.bins)
+        m, grid = unseen(arms, int(self.bins)), np.zeros((arms, int(self.cells) + 1))
         return WatchedRewards(
-            np.zeros(arms),
-            np.zeros(arms),
-            np.zeros(1),
-            np.zeros((bins, 2, bins)),
-            np.zeros((arms + 1, bins, 2)),
-            np.zeros((arms + 1, bins, 2)),
-            np.ones(bins),
-            np.full(1, FIRST_LOOK),
-            np.zeros((arms, int(self.cells) + 1)),
+            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.stance, m.agenda, grid
         )
 
     def watch_many(
