@@ -9,6 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.faults import CannotCompile
+from sojourn.validation import PolicyError
 
 PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
 
@@ -77,7 +78,7 @@ class Good(sj.Policy):
 
 @pytest.mark.parametrize("arm", [2, 100, -1])
 def test_an_arm_that_does_not_exist_ends_the_simulation(arm: int) -> None:
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(PolicyError) as refusal:
         sj.simulate(PROBLEM, [OneTooFar(arm)], visits=3, runs=2)
     assert str(refusal.value) == (
         f"OneTooFar.choose returned arm {arm}, and there are 2: it must be a whole number from 0 "
@@ -87,13 +88,15 @@ def test_an_arm_that_does_not_exist_ends_the_simulation(arm: int) -> None:
 
 def test_an_arm_that_does_not_exist_is_not_shown() -> None:
     """Nor by a policy that goes wrong later than when it is tried out."""
-    with pytest.raises(ValueError, match=r"OneTooFar\.choose returned arm -1, and there are 2"):
+    with pytest.raises(sj.InputError, match=r"OneTooFar\.choose returned arm -1, and there are 2"):
         sj.Experiment("e", ["a", "b"], OneTooFar(-1), compiled=False)
     with sj.Experiment("e", ["a", "b"], SoonTooFar(), compiled=False) as experiment:
         visit = experiment.visit()
         assert visit.choose() == "a"
         visit.reward(1)
-        with pytest.raises(ValueError, match=r"SoonTooFar\.choose returned arm 2, and there are 2"):
+        with pytest.raises(
+            PolicyError, match=r"SoonTooFar\.choose returned arm 2, and there are 2"
+        ):
             visit.choose()
 
 
@@ -101,7 +104,7 @@ def test_an_arm_that_does_not_exist_is_not_shown() -> None:
     ("policy", "what"), [(Lucky(), "choose uses random"), (LuckyBelow(), "choose uses np.random")]
 )
 def test_draws_that_no_seed_fixes_are_refused(policy: sj.Policy, what: str) -> None:
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(sj.InputError) as refusal:
         sj.simulate(PROBLEM, [policy], visits=3, runs=2)
     assert str(refusal.value) == (
         f"{policy.name}.{what}, which the seed of a run does not fix: draw from the stream that "
@@ -175,7 +178,7 @@ class Impatient(sj.User):
 
 
 def test_a_leave_probability_above_1_is_refused_with_the_problem() -> None:
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(sj.InputError) as refusal:
         sj.Problem([0.7, 0.4], Impatient(step=0.5))
     assert str(refusal.value) == (
         "Impatient.leave_probability(2, 0) = 1.5 is not allowed: it must be a number from 0 to 1"

@@ -18,7 +18,7 @@ import griffe
 
 import sojourn
 
-MORE = ("sojourn.problem_files", "sojourn.checks", "sojourn.registry")
+MORE = ("sojourn.problem_files", "sojourn.validation", "sojourn.registry")
 APART = "sojourn.cli"  # commands have pages of their own
 SECTIONS = {
     "Model": (
@@ -38,7 +38,7 @@ SECTIONS = {
     "Live": ("live",),
     "Client": ("client",),
     "Gymnasium": ("gym",),
-    "Extending": ("checking", "engine", "checks", "registry"),
+    "Extending": ("checking", "engine", "validation", "registry"),
 }
 """Parts of the reference, and the rooms of `src/sojourn` whose names they have."""
 

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 import sojourn as sj
-from sojourn import checks
+from sojourn import validation
 
 visits, runs = (int(word) for word in sys.argv[1:3] or ("2000", "256"))
 
@@ -30,7 +30,7 @@ class FadingGreedy(sj.Policy):
     def __post_init__(self) -> None:
         """Check the parameter, in one sentence."""
         super().__post_init__()
-        object.__setattr__(self, "rate", checks.number("rate", self.rate, 0, checks.LARGE))
+        object.__setattr__(self, "rate", validation.number("rate", self.rate, 0, validation.LARGE))
 
     def choose(self, memory: sj.Counts, state: float, rng: sj.Stream) -> int:
         """The arm to show now."""

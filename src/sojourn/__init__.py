@@ -30,5 +30,6 @@ if TYPE_CHECKING:
     )
     from .simulation import Result as Result, simulate as simulate
     from .users import *
+    from .validation import InputError as InputError
 
 __getattr__, __dir__ = exports(__name__)

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, problem_files as files
+from . import problem_files as files, validation
 from .problem import Problem
 from .users import User
+from .validation import InputError
 
 
 class Phase(NamedTuple):
@@ -50,24 +51,24 @@ class Changing:
         try:
             pairs = [(after, problem) for after, problem in phases]
         except (TypeError, ValueError):
-            raise ValueError(
-                f"phases = {checks.shown(phases)} is not allowed: give pairs of a number of visits "
-                "and the problem from there on"
+            raise InputError(
+                f"phases = {validation.shown(phases)} is not allowed: give pairs of a number of "
+                "visits and the problem from there on"
             ) from None
         if not pairs or pairs[0][0] != 0:
-            raise ValueError("phases is not allowed: the first one must begin after 0 visits")
+            raise InputError("phases is not allowed: the first one must begin after 0 visits")
         made = [
-            Phase(checks.whole(f"phases[{i}][0]", after, 0), files.problem_of(problem))
+            Phase(validation.whole(f"phases[{i}][0]", after, 0), files.problem_of(problem))
             for i, (after, problem) in enumerate(pairs)
         ]
         for i in range(1, len(made)):
             if made[i].after <= made[i - 1].after:
-                raise ValueError(
+                raise InputError(
                     f"phases[{i}][0] = {made[i].after} is not allowed: it must be greater than "
                     f"{made[i - 1].after}, where the phase before it begins"
                 )
             if (what := _differ(made[0].problem, made[i].problem)) is not None:
-                raise ValueError(f"phases[{i}][1] is not allowed: {what} than phases[0][1]")
+                raise InputError(f"phases[{i}][1] is not allowed: {what} than phases[0][1]")
         object.__setattr__(self, "phases", tuple(made))
 
     @classmethod
@@ -85,11 +86,11 @@ class Changing:
         >>> [(after, round(problem.means[0], 2)) for after, problem in slow.phases]
         [(0, 0.6), (100, 0.55), (150, 0.5), (200, 0.45), (250, 0.4)]
         """
-        begin = checks.whole("begin", begin, 1)
-        steps = checks.whole("steps", steps, 1)
-        end = checks.whole("end", end, begin + steps)
+        begin = validation.whole("begin", begin, 1)
+        steps = validation.whole("steps", steps, 1)
+        end = validation.whole("end", end, begin + steps)
         if first.graded or last.graded or first.user != last.user or first.arms != last.arms:
-            raise ValueError(
+            raise InputError(
                 "first and last are not allowed: they must have the same user, and as many arms "
                 "each, with rewards of 0 and 1"
             )

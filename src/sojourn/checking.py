@@ -21,6 +21,7 @@ from .problem import Problem
 from .problem_files import problem_of
 from .simulation.chunks import NEVER, chunk
 from .users import TwoState, User
+from .validation import InputError
 
 SEED, VISITS = 7, 40
 MEANS = (0.7, 0.5, 0.4)
@@ -194,5 +195,5 @@ def _value_faults(value: Any, base: type) -> Iterator[str]:
             yield f"{cls.__name__} cannot be {what}: {error}"
     try:
         check_randomness(cls)  # type: ignore[arg-type]
-    except ValueError as error:
+    except InputError as error:
         yield str(error)

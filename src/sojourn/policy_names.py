@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-from . import checks
+from . import validation
 from .policies import POLICIES, TOLD, Policy
 from .problem import Problem
+from .validation import InputError
 
 FLAGS = {"true": True, "false": False}
 
@@ -27,7 +28,7 @@ def policies_of(
     if isinstance(given, str) or not isinstance(given, Sequence):
         return (policy_of(given, problem, told),)
     if not given:
-        raise ValueError(f"policies = {given!r} is not allowed: give at least one policy")
+        raise InputError(f"policies = {given!r} is not allowed: give at least one policy")
     return tuple(policy_of(one, problem, told) for one in given)
 
 
@@ -41,9 +42,9 @@ def policy_of(
         hint = ""
         if isinstance(policy, type) and issubclass(policy, Policy):
             hint = f"; it is a class, so call it: {policy.__name__}()"
-        raise ValueError(
-            f"policy {checks.shown(policy)} is not allowed: it must be a policy such as UCB(), or "
-            f"the name of one{hint}"
+        raise InputError(
+            f"policy {validation.shown(policy)} is not allowed: it must be a policy such as UCB(), "
+            f"or the name of one{hint}"
         )
     policy.check_arms(problem.arms)
     return policy
@@ -77,7 +78,7 @@ def find_policy(
     if "opposite" not in words:
         return policy
     if not hasattr(policy, "opposite"):
-        raise ValueError(f"{cls.__name__} has no opposite: it does not look at the state")
+        raise InputError(f"{cls.__name__} has no opposite: it does not look at the state")
     flipped: Policy = policy.opposite()
     return flipped
 
@@ -86,7 +87,7 @@ def _complete(cls: type[Policy], parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters, if there is none without a default among those not given."""
     for f in fields(cls):
         if f.init and f.default is f.default_factory is MISSING and f.name not in parameters:
-            raise ValueError(f"{cls.__name__} needs {f.name}: give it as {cls.__name__}:{f.name}=")
+            raise InputError(f"{cls.__name__} needs {f.name}: give it as {cls.__name__}:{f.name}=")
     return parameters
 
 
@@ -95,14 +96,14 @@ def _parameter(cls: type[Policy], text: str, problem: Problem | None) -> tuple[s
     kinds: dict[str, Any] = {f.name: f.type for f in fields(cls) if f.init}
     if name not in kinds:
         known = ", ".join(kinds) or "none"
-        raise ValueError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
+        raise InputError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
     if kinds[name] is Policy:
         return name, find_policy(value, problem)
     try:
         return name, FLAGS[value.lower()] if kinds[name] is bool else _number(value)
     except (KeyError, ValueError):
         allowed = "true or false" if kinds[name] is bool else "a number"
-        raise ValueError(
+        raise InputError(
             f"{cls.__name__}:{text} is not allowed: {name} must be {allowed}"
         ) from None
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
+from . import validation
 from .engine.rewards import Coins, Grades
 from .rewards import Bernoulli, Reward, compiled, reward_of
 from .show.sheets import html
 from .show.tables import Table
 from .users import User
+from .validation import InputError
 from .values import LONGEST, MeanVariance, NeverEnds, Values, ValuesByArm, solve, solve_by_arm
 
 STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
@@ -50,20 +51,20 @@ class Problem:
         rewards: Sequence[Reward | float] | None = None,
     ) -> None:
         if not isinstance(user, User):
-            raise ValueError(f"user = {user!r} is not allowed: it must be a user model")
+            raise InputError(f"user = {user!r} is not allowed: it must be a user model")
         if not user.leaves:
-            raise ValueError(f"user = {user!r} is not allowed: it says nothing of leaving")
+            raise InputError(f"user = {user!r} is not allowed: it says nothing of leaving")
         if means is not None and rewards is not None:
-            raise ValueError("give either means, of arms with rewards of 0 and 1, or rewards")
+            raise InputError("give either means, of arms with rewards of 0 and 1, or rewards")
         name = "means" if rewards is None else "rewards"
         given: Any = means if rewards is None else rewards
         if isinstance(given, str) or not hasattr(given, "__iter__"):
             what = "numbers" if rewards is None else "distributions"
-            raise ValueError(f"{name} = {given!r} is not allowed: give a list of {what}")
+            raise InputError(f"{name} = {given!r} is not allowed: give a list of {what}")
         make = _coin if rewards is None else reward_of
         arms = tuple(make(f"{name}[{i}]", arm) for i, arm in enumerate(given))
         if len(arms) < 2:
-            raise ValueError(f"{name} = {list(given)!r} is not allowed: give at least two arms")
+            raise InputError(f"{name} = {list(given)!r} is not allowed: give at least two arms")
         object.__setattr__(self, "rewards", arms)
         object.__setattr__(self, "means", tuple(arm.mean for arm in arms))
         object.__setattr__(self, "user", user)
@@ -71,7 +72,7 @@ class Problem:
         try:
             _ = self.values
         except NeverEnds:
-            raise ValueError(
+            raise InputError(
                 f"{self!r} is not allowed: every visit must end, but here someone can stay for "
                 f"ever (or is expected to for more than {LONGEST:g} steps)"
             ) from None
@@ -86,16 +87,16 @@ class Problem:
     def _check_user(self) -> None:
         user, arms = self.user, len(self.rewards)
         if user.arms not in (None, arms):
-            raise ValueError(
-                f"user = {checks.shown(user)} is not allowed: the number of its arms is "
+            raise InputError(
+                f"user = {validation.shown(user)} is not allowed: the number of its arms is "
                 f"{user.arms}, and there are {arms}"
             )
         if not user.graded and (self.graded or user.outcomes != 2):
             even = [round(level / user.outcomes, 2) for level in range(1, user.outcomes)]
-            raise ValueError(
-                f"user = {checks.shown(user)} is not allowed: it takes rewards by "
+            raise InputError(
+                f"user = {validation.shown(user)} is not allowed: it takes rewards by "
                 f"{user.outcomes} levels, so say from where on each is reached, as in "
-                f"Levels(user, thresholds={checks.shown(even)})"
+                f"Levels(user, thresholds={validation.shown(even)})"
             )
 
     def __repr__(self) -> str:
@@ -171,14 +172,14 @@ class Problem:
         """A table of gaps, a row per state and a column per arm (all states if finitely many)."""
         if states is None:
             if self.user.states is None:
-                raise ValueError("states = None is not allowed: this user has infinitely many")
+                raise InputError("states = None is not allowed: this user has infinitely many")
             states = range(self.user.states)
         return np.array([[self.gap(s, a) for a in range(self.arms)] for s in states])
 
     def mistake_cost(self, state: float) -> float:
         """D(state), with gap(state, arm) = (best mean - mean of the arm) D(state) if D >= 0.
 
-        ValueError if leaving depends on the arm or rewards are graded: then there is none.
+        InputError if leaving depends on the arm or rewards are graded: then there is none.
         """
         return self.values.mistake_cost(float(state))
 
@@ -213,7 +214,7 @@ class Problem:
         [(0.5, 0.09), (1.0, 0.9), (None, 0.01)]
         """
         if self.graded:
-            raise ValueError("transitions needs rewards of 0 and 1, and these are graded")
+            raise InputError("transitions needs rewards of 0 and 1, and these are graded")
         state, mean = float(state), self.means[arm]
         stays = []
         for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
@@ -225,7 +226,7 @@ class Problem:
     def transition_matrix(self, arm: int) -> NDArray[np.float64]:
         """P(s' | s, arm) over the states 0, 1, ... and, last, the end of the visit."""
         if self.user.states is None:
-            raise ValueError("transition_matrix needs finitely many states: use transitions")
+            raise InputError("transition_matrix needs finitely many states: use transitions")
         size = self.user.states + 1
         matrix = np.zeros((size, size))
         matrix[-1, -1] = 1.0
@@ -244,7 +245,7 @@ def shown_states(user: User) -> list[float]:
 
 
 def _coin(name: str, mean: Any) -> Reward:
-    return Bernoulli(checks.number(name, mean, 0, 1))
+    return Bernoulli(validation.number(name, mean, 0, 1))
 
 
 def _made(rewards: tuple[Reward, ...], user: User) -> Problem:

@@ -13,10 +13,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from . import checks
+from . import validation
 from .problem import Problem
 from .settings import SETTINGS
 from .users import USERS, ByArm, Levels, StaysFirst, User
+from .validation import InputError
 
 SUFFIXES = (".toml", ".json")
 
@@ -32,29 +33,29 @@ def problem_of(problem: Problem | str | Path) -> Problem:
     ((0.9, 0.8), 0.5)
     >>> problem_of("E")
     Traceback (most recent call last):
-    ValueError: problem 'E' is not known: it must be one of A, B, C, D, ema-1000, ema-100, \
+    sojourn.InputError: problem 'E' is not known: it must be one of A, B, C, D, ema-1000, ema-100, \
 ema-low, opposite, or a .toml or .json file
     """
     if isinstance(problem, Problem):
         return problem
     if not isinstance(problem, str | Path):
-        raise ValueError(
-            f"problem = {checks.shown(problem)} is not allowed: it must be a Problem, the name of "
-            f"a setting of the paper ({', '.join(SETTINGS)}), or a .toml or .json file"
+        raise InputError(
+            f"problem = {validation.shown(problem)} is not allowed: it must be a Problem, the name "
+            f"of a setting of the paper ({', '.join(SETTINGS)}), or a .toml or .json file"
         )
     names = {name.lower(): name for name in SETTINGS}
     if (name := str(problem).lower()) in names:
         return SETTINGS[names[name]]
     if str(problem).endswith(SUFFIXES):
         return load(problem)
-    raise ValueError(
+    raise InputError(
         f"problem {str(problem)!r} is not known: it must be one of {', '.join(SETTINGS)}, "
         "or a .toml or .json file"
     )
 
 
 def load(path: str | Path) -> Problem:
-    """The problem in a .toml or .json file; ValueError names the file and what is wrong with it.
+    """The problem in a .toml or .json file; InputError names the file and what is wrong with it.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -66,8 +67,8 @@ def load(path: str | Path) -> Problem:
     path = Path(path)
     try:
         return from_dict(_read(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def from_dict(data: Dict) -> Problem:
@@ -78,17 +79,20 @@ def from_dict(data: Dict) -> Problem:
     Problem(means=(0.9, 0.8), user=TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0))
     >>> from_dict({"means": [0.9, 0.8], "user": {"model": "ema", "theta": 0.5}})
     Traceback (most recent call last):
-    ValueError: user.c6 is missing: an ema user has model, theta, c6, start, odds, stays_first
+    sojourn.InputError: user.c6 is missing: an ema user has model, theta, c6, start, odds, \
+stays_first
     """
     arms = "rewards" if "rewards" in _table("a problem", data) else "means"
     known = ("means", "rewards", "user")
-    checks.keys("", data, required=(arms, "user"), known=known, whose="a problem")
+    validation.keys("", data, required=(arms, "user"), known=known, whose="a problem")
     if arms == "rewards" and "means" in data:
-        raise ValueError("rewards is not allowed beside means: give one of them")
+        raise InputError("rewards is not allowed beside means: give one of them")
     given, user = data[arms], _user(data["user"])
     if not isinstance(given, Sequence) or isinstance(given, str):
         what = "of numbers" if arms == "means" else "with an entry for each arm"
-        raise ValueError(f"{arms} = {checks.shown(given)} is not allowed: it must be a list {what}")
+        raise InputError(
+            f"{arms} = {validation.shown(given)} is not allowed: it must be a list {what}"
+        )
     return Problem(user=user, **{arms: given})
 
 
@@ -118,17 +122,17 @@ def to_dict(problem: Problem) -> dict[str, Any]:
 
 def _read(path: Path) -> Any:
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"a problem file must end in {' or '.join(SUFFIXES)}")
+        raise InputError(f"a problem file must end in {' or '.join(SUFFIXES)}")
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ValueError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
+        raise InputError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
     except UnicodeDecodeError:
-        raise ValueError("cannot be read (it is not UTF-8 text)") from None
+        raise InputError("cannot be read (it is not UTF-8 text)") from None
     try:
         return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
-        raise ValueError(f"not valid {path.suffix[1:].upper()}: {error}") from None
+        raise InputError(f"not valid {path.suffix[1:].upper()}: {error}") from None
 
 
 def _models() -> list[str]:
@@ -149,11 +153,11 @@ def _user(data: Any) -> User:
         for arm, (_, own) in enumerate(found):
             for key in own:
                 if own[key] != around[key]:
-                    raise ValueError(f"user[{arm}].{key} must be the same as user[0].{key}")
+                    raise InputError(f"user[{arm}].{key} must be the same as user[0].{key}")
         with _named("user", []):
             user = ByArm([of_arm for of_arm, _ in found])
     else:
-        raise ValueError(
+        raise InputError(
             f"user must be a table of keys and values, or one for each arm, not {data!r}"
         )
     if around["thresholds"] is not None:
@@ -165,14 +169,14 @@ def _user(data: Any) -> User:
 def _model(where: str, data: Dict, *more: str) -> tuple[User, Dict]:
     """The model in a table, and what goes around it."""
     if "model" not in data:
-        raise ValueError(f"{where}.model is missing: it must be one of {', '.join(_models())}")
-    model = checks.one_of(f"{where}.model", data["model"], _models())
+        raise InputError(f"{where}.model is missing: it must be one of {', '.join(_models())}")
+    model = validation.one_of(f"{where}.model", data["model"], _models())
     cls = USERS[model]
     levels = () if cls.graded else ("thresholds",)
     cls.check_keys(f"{where}.", data, "start", *more, *levels, "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):
-        raise ValueError(
+        raise InputError(
             f"{where}.stays_first = {stays_first!r} is not allowed: it must be true or false"
         )
     settings = {key: data[key] for key in (*cls.keys, *cls.optional) if key in data}
@@ -187,33 +191,33 @@ def _named(where: str, keys: Iterable[str]) -> Iterator[None]:
     """Errors begin with the key as a file has it, `user[1].q00`, not with `q00`."""
     try:
         yield
-    except ValueError as error:
+    except InputError as error:
         text = str(error)
         first = re.split(r"\W", text, maxsplit=1)[0]
         text = f"{where}.{text}" if first in keys else re.sub(r"\busers(?=\[| =)", "user", text)
-        raise ValueError(text) from None
+        raise InputError(text) from None
 
 
 def _start(name: str, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
-        raise ValueError(
+        raise InputError(
             f"{name} = {value!r} is not allowed: "
             "it must be a state or a list of pairs [state, probability]"
         )
     states = [state for state, _ in value]
     if any(states.count(state) > 1 for state in states):
-        raise ValueError(f"{name} = {value!r} is not allowed: it lists a state twice")
+        raise InputError(f"{name} = {value!r} is not allowed: it lists a state twice")
     for state in states:
-        checks.number(name, state, 0, inf)
+        validation.number(name, state, 0, inf)
     return dict(value)
 
 
 def _describe(user: User) -> dict[str, Any]:
-    """The model and its settings; ValueError if a file cannot name it."""
+    """The model and its settings; InputError if a file cannot name it."""
     if USERS.get(user.model) is not type(user):
-        raise ValueError(
+        raise InputError(
             f"user = {user!r} has no problem file: its class must be in the registry of user models"
         )
     start = [list(pair) for pair in zip(user.start.states, user.start.chances, strict=True)]
@@ -223,5 +227,5 @@ def _describe(user: User) -> dict[str, Any]:
 
 def _table(name: str, value: Any) -> Dict:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a table of keys and values, not {value!r}")
+        raise InputError(f"{name} must be a table of keys and values, not {value!r}")
     return value

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import checks, theory
+from . import theory, validation
 from .policies import (
     IMED,
     KLUCB,
@@ -186,7 +186,7 @@ def recommend(
     ('PricedIndex', True)
     """
     problem = problem_of(problem)
-    checks.flag("certain", certain)
+    validation.flag("certain", certain)
     if present is not None:
         present = policy_of(present, problem)
     case, tried = theory.case(problem), candidates(problem)

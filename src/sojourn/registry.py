@@ -16,6 +16,8 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
+from .validation import InputError
+
 T = TypeVar("T")
 
 
@@ -84,10 +86,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._own) + len(self._usable)
 
     def find(self, what: str, name: Any) -> T:
-        """The entry of this name; ValueError that names `what` was given and what there is."""
+        """The entry of this name; InputError that names `what` was given and what there is."""
         if isinstance(name, str) and name in self:
             return self[name]
-        raise ValueError(f"{what} {name!r} is not known: it must be one of {', '.join(self)}")
+        raise InputError(f"{what} {name!r} is not known: it must be one of {', '.join(self)}")
 
 
 def plain_name(name: str) -> str:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
+from . import validation
 from .engine.rewards import Coins, Grades
+from .validation import InputError
 
 Array = NDArray[np.float64]
 
@@ -45,8 +46,10 @@ class Reward:
         def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]: ...
 
     def described(self) -> Any:
-        """As a problem file has it; ValueError if it has no such form."""
-        raise ValueError(f"{checks.shown(self)} has no problem file: only rewards of this package")
+        """As a problem file has it; InputError if it has no such form."""
+        raise InputError(
+            f"{validation.shown(self)} has no problem file: only rewards of this package"
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Bernoulli(Reward):
     mean: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", checks.number("mean", self.mean, 0, 1))
+        object.__setattr__(self, "mean", validation.number("mean", self.mean, 0, 1))
 
     def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]:
         return np.array([0.0, 1.0]), np.array([1.0 - self.mean, self.mean])
@@ -82,7 +85,7 @@ class Beta(Reward):
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            number = checks.number(name, getattr(self, name), 1e-3, 1e6)
+            number = validation.number(name, getattr(self, name), 1e-3, 1e6)
             object.__setattr__(self, name, number)
 
     @property
@@ -137,9 +140,9 @@ class Discrete(Reward):
     def __post_init__(self) -> None:
         values, chances = (_numbers(f.name, getattr(self, f.name)) for f in fields(self))
         if len(values) != len(chances) or abs(sum(chances) - 1.0) > 1e-9:
-            raise ValueError(
-                f"chances = {checks.shown(list(chances))} is not allowed: there must be one for "
-                f"each of the {len(values)} values, and they must add up to 1"
+            raise InputError(
+                f"chances = {validation.shown(list(chances))} is not allowed: there must be one "
+                f"for each of the {len(values)} values, and they must add up to 1"
             )
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "chances", chances)
@@ -203,10 +206,12 @@ def gauss_jacobi(n: int, a: float, b: float) -> tuple[Array, Array]:
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ValueError(f"{name} = {checks.shown(values)} is not allowed: give a list of numbers")
-    numbers = tuple(checks.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
+        raise InputError(
+            f"{name} = {validation.shown(values)} is not allowed: give a list of numbers"
+        )
+    numbers = tuple(validation.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
     if not numbers:
-        raise ValueError(f"{name} is not allowed: it is empty")
+        raise InputError(f"{name} is not allowed: it is empty")
     return numbers
 
 
@@ -219,7 +224,7 @@ def reward_of(name: str, value: Any) -> Reward:
     if isinstance(value, Reward):
         return value
     if isinstance(value, Real):
-        return Bernoulli(checks.number(name, value, 0, 1))
+        return Bernoulli(validation.number(name, value, 0, 1))
     keys = tuple(value) if isinstance(value, Mapping) else ()
     try:
         if set(keys) == {"values", "chances"}:
@@ -228,10 +233,10 @@ def reward_of(name: str, value: Any) -> Reward:
             return Sample(value["sample"])
         if keys == ("beta",) and isinstance(value["beta"], Sequence) and len(value["beta"]) == 2:
             return Beta(*value["beta"])
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    raise ValueError(
-        f"{name} = {checks.shown(value)} is not allowed: give a mean, or beta = [a, b], or "
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    raise InputError(
+        f"{name} = {validation.shown(value)} is not allowed: give a mean, or beta = [a, b], or "
         "values with chances, or a sample"
     )
 

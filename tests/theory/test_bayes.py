@@ -215,7 +215,7 @@ def test_posteriors_are_beta_distributions() -> None:
         (IMPROPER, {"arms": 3}, "it is better to show the arm of lower mean"),
         (B, {"arms": 4}, "arms = 4 is not allowed"),
         (B, {"prior": (0, 1)}, "prior = (0, 1) is not allowed: give a and b"),
-        (B, {"prior": [(1, 1)] * 3}, "or such a pair for each of 2 arms"),
+        (B, {"prior": [(1, 1)] * 3}, "or a pair for each of 2 arms"),
         (B, {"visits": 0.5}, "visits = 0.5 is not allowed"),
         (B, {"visits": 2.5, "fixed": True}, "visits = 2.5 is not allowed"),
         (B, {"pulls": 0}, "pulls = 0 is not allowed"),

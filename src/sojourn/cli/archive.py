@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..show.tables import Table
+from ..validation import InputError
 from .arguments import AsJson, option
 from .output import note, print_json, print_table
 from .stores import store_first, store_words, writable
@@ -39,7 +40,7 @@ def archive_command(
 
     url, names = store_first(words or [])
     if not 0.0 <= older_than <= 36_500.0:
-        raise ValueError(
+        raise InputError(
             f"--older-than {older_than:g} is not allowed: it must be from 0 to 36500 days"
         )
     with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
@@ -47,7 +48,7 @@ def archive_command(
         for name in names or all_of_their_own(store):
             try:
                 done[name] = archive(store, name, before, to)
-            except ValueError as error:
+            except InputError as error:
                 if names:
                     raise
                 note(str(error))

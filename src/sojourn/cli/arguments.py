@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..validation import InputError
+
 
 def option(help_: str, *names: str, metavar: str | None = None) -> Any:
     """An option of a command; its name is that of the parameter unless names are given."""
@@ -53,7 +55,7 @@ def find_checkpoints(text: str | None) -> int | str | list[int] | None:
     try:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"--checkpoints {text} is not allowed: "
             "it must be a whole number, several such as 1,10,100, log:24 or linear:50"
         ) from None

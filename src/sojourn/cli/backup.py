@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
+from ..validation import InputError
 from .arguments import AsJson
 from .output import print_json
-from .stores import live_errors_as_input, store_and, store_words
+from .stores import file_errors_as_input, store_and, store_words
 
 EXAMPLE = "sojourn backup live.db live-2026-11-16.db"
 
@@ -23,8 +24,8 @@ def backup_command(
     url, file = store_and(words, "FILE")
     target = Path(file)
     if target.exists():
-        raise ValueError(f"FILE = {file!r} is not allowed: it is there already, give a new name")
-    with live_errors_as_input():
+        raise InputError(f"FILE = {file!r} is not allowed: it is there already, give a new name")
+    with file_errors_as_input():
         store_class(url).backup(url, target)
     size = target.stat().st_size
     print_json({"file": file, "bytes": size}) if as_json else print(f"{file}: {size:,} bytes")

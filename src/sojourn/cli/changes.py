@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from ..show.tables import Table
+from ..validation import InputError
 from .arguments import AsJson, option
 from .output import print_json, print_table
 from .stores import reading, store_first, store_words
@@ -21,9 +22,9 @@ def changes_command(
     """Who changed what, and when: the audit log of experiments."""
     url, names = store_first(words or [])
     if len(names) > 1:
-        raise ValueError(f"{len(names)} words are given, and wanted is one experiment, or none")
+        raise InputError(f"{len(names)} words are given, and wanted is one experiment, or none")
     if not 1 <= last <= 100_000:
-        raise ValueError(f"--last {last} is not allowed: it must be from 1 to 100000")
+        raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
     with reading(url) as store:
         found = store.edits(last, *names)
     if as_json:

@@ -11,7 +11,7 @@ from ..show.tables import Table
 from .arguments import AsJson, option, with_options
 from .output import STOPPED, note, print_json
 from .problems import find_problem
-from .stores import live_errors_as_input
+from .stores import file_errors_as_input
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -59,23 +59,23 @@ def drive_command(
     Rewards and departures are drawn by the rules of the simulator. Ctrl-C prints what was measured
     so far.
     """
-    from .. import checks
+    from .. import validation
     from ..policy_names import find_policy
     from ..service.drive import Traffic, drive_all
 
     limit = 1000 if seconds is None else inf
-    most = limit if visits is None else checks.whole("--visits", visits, 1)
+    most = limit if visits is None else validation.whole("--visits", visits, 1)
     traffic = Traffic(
         url, problem, experiment=experiment, key=key, visits=most,
         policy=None if policy is None else find_policy(policy, problem),
         own=None if own is None else find_policy(own, problem),
         arms=() if arms is None else tuple(arms.split(",")),
-        users=checks.whole("--users", users, 1, 10_000),
-        seconds=inf if seconds is None else checks.number("--seconds", seconds, 0, inf),
-        seed=checks.whole("--seed", seed, 0, 2**63 - 1),
+        users=validation.whole("--users", users, 1, 10_000),
+        seconds=inf if seconds is None else validation.number("--seconds", seconds, 0, inf),
+        seed=validation.whole("--seed", seed, 0, 2**63 - 1),
     )  # fmt: skip
-    checks.whole("--processes", processes, 1, traffic.users)
-    with live_errors_as_input(), progress() as show:
+    validation.whole("--processes", processes, 1, traffic.users)
+    with file_errors_as_input(), progress() as show:
         report = drive_all(traffic, processes, _by_steps(show, traffic))
     if as_json:
         print_json(report.to_dict(problem))

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from ..validation import InputError
 from .archive import Folder
 from .arguments import AsJson, option
 from .output import print_json
@@ -22,7 +23,7 @@ def drop_command(
 
     url, experiment = store_and(words, "EXPERIMENT")
     if not yes:
-        raise ValueError(
+        raise InputError(
             f"experiment {experiment!r} would be deleted with all its visits, which cannot be "
             "undone: add --yes if you mean it"
         )

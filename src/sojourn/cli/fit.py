@@ -45,14 +45,14 @@ def fit_command(
     as_json: AsJson = False,
 ) -> None:
     """Do users leave when disappointed? What a log says, with intervals and warnings."""
-    from .. import checks
+    from .. import validation
     from ..logs import fit, sensitivity
     from ..logs.reporting.page import check_report
     from ..logs.reporting.screen import alternatives_table
 
     options |= {"horizon": number_or_text(horizon), "min_pulls": min_pulls, "rare": rare}
     if visits is not None:
-        checks.whole("--visits", visits, 1)
+        validation.whole("--visits", visits, 1)
     if report is not None:
         check_report(report)
     found = fit(source, ema=ema, **options)

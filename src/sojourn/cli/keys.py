@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .arguments import AsJson, option
 from .output import print_json
 
@@ -42,13 +43,13 @@ def new_command(
     """Make a key. It is printed once and kept nowhere; the file has its hash."""
     from ..service import keys
 
-    checks.one_of("--role", role, keys.ROLES)
+    validation.one_of("--role", role, keys.ROLES)
     if not experiment and role == keys.OPERATOR:
         experiment = [keys.ALL]
     if not experiment:
-        raise ValueError("--experiment is missing: give a name, or '*' for all experiments")
+        raise InputError("--experiment is missing: give a name, or '*' for all experiments")
     if expires is not None and not 0.0 < expires <= 36_500.0:
-        raise ValueError(f"--expires {expires:g} is not allowed: it must be from 0 to 36500 days")
+        raise InputError(f"--expires {expires:g} is not allowed: it must be from 0 to 36500 days")
     key, token = keys.make(file, experiment, expires, role)
     print_json({"id": key.id, "key": token}) if as_json else print(token)
 

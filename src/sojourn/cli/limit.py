@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import checks
+from .. import validation
 from ..show.progress import by_share, progress
+from ..validation import InputError
 from .arguments import AsJson, Seed, option
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
@@ -84,7 +85,7 @@ def limit_command(
 
     Means are drawn from the prior, and the user is known: no policy has less regret on average.
     """
-    checks.whole("runs", runs, 2)
+    validation.whole("runs", runs, 2)
     who = _find_user(problem, q, user, start, stays_first)
     pairs = _find_prior(prior)
     if arms > EXACT:
@@ -164,7 +165,7 @@ def _many_arms(
 
     if policy or fixed:
         what = "--policy" if policy else "--fixed"
-        raise ValueError(f"{what} goes with two or three arms: for {arms} there is a lower bound")
+        raise InputError(f"{what} goes with two or three arms: for {arms} there is a lower bound")
     with _until_stopped(), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
@@ -185,13 +186,13 @@ def _find_user(
 ) -> "User":
     """As commands find a problem, but for the means."""
     if problem is not None and (q or user or start or stays_first):
-        raise ValueError(
+        raise InputError(
             f"give either the problem {problem!r} or options that describe a user, not both"
         )
     if problem is not None:
         return find_problem(problem).user
     if not q and not user:
-        raise ValueError("give a user: --q or --user, or the problem whose user it is")
+        raise InputError("give a user: --q or --user, or the problem whose user it is")
     some = "0.5,0.4"  # a problem needs means, and they do not matter here
     return find_problem(
         means=some, q=[q] if q else None, user=[user] if user else None, start=start,
@@ -208,9 +209,9 @@ def _find_prior(text: str) -> Any:
     try:
         pairs = [tuple(float(number) for number in word.split(",")) for word in text.split()]
         if not pairs or any(len(pair) != 2 for pair in pairs):
-            raise ValueError
+            raise InputError
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"--prior {text} is not allowed: it must be two numbers such as 1,1, or such a pair "
             "for every arm, with spaces between"
         ) from None

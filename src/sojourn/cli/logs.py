@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..validation import InputError
 from .arguments import option
 
 LogSource = Annotated[
@@ -77,6 +78,6 @@ def _arm_map(path: Path | None) -> dict[str, str] | None:
         with path.open(newline="", encoding="utf-8") as file:
             return {row["item"]: row["arm"] for row in csv.DictReader(file)}
     except (OSError, UnicodeDecodeError, KeyError):
-        raise ValueError(
+        raise InputError(
             f"--arms {path} is not allowed: it must be a .csv file with columns item and arm"
         ) from None

@@ -1,17 +1,21 @@
 """The command `sojourn`: its commands, and what becomes of their errors.
 
-Bad input ends with exit code 2 and one sentence on standard error. Results go to standard output,
+Bad input ends with exit code 2 and one sentence on standard error, a store that fails with 1;
+a bug of this package ends with a traceback and 70. Results go to standard output,
 as tables or, with --json, as JSON and nothing else; notes and progress go to standard error.
 Commands import the rooms they need when they run, so that help is quick.
 """
 
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from ..extras import MissingExtra
+from ..live.errors import LiveError
+from ..validation import InputError, PolicyError
 from ..version import __version__
 from . import (
     archive,
@@ -38,7 +42,7 @@ from . import (
     warm_start,
 )
 from .arguments import option
-from .output import STOPPED, complain, warnings_as_notes
+from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
     theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
@@ -65,11 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = app(args=arguments, prog_name="sojourn", standalone_mode=False)
     except UsageError as error:
         return complain(error.format_message())  # type: ignore[attr-defined]
-    except (MissingExtra, ValueError) as error:
+    except (InputError, MissingExtra, PolicyError) as error:
         return complain(str(error))
+    except LiveError as error:
+        return complain(str(error), FAILED)
     except (KeyboardInterrupt, typer.Abort):
         print("stopped", file=sys.stderr)
         return STOPPED
+    except Exception:
+        traceback.print_exc()
+        print("This is a bug in Sojourn. Please report it.", file=sys.stderr)
+        return OUR_BUG
     return code if isinstance(code, int) else 0
 
 

@@ -11,7 +11,8 @@ import typer
 from ..show.plain import to_json
 from ..show.tables import Table
 
-BAD_INPUT, STOPPED = 2, 130  # exit codes: of bad input, and after Ctrl-C
+FAILED, BAD_INPUT, OUR_BUG, STOPPED = 1, 2, 70, 130
+"""Exit codes: a store or service failed; bad input; a bug of this package; Ctrl-C."""
 
 
 def print_json(value: Any) -> None:
@@ -32,10 +33,10 @@ def note(text: str) -> None:
     print(f"note: {_one_line(text)}", file=sys.stderr)
 
 
-def complain(sentence: str) -> int:
-    """One line on standard error, and the exit code of bad input."""
+def complain(sentence: str, code: int = BAD_INPUT) -> int:
+    """One line on standard error; the exit code."""
     print(f"error: {_one_line(sentence)}", file=sys.stderr)
-    return BAD_INPUT
+    return code
 
 
 @contextmanager

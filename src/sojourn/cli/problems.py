@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..validation import InputError
 from .arguments import option
 
 if TYPE_CHECKING:
@@ -91,26 +92,26 @@ def find_problem(
     given = {name: text for name, text in texts.items() if text is not None}
     described = bool(given or q or user or stays_first) or (theta, c6) != (None, None)
     if problem is not None and described:
-        raise ValueError(
+        raise InputError(
             f"give either the problem {problem!r} or options that describe one, not both"
         )
     name = default if problem is None and not described else problem
     if name is not None:
         return files.problem_of(name)
     if not given.keys() & ARMS:
-        raise ValueError(
+        raise InputError(
             f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
             "file, or --means (or --rewards) with --q, with --theta and --c6, or with --user"
         )
     users = _users(q, theta, c6, user)
     if odds is not None and len(users) > 1:
-        raise ValueError("give either --odds or a user for each arm, not both")
+        raise InputError("give either --odds or a user for each arm, not both")
     read = {key: READ.get(key, _numbers)(f"--{key}", text) for key, text in given.items()}
     around = {key: value for key, value in read.items() if key not in ARMS}
     if stays_first:
         around["stays_first"] = True
     if twice := sorted({key for table in users for key in around.keys() & table}):
-        raise ValueError(f"give {twice[0]} either in --user or as an option, not both")
+        raise InputError(f"give {twice[0]} either in --user or as an option, not both")
     tables = [{**table, **around} for table in users]
     arms = {key: value for key, value in read.items() if key in ARMS}
     return files.from_dict({**arms, "user": tables if len(tables) > 1 else tables[0]})
@@ -128,13 +129,13 @@ def _users(
         return [{"model": "ema", "theta": theta, "c6": c6}]
     if user and given == ["user"]:
         return [_model_and_settings(text) for text in user]
-    raise ValueError("describe the user with --q, or with both --theta and --c6, or with --user")
+    raise InputError("describe the user with --q, or with both --theta and --c6, or with --user")
 
 
 def _two_state(text: str) -> dict[str, Any]:
     numbers = _numbers("--q", text)
     if len(numbers) != 4:
-        raise ValueError(f"--q {text} is not allowed: it must be four numbers, q00,q01,q10,q11")
+        raise InputError(f"--q {text} is not allowed: it must be four numbers, q00,q01,q10,q11")
     names = ("q00", "q01", "q10", "q11")
     return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
 
@@ -147,7 +148,7 @@ def _model_and_settings(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}")
     except tomllib.TOMLDecodeError:
-        raise ValueError(
+        raise InputError(
             f"--user {text} is not allowed: it must be a model, a colon and its settings, such as "
             "'two-state: q00=.8 q01=.2 q10=.2 q11=.1'"
         ) from None
@@ -168,7 +169,7 @@ def _rewards(name: str, text: str) -> list[Any]:
     try:
         return [_reward(word) for word in text.split()]
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"{name} {text} is not allowed: it must be a word for every arm, with spaces between: "
             "a mean such as 0.4, beta:2,5, values with their chances such as 0:0.2,0.5:0.3,1:0.5, "
             "or sample:0.1,0.7"
@@ -190,7 +191,7 @@ def _numbers(name: str, text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"{name} {text} is not allowed: it must be numbers with commas between"
         ) from None
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..extras import require
+from ..validation import InputError
 
 EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
@@ -138,8 +139,8 @@ def serve_command(
             log_format=log_format, log_level=log_level, parser=parser, compiled=not interpreted,
         )  # fmt: skip
         run(options, say=lambda text: print(text, flush=True))
-    except ValueError as error:
-        raise ValueError(_with_variables(context, str(error))) from None
+    except InputError as error:
+        raise InputError(_with_variables(context, str(error))) from None
 
 
 def _with_variables(context: typer.Context, sentence: str) -> str:

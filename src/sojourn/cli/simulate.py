@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..extras import require
+from ..validation import InputError
 from .arguments import AsJson, Seed, Workers, find_checkpoints, number_or_text, option, with_options
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
@@ -134,7 +135,7 @@ def _check_outputs(save: Path | None, plot: Path | None) -> None:
         return
     require("--plot", "plot", "matplotlib")
     if plot.suffix not in PICTURES or not plot.parent.is_dir():
-        raise ValueError(
+        raise InputError(
             f"--plot {plot} is not allowed: it must be a file in a folder that exists, "
             f"ending in {', '.join(PICTURES)}"
         )

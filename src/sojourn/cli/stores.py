@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..validation import InputError
+
 if TYPE_CHECKING:
     from ..live import Store
 
@@ -30,7 +32,7 @@ def store_first(words: Sequence[str]) -> tuple[str, list[str]]:
     if words and (_is_store(words[0]) or VARIABLE not in os.environ):
         return _address(words[0]), list(words[1:])
     if VARIABLE not in os.environ:
-        raise ValueError(f"STORE is missing: give an address or a file, or set {VARIABLE}")
+        raise InputError(f"STORE is missing: give an address or a file, or set {VARIABLE}")
     return _address(os.environ[VARIABLE]), list(words)
 
 
@@ -42,23 +44,19 @@ def store_and(words: Sequence[str], *names: str) -> tuple[str, ...]:
         url = rest.pop(0)
     if len(rest) != len(names):
         wanted = ", ".join(("STORE", *names))
-        raise ValueError(f"{len(words)} words are given, and wanted are {wanted}")
+        raise InputError(f"{len(words)} words are given, and wanted are {wanted}")
     return _address(url), *rest
 
 
 @contextmanager
-def live_errors_as_input() -> Iterator[None]:
-    """What goes wrong with a store or a service is bad input here: one sentence."""
-    from ..live import LiveError
-
+def file_errors_as_input() -> Iterator[None]:
+    """A file that cannot be used is bad input: one sentence."""
     try:
         yield
-    except LiveError as error:
-        raise ValueError(str(error)) from None
     except BrokenPipeError:  # whoever reads the output has gone
         raise
     except OSError as error:  # of a file that is written or read
-        raise ValueError(
+        raise InputError(
             f"{error.filename or 'a file'} cannot be used ({error.strerror})"
         ) from None
 
@@ -68,7 +66,7 @@ def reading(url: str) -> Iterator["Store"]:
     """The store at an address, to be read only."""
     from ..live import open_store
 
-    with live_errors_as_input(), closing(open_store(url, reading=True)) as store:
+    with file_errors_as_input(), closing(open_store(url, reading=True)) as store:
         yield store
 
 
@@ -79,11 +77,11 @@ def writable(url: str, instead: str) -> Iterator["Store"]:
 
     with reading(url):  # a store that is not there is a mistake: do not make one
         pass
-    with live_errors_as_input():
+    with file_errors_as_input():
         try:
             store = open_store(url)
         except InUse:
-            raise ValueError(f"the file is in use by a server: ask it, by {instead}") from None
+            raise InputError(f"the file is in use by a server: ask it, by {instead}") from None
         with closing(store):
             yield store
 

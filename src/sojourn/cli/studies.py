@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from ..validation import InputError
 from .arguments import AsJson, Seed, Workers, option
 from .output import STOPPED, note, print_json
 from .progress import by_work, progress
@@ -36,7 +37,7 @@ def precision_of(quick: bool, precision: str | None, best: str) -> str:
     from ..lab.trials import QUICK
 
     if quick and precision not in (None, QUICK):
-        raise ValueError(f"give either --quick or --precision {best}, not both")
+        raise InputError(f"give either --quick or --precision {best}, not both")
     return precision or QUICK
 
 

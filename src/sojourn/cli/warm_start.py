@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+from ..validation import InputError
 from .arguments import AsJson
 from .output import print_json
 from .stores import store_and, store_words, writable
@@ -46,13 +47,13 @@ def read_prior(path: Path) -> Prior:
     """The counts in a file."""
     readers: dict[str, Callable[[str], Prior]] = {".csv": _from_csv, ".json": _from_json}
     if path.suffix not in readers:
-        raise ValueError(f"FILE = {str(path)!r} is not allowed: it must end in .csv or .json")
+        raise InputError(f"FILE = {str(path)!r} is not allowed: it must end in .csv or .json")
     try:
         return readers[path.suffix](path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror})") from None
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(
+        raise InputError(
             f"{path} is not allowed: it must have an arm, its pulls and its successes in each "
             'line (.csv), or be like {"arm": {"pulls": 10, "successes": 4}} (.json)'
         ) from None

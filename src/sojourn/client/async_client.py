@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 from ..live.answers import NOT_SENT, Decision, Own, ranked, reward_of
 from ..live.errors import Conflict
 from ..live.names import check_name
+from ..validation import InputError
 from .caller import RETRIES, TIMEOUT, Caller, Transport
 from .described import described_policy, described_user
 from .messages import AccessDenied, Request
@@ -149,7 +150,7 @@ class AsyncExperiment:
     ) -> None:
         """Create or update the experiment; with nothing given, see that it is there."""
         if ranking and self._caller.fallback is None:
-            raise ValueError("ranking is not allowed without a fallback: Client(url, fallback=1)")
+            raise InputError("ranking is not allowed without a fallback: Client(url, fallback=1)")
         body = dict(settings)
         if policy is not None:
             body["policy"] = described_policy(policy)
@@ -266,7 +267,7 @@ class AsyncVisit:
         except Conflict:
             self._step = self._unanswered = self._away = None  # another process went on with it
             raise
-        except ValueError:
+        except InputError:
             if self._away is not None:  # which would be refused again and again
                 self._away = {**body, "reward": None}
             raise

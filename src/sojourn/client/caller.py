@@ -12,7 +12,7 @@ from functools import wraps
 from math import inf
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from .. import checks
+from .. import validation
 from ..live.errors import Unavailable
 from .messages import NoResponse, Request, Response
 
@@ -48,7 +48,7 @@ class Caller:
 
     def __post_init__(self) -> None:
         if self.fallback is not None:
-            checks.number("fallback", self.fallback, 0, inf, open_ends=True)
+            validation.number("fallback", self.fallback, 0, inf, open_ends=True)
 
     async def call(self, request: Request, patience: float = inf) -> Any:
         """The decoded answer; no attempt begins when `patience` seconds are over."""

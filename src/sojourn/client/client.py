@@ -31,7 +31,7 @@ class Client:
     ...         return [visit.choose(), visit.step(1)]
 
     Errors are `Busy`, `Unavailable`, `Conflict`, `Ended`, `NotFound` and `AccessDenied`, all of
-    them a `LiveError`, and ValueError for arguments that are not allowed.
+    them a `LiveError`, and InputError for arguments that are not allowed.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..live.answers import policy_data
+from ..validation import InputError
 
 
 def described_policy(policy: Any) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def described_policy(policy: Any) -> dict[str, Any]:
     if isinstance(policy, Mapping):
         return dict(policy)
     if not isinstance(getattr(policy, "name", None), str):
-        raise ValueError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
+        raise InputError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
     return policy_data(policy)
 
 

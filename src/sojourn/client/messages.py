@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+from ..validation import InputError
 
 COMPILE_TIMEOUT = 180.0
 """Seconds to wait for a response if the service may have to compile a policy first."""
@@ -22,7 +23,7 @@ class NoResponse(Exception):
 
 ERRORS: dict[int, type[Exception]] = {
     401: AccessDenied, 403: AccessDenied, 404: NotFound, 409: Conflict, 410: Ended,
-    413: ValueError, 422: ValueError, 429: Busy,
+    413: InputError, 422: InputError, 429: Busy,
 }  # fmt: skip
 
 
@@ -83,9 +84,9 @@ class Response(NamedTuple):
         return kind(str(body.get("detail") or f"the service answered with status {self.status}"))
 
 
-def bad_url(url: str) -> ValueError:
+def bad_url(url: str) -> InputError:
     """What to raise for an address that is not of HTTP."""
-    return ValueError(f"url = {url!r} is not allowed: it must begin with http:// or https://")
+    return InputError(f"url = {url!r} is not allowed: it must begin with http:// or https://")
 
 
 def headers(key: str | None) -> dict[str, str]:

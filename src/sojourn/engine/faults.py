@@ -7,13 +7,23 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 
+from ..validation import PolicyError
+
 PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 STRUCT = re.compile(r"[\w.]*\b(\w+)\[[0-9a-f]{16}\]\([^()]*\)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class CannotCompile(ValueError):
+class CannotCompile(PolicyError):
     """A method of a policy or of a user model is not within what Numba compiles."""
+
+
+def no_such_arm(policy: Any, arm: int, arms: int) -> PolicyError:
+    """What is raised when `choose` returned an arm that does not exist."""
+    return PolicyError(
+        f"{type(policy).__name__}.choose returned arm {arm}, and there are {arms}: it must be a "
+        f"whole number from 0 to {arms - 1}"
+    )
 
 
 def sentence(error: NumbaError, types: tuple[Any, ...]) -> str:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from ..validation import InputError
+
 FOLDER = Path(__file__).parent
 
 
@@ -124,14 +126,14 @@ def _names(code: CodeType) -> set[str]:
 
 @cache
 def check_randomness(cls: type) -> None:
-    """ValueError if a method draws from a generator that the seed of a run does not know.
+    """InputError if a method draws from a generator that the seed of a run does not know.
 
     Numba compiles Python's and NumPy's global generators, and then no seed fixes a run.
     """
     for name, method in methods_of(cls):
         found = _unseeded(method, set())
         if found:
-            raise ValueError(
+            raise InputError(
                 f"{cls.__name__}.{name} uses {found}, which the seed of a run does not fix: draw "
                 "from the stream that `choose` is given, with sojourn.uniform(rng)"
             )

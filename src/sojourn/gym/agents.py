@@ -6,9 +6,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.streams import policy_stream
 from ..policies import Policy
+from ..validation import InputError
 
 
 @runtime_checkable
@@ -103,7 +104,7 @@ class MabwiserAgent:
     def __init__(self, policy: Any, arms: int) -> None:
         self.policy, self.names = policy, list(policy.arms)
         if len(self.names) != arms:
-            raise ValueError(f"policy has {len(self.names)} arms, but the environment has {arms}")
+            raise InputError(f"policy has {len(self.names)} arms, but the environment has {arms}")
         self.contextual = getattr(policy, "is_contextual", False)
         self.unseen = list(range(arms))
 
@@ -144,9 +145,10 @@ def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
     'PolicyAgent'
     >>> agent_for("UCB", arms=2)
     Traceback (most recent call last):
-    ValueError: policy = 'UCB' is not allowed: it must be a policy of sojourn, river or mabwiser
+    sojourn.InputError: policy = 'UCB' is not allowed: it must be a policy of sojourn, river or \
+mabwiser
     """
-    arms, seed = checks.whole("arms", arms, 2), checks.whole("seed", seed, 0, 2**63 - 1)
+    arms, seed = validation.whole("arms", arms, 2), validation.whole("seed", seed, 0, 2**63 - 1)
     if isinstance(policy, Policy):
         return PolicyAgent(policy, arms, seed)
     if isinstance(policy, Agent):
@@ -154,6 +156,6 @@ def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
     for recognises, adapter in ADAPTERS:
         if not isinstance(policy, type) and recognises(policy):
             return adapter(policy, arms)
-    raise ValueError(
+    raise InputError(
         f"policy = {policy!r} is not allowed: it must be a policy of sojourn, river or mabwiser"
     )

@@ -9,7 +9,8 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .agents import agent_for
 
 Array = NDArray[np.float64]
@@ -34,7 +35,7 @@ def play(env: gymnasium.Env[Any, Any], player: Any, visits: int, *, seed: int = 
     >>> played.regret.sum(), played.reward.shape
     (np.float64(0.0), (20,))
     """
-    visits = checks.whole("visits", visits, 1)
+    visits = validation.whole("visits", visits, 1)
     agent = agent_for(player, _arms(env.action_space), seed)
     totals = np.zeros((len(Played._fields), visits))
     for visit in range(visits):
@@ -63,9 +64,9 @@ def play_many(
     >>> play_many(envs, [sj.FixedArm(arm=0)] * 3, visits=20).steps.shape
     (3, 20)
     """
-    visits = checks.whole("visits", visits, 1)
+    visits = validation.whole("visits", visits, 1)
     if len(players) != envs.num_envs:
-        raise ValueError(f"players are {len(players)}, but the environments are {envs.num_envs}")
+        raise InputError(f"players are {len(players)}, but the environments are {envs.num_envs}")
     arms = _arms(envs.single_action_space)
     agents = [agent_for(player, arms, seed + i) for i, player in enumerate(players)]
     totals = np.zeros((len(Played._fields), envs.num_envs, visits))
@@ -91,5 +92,5 @@ def play_many(
 
 def _arms(space: spaces.Space[Any]) -> int:
     if not isinstance(space, spaces.Discrete):
-        raise ValueError(f"action_space = {space} is not allowed: it must be Discrete")
+        raise InputError(f"action_space = {space} is not allowed: it must be Discrete")
     return int(space.n)

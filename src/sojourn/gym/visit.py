@@ -15,11 +15,12 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from .. import checks
+from .. import validation
 from ..engine.loops import jitable
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import User
+from ..validation import InputError
 
 
 @jitable
@@ -44,16 +45,16 @@ def observed(space: spaces.Space[Any], experience: Any) -> Any:
 
 
 def refuse_options(options: Mapping[str, Any] | None) -> None:
-    """ValueError if `reset` was given an option that it would ignore."""
+    """InputError if `reset` was given an option that it would ignore."""
     if options:
-        raise ValueError(f"options = {options!r} is not allowed: a visit has none")
+        raise InputError(f"options = {options!r} is not allowed: a visit has none")
 
 
 def step_limit(max_episode_steps: int | None) -> float:
     """The step after which a visit is cut short, if there is one."""
     if max_episode_steps is None:
         return float("inf")
-    return checks.whole("max_episode_steps", max_episode_steps, 1)
+    return validation.whole("max_episode_steps", max_episode_steps, 1)
 
 
 class VisitEnv(gymnasium.Env[Any, Any]):
@@ -99,7 +100,7 @@ class VisitEnv(gymnasium.Env[Any, Any]):
             raise ResetNeeded("no visit is going on: call reset() before step()")
         if not self.action_space.contains(action):
             last = self.problem.arms - 1
-            raise ValueError(
+            raise InputError(
                 f"action = {action!r} is not allowed: it must be a whole number from 0 to {last}"
             )
         user, u = self.problem.user, self.np_random.random()

@@ -12,10 +12,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..engine.loops import loop
 from ..problem import Problem
 from ..problem_files import problem_of
+from ..validation import InputError
 from .visit import observation_space, observed, refuse_options, shown, step_limit
 
 BLOCK = 64  # draws taken from each generator at a time
@@ -64,7 +65,7 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
         self, problem: Problem | str | Path, num_envs: int = 1, max_episode_steps: int | None = None
     ) -> None:
         self.problem = problem = problem_of(problem)
-        self.num_envs = checks.whole("num_envs", num_envs, 1)
+        self.num_envs = validation.whole("num_envs", num_envs, 1)
         self.max_episode_steps = step_limit(max_episode_steps)
         self.single_action_space = spaces.Discrete(problem.arms)
         self.single_observation_space = observation_space(problem.user)
@@ -101,7 +102,7 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
         arms, last = np.asarray(actions), self.problem.arms - 1
         whole = arms.dtype.kind in "iu" and arms.shape == (self.num_envs,)
         if not whole or arms.min() < 0 or arms.max() > last:
-            raise ValueError(
+            raise InputError(
                 f"actions = {actions!r} is not allowed: "
                 f"give {self.num_envs} whole numbers from 0 to {last}"
             )
@@ -128,13 +129,13 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
         if seed is None:
             return [None] * self.num_envs
         if np.ndim(seed) == 0:
-            first = checks.whole("seed", seed, 0)
+            first = validation.whole("seed", seed, 0)
             return range(first, first + self.num_envs)
         if len(seed) != self.num_envs:
-            raise ValueError(
+            raise InputError(
                 f"seed = {seed!r} is not allowed: give one number, or {self.num_envs} of them"
             )
-        return [checks.whole(f"seed[{i}]", s, 0) for i, s in enumerate(seed)]
+        return [validation.whole(f"seed[{i}]", s, 0) for i, s in enumerate(seed)]
 
     @property  # type: ignore[misc]
     def np_random(self) -> Any:

@@ -12,11 +12,12 @@ from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING, Generic, NamedTuple, Required, TypedDict
 
-from .. import checks
+from .. import validation
 from ..extras import require
 from ..show.curves import write
 from ..show.plain import to_json
 from ..simulation import Result
+from ..validation import InputError
 from .claims import Claim, Findings, check
 from .progress import DRAWING, Meter, Overall
 from .report import Report
@@ -121,10 +122,10 @@ class Study(ABC, Generic[Findings]):
 
     def _check_arguments(self, precision: str, seed: int, workers: int | None) -> None:
         require("a report", "plot", "matplotlib", "jinja2")
-        checks.one_of("precision", precision, (QUICK, self.precise))
-        checks.whole("seed", seed, 0, 2**63 - 1)
+        validation.one_of("precision", precision, (QUICK, self.precise))
+        validation.whole("seed", seed, 0, 2**63 - 1)
         if workers is not None:
-            checks.whole("workers", workers, 1)
+            validation.whole("workers", workers, 1)
 
     def _draw(self, findings: Findings, folder: Path, meter: Meter) -> None:
         for number, (name, draw) in enumerate(self.figures.items()):
@@ -162,7 +163,7 @@ def _folder(name: str, path: Path, *parts: str) -> Path:
             part.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ValueError(
+        raise InputError(
             f"{name} = {str(path)!r} is not allowed: it must be a folder that can be made and "
             f"written ({reason})"
         ) from None

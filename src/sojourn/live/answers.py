@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from .. import checks
+from .. import validation
 from .names import check_name
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
@@ -53,7 +53,7 @@ class Own(NamedTuple):
             return None
         arm, propensity = (given, None) if isinstance(given, str) else given
         if propensity is not None:
-            propensity = checks.number("own.propensity", propensity, 0, 1)
+            propensity = validation.number("own.propensity", propensity, 0, 1)
         return cls(check_name("own.arm", arm), propensity)
 
 
@@ -77,7 +77,7 @@ def _lower_bound(arm: Mapping[str, Any]) -> float:
 
 def reward_of(value: Any, name: str = "reward") -> float:
     """A reward as a number from 0 to 1; True and False will do."""
-    return checks.number(name, float(value) if isinstance(value, bool) else value, 0, 1)
+    return validation.number(name, float(value) if isinstance(value, bool) else value, 0, 1)
 
 
 def policy_data(policy: Any) -> dict[str, Any]:

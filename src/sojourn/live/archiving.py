@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from ..engine.calls import calls_for
 from ..extras import require
+from ..validation import InputError
 from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, one_of_its_own
@@ -51,7 +52,7 @@ def archive(
     """Move the visits that ended and were last touched before that time to files in a folder.
 
     Counters stay, and so does all that a policy has learned. `tell` is called after each file. It
-    may be interrupted at any time and done again. ValueError if the policy learns from the events
+    may be interrupted at any time and done again. InputError if the policy learns from the events
     themselves.
 
     >>> import tempfile
@@ -94,7 +95,7 @@ def _settings(store: Store, experiment: str) -> str:
     text, _ = one_of_its_own(store, experiment)
     policy = Settings.from_json(text).policy
     if not calls_for(policy, compiled=False).counts:
-        raise ValueError(
+        raise InputError(
             f"experiment {experiment!r} cannot be archived: {policy.name} learns from the events "
             "themselves, at each start"
         )
@@ -148,13 +149,13 @@ def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
 
 
 def read(folder: Path, part: Part) -> list[Event]:
-    """The events of a file; ValueError if it is missing, or not what was written."""
+    """The events of a file; InputError if it is missing, or not what was written."""
     _, pq = pyarrow()
     path = folder / part.file
     if not path.is_file():
-        raise ValueError(f"{path} is missing: is {folder} the folder of the archive?")
+        raise InputError(f"{path} is missing: is {folder} the folder of the archive?")
     if _digest(path) != part.digest:
-        raise ValueError(f"{path} is not the file that was written: its SHA-256 is another one")
+        raise InputError(f"{path} is not the file that was written: its SHA-256 is another one")
     table = pq.read_table(path, partitioning=None)
     columns = table.to_pydict()
     for name, value in Event._field_defaults.items():  # which older files do not have

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..show.tables import Table
 from ..stats.intervals import Interval
 from ..stats.moments import Array
@@ -123,9 +123,9 @@ def compare(
     new          0.5    3       0                 0                1
       - holdout                 +0                +0               +0
     """
-    alpha = checks.number("alpha", alpha, 0, 1, open_ends=True)
-    planned = checks.number("planned", planned, 1, inf)
-    since = checks.whole("since", since, 1)
+    alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
+    planned = validation.number("planned", planned, 1, inf)
+    since = validation.whole("since", since, 1)
     plan = plan_of(store, experiment)
     names = names_of(experiment, plan.variants)
     groups = {variant: store.groups(child) for variant, child in names.items()}

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..policies.reasons import short
 from ..stats.segments import changes_in, dispersion
 from ..users.base import ranges_in_words
+from ..validation import InputError
 from . import states
 from .records import HOUR, TIMEOUT, Arm, Counts, added
 from .stores.base import Store, one_of_its_own, plain_settings
@@ -126,7 +127,7 @@ def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
     ...     print(drift(news.journal.store, "news"))
     It is too early to say: there are too few steps.
     """
-    delta = checks.number("delta", delta, 0, 1, open_ends=True)
+    delta = validation.number("delta", delta, 0, 1, open_ends=True)
     text, arms = one_of_its_own(store, experiment)
     settings, now = plain_settings(text), store.now()
     until = now - waited(settings, added(*store.counts(experiment)))
@@ -145,7 +146,7 @@ def state_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The bins of the state in words; a user model of another package has none that are known."""
     try:
         return states.from_description(settings["user"]).states_in_words(settings["bins"])
-    except ValueError:
+    except InputError:
         return ranges_in_words("state", settings["bins"])
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..validation import InputError, PolicyError
 from .errors import Conflict
 from .learner import Learner
 from .names import check_name
@@ -32,11 +33,11 @@ Make = Callable[[Settings], Learner]
 def check_arms(arms: Any, what: str = "arms") -> list[str]:
     """The names of arms: a list without duplicates."""
     if isinstance(arms, str) or not isinstance(arms, Sequence):
-        raise ValueError(f"{what} = {arms!r} is not allowed: give a list of names")
+        raise InputError(f"{what} = {arms!r} is not allowed: give a list of names")
     names = [check_name(what, arm) for arm in arms]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise ValueError(f"{what} has the name {min(twice)!r} twice")
+        raise InputError(f"{what} has the name {min(twice)!r} twice")
     return names
 
 
@@ -100,22 +101,22 @@ def _continued(text: str, settings: Settings) -> Settings:
 
 
 def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm] = ()) -> None:
-    """ValueError if an experiment cannot be served once these arms of it are changed."""
+    """InputError if an experiment cannot be served once these arms of it are changed."""
     arms = merged(known, changed)
     if len(arms) > max(MOST_ARMS, len(known)):
-        raise ValueError(
+        raise InputError(
             f"arms is not allowed: with {len(arms) - len(known)} more the experiment has "
             f"{len(arms)}, retired ones included, and it may have {MOST_ARMS}"
         )
     using = sum(not arm.retired for arm in arms)
     if not using:
-        raise ValueError("arms is not allowed: give at least one arm")
+        raise InputError("arms is not allowed: give at least one arm")
     with in_one_sentence(settings):
         settings.policy.check_arms(using)
         one, two = (_megabytes(settings.policy.memory(n)) for n in (1, 2))
     needed = one + (two - one) * (using - 1)  # arrays have a row or a column for every arm
     if needed > MOST_MEGABYTES:
-        raise ValueError(
+        raise InputError(
             f"policy = {settings.policy!r} is not allowed: for {using} arms it takes "
             f"{needed:,.0f} MB of memory, and may take {MOST_MEGABYTES}"
         )
@@ -136,14 +137,16 @@ def _try_out(settings: Settings, arms: Sequence[Arm], make: Make) -> None:
 
 @contextmanager
 def in_one_sentence(settings: Settings) -> Iterator[None]:
-    """Whatever goes wrong with a policy, perhaps of another package, is bad input: ValueError."""
+    """Whatever goes wrong with a policy, perhaps of another package, is bad input: InputError."""
     try:
         yield
-    except ValueError:
+    except InputError:
         raise
+    except PolicyError as error:
+        raise InputError(str(error)) from error
     except Exception as error:
         why = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise ValueError(f"policy = {settings.policy!r} cannot be served: {why}") from error
+        raise InputError(f"policy = {settings.policy!r} cannot be served: {why}") from error
 
 
 def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:

@@ -1,8 +1,10 @@
 """The errors of live visits."""
 
+from ..validation import InputError
+
 
 class LiveError(Exception):
-    """Base of the errors of live visits; bad arguments raise ValueError."""
+    """Base of the errors of live visits; bad arguments raise InputError."""
 
 
 class Busy(LiveError):
@@ -28,7 +30,7 @@ class Ended(LiveError):
     """The visit is over: open another one."""
 
 
-class InUse(ValueError):
+class InUse(InputError):
     """A SQLite file is open in another process."""
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from math import inf
 from typing import Any, Self
 
-from .. import checks
+from .. import validation
 from ..policies import Policy, VisitIMED
 from ..users import User
+from ..validation import InputError
 from .enrolment import check_arms, check_served, enrol
 from .errors import NotFound
 from .forks import PerProcess
@@ -100,7 +101,7 @@ class Experiment(Serving):
             shadow=shadow,
             learns_from=tuple(learns_from),
         )
-        self._seed = None if seed is None else checks.whole("seed", seed, 0, 2**63 - 1)
+        self._seed = None if seed is None else validation.whole("seed", seed, 0, 2**63 - 1)
         self._learner = partial(Learner, run=run, compiled=compiled)
         self._own = not isinstance(store, Journal)
         journal = store.here() if isinstance(store, Journal) else Journal(store)
@@ -175,7 +176,7 @@ class Experiment(Serving):
     def retire_arm(self, name: str) -> None:
         """Never choose an arm again; its counts stay."""
         if self.arms == (name,):
-            raise ValueError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
+            raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
         self._known(name)
         self._change_arm(name, retired=1)
 
@@ -183,8 +184,8 @@ class Experiment(Serving):
         """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
         arms = []
         for name, (pulls, successes) in prior.items():
-            n = checks.number(f"pulls of {name!r}", pulls, 0, inf)
-            s = checks.number(f"successes of {name!r}", successes, 0, n)
+            n = validation.number(f"pulls of {name!r}", pulls, 0, inf)
+            s = validation.number(f"successes of {name!r}", successes, 0, n)
             arms.append(self._known(name)._replace(pulls=n, successes=s))
         self._save(arms)
 

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from ..validation import InputError
 from .archiving import events_in, pyarrow, schema_of
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, late_in
 from .stores.base import Store, one_of_its_own, plain_settings
@@ -96,11 +97,11 @@ def export(
 
     >>> export(None, "news", "steps.txt")
     Traceback (most recent call last):
-    ValueError: path = 'steps.txt' is not allowed: it must end in .csv or .parquet
+    sojourn.InputError: path = 'steps.txt' is not allowed: it must end in .csv or .parquet
     """
     path = Path(path)
     if path.suffix not in WRITERS:
-        raise ValueError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
+        raise InputError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
     text, arms = one_of_its_own(store, experiment)
     threshold = plain_settings(text).get("reward_threshold", 0.0)
     if threshold == 0.0:  # any reward above 0 is good

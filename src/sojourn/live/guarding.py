@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..validation import InputError
 from .comparing import WORDS, compared
 from .errors import LiveError
 from .groups import Group
@@ -72,7 +73,7 @@ class Guard:
 
     def __init__(self, split: "Split", webhook: str | None) -> None:
         if webhook is not None and not webhook.startswith(("http://", "https://")):
-            raise ValueError("webhook is not allowed: it must begin with http:// or https://")
+            raise InputError("webhook is not allowed: it must begin with http:// or https://")
         self.split, self.webhook = split, webhook
         self._looked, self._took = -LOOK, 0.0
         self._ranks: dict[str, int] = {}

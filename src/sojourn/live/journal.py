@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Generator
 from pathlib import PurePath
 from typing import Any, Protocol, Self, TypeVar
 
-from .. import checks
+from .. import validation
 from .errors import Forked, LiveError
 from .forks import PerProcess
 from .lanes import Lane, late
@@ -60,7 +60,7 @@ class Journal:
         deadline: float = DEADLINE,
         upkeep: bool = True,
     ) -> None:
-        self.deadline = checks.number("deadline", deadline, 0, 3600, open_ends=True)
+        self.deadline = validation.number("deadline", deadline, 0, 3600, open_ends=True)
         self.store: Store = open_store(store) if isinstance(store, str | PurePath) else store
         self.store.deadline = self.deadline
         self.writer = Writer(self.store.append, queue=queue, batch=batch)

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.calls import calls_for
+from ..engine.faults import no_such_arm
 from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key, uniform
 from ..policies.base import Array, Policy, by_means
+from ..validation import InputError
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
 
@@ -183,7 +185,7 @@ class Learner:
         that is any arm may be such an arm too, so that every arm always has a chance.
         """
         if not self.positions:
-            raise ValueError("there is no arm to choose: all are retired")
+            raise InputError("there is no arm to choose: all are retired")
         able: Sequence[int] = range(len(self.positions))
         if among is not None:
             able = self.columns(among)
@@ -217,7 +219,7 @@ class Learner:
         if column is None:
             chosen = int(calls.choose(calls.policy, memory, state, self.rng))
             if not 0 <= chosen < len(rest):
-                raise calls.policy.no_such_arm(chosen, len(rest))
+                raise no_such_arm(calls.policy, chosen, len(rest))
             column = rest[chosen]
         if not len(chances):
             return column, None
@@ -232,10 +234,10 @@ class Learner:
         return self.positions[able[chosen]], 1.0 / len(tied)
 
     def columns(self, positions: Collection[int]) -> list[int]:
-        """Where in the memory those arms are that are in use; ValueError if none of them is."""
+        """Where in the memory those arms are that are in use; InputError if none of them is."""
         found = sorted({self.column[p] for p in positions if p in self.column})
         if not found:
-            raise ValueError("candidates is not allowed: none of them is an arm in use")
+            raise InputError("candidates is not allowed: none of them is an arm in use")
         return found
 
     def _only(self, memory: Any, columns: Sequence[int]) -> Any:

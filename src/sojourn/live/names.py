@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..validation import InputError
+
 LONGEST_NAME = 200
 LONGEST_SHOWN = 60
 DOTS = frozenset((".", ".."))
@@ -12,7 +14,7 @@ def printable(text: str) -> str:
     """The text, if every store, page and path can have it."""
     if text.isprintable() and text not in DOTS:
         return text
-    raise ValueError("it must be printable characters, and not . or ..")
+    raise InputError("it must be printable characters, and not . or ..")
 
 
 def check_name(what: str, value: Any) -> str:
@@ -20,13 +22,14 @@ def check_name(what: str, value: Any) -> str:
 
     >>> check_name("id", "")
     Traceback (most recent call last):
-    ValueError: id = '' is not allowed: it must be 1 to 200 printable characters, and not . or ..
+    sojourn.InputError: id = '' is not allowed: it must be 1 to 200 printable characters, and not \
+. or ..
     """
     if isinstance(value, str):
         if 1 <= len(value) <= LONGEST_NAME and value.isprintable() and value not in DOTS:
             return value
         value = value[:LONGEST_SHOWN]
-    raise ValueError(
+    raise InputError(
         f"{what} = {value!r} is not allowed: "
         f"it must be 1 to {LONGEST_NAME} printable characters, and not . or .."
     )

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
 from .enrolment import check_arms
 from .errors import Busy, Conflict, Ended, NotFound
@@ -97,7 +98,7 @@ class Operations(Replica):
         if request is not None:
             check_name("request", request)
         if step is not None:
-            step = checks.whole("step", step, 1)
+            step = validation.whole("step", step, 1)
         if opening is not None:
             check_name("id", visit)
             opening = opening.checked()
@@ -155,7 +156,7 @@ class Operations(Replica):
         external = self.settings.external
         if own is None:
             if external:
-                raise ValueError(
+                raise InputError(
                     f"own is missing: the arms of {self.name!r} are chosen by the caller, who says "
                     "which one was shown"
                 )
@@ -178,7 +179,7 @@ class Operations(Replica):
             _, arms = yield partial(loaded, self.journal.store, self.name)
             absent = set(unknown) - {arm.name for arm in arms}
             if absent:
-                raise ValueError(
+                raise InputError(
                     f"{what} = {min(absent)!r} is not allowed: there is no such arm in "
                     f"{self.name!r}"
                 )

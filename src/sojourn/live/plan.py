@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf, isclose
 from typing import Any, NamedTuple, Self
 
-from .. import checks
+from .. import validation
 from ..stats.sequences import PLANNED
+from ..validation import InputError
 from .assignment import winner
 from .errors import Conflict
 from .names import LONGEST_NAME, check_name
@@ -39,7 +40,7 @@ class Guardrail:
 
     >>> Guardrail(metric="clicks")
     Traceback (most recent call last):
-    ValueError: metric = 'clicks' is not allowed: it must be one of reward, steps, left
+    sojourn.InputError: metric = 'clicks' is not allowed: it must be one of reward, steps, left
     """
 
     metric: str = "reward"
@@ -50,13 +51,13 @@ class Guardrail:
     action: str = HOLDOUT
 
     def __post_init__(self) -> None:
-        checks.one_of("metric", self.metric, METRICS)
-        checks.one_of("action", self.action, ACTIONS)
+        validation.one_of("metric", self.metric, METRICS)
+        validation.one_of("action", self.action, ACTIONS)
         kept: dict[str, Any] = {
-            "margin": checks.number("margin", self.margin, 0, inf),
-            "alpha": checks.number("alpha", self.alpha, 0, 1, open_ends=True),
-            "planned": checks.number("planned", self.planned, 1, 1e15),
-            "since": checks.whole("since", self.since, 1),
+            "margin": validation.number("margin", self.margin, 0, inf),
+            "alpha": validation.number("alpha", self.alpha, 0, 1, open_ends=True),
+            "planned": validation.number("planned", self.planned, 1, 1e15),
+            "since": validation.whole("since", self.since, 1),
         }
         for name, value in kept.items():
             object.__setattr__(self, name, value)
@@ -118,19 +119,20 @@ class Plan:
     ) -> Self:
         """A new plan, checked."""
         if not 2 <= len(shares) <= MOST_VARIANTS:
-            raise ValueError(
+            raise InputError(
                 f"variants is not allowed: it has {len(shares)} of them, and must have 2 to "
                 f"{MOST_VARIANTS}"
             )
         for name in shares:
             if SEPARATOR in check_name("variant", name):
-                raise ValueError(f"variant = {name!r} is not allowed: it has a {SEPARATOR!r} in it")
-        checks.one_of("holdout", holdout, tuple(shares))
+                raise InputError(f"variant = {name!r} is not allowed: it has a {SEPARATOR!r} in it")
+        validation.one_of("holdout", holdout, tuple(shares))
         given = {
-            name: checks.number(f"share of {name!r}", share, 0, 1) for name, share in shares.items()
+            name: validation.number(f"share of {name!r}", share, 0, 1)
+            for name, share in shares.items()
         }
         if not isclose(sum(given.values()), 1.0, abs_tol=1e-9):
-            raise ValueError(
+            raise InputError(
                 f"shares is not allowed: they add up to {sum(given.values()):g}, and not to 1"
             )
         return cls(
@@ -156,14 +158,14 @@ class Plan:
         """With other shares of some variants; the holdout has the rest."""
         self._check_free("the shares")
         for name in shares:
-            checks.one_of("variant", name, [v for v in self.variants if v != self.holdout])
+            validation.one_of("variant", name, [v for v in self.variants if v != self.holdout])
         return self._with(shares, at)
 
     def exploring(self, exploring: Mapping[str, bool], at: float) -> "Plan":
         """With variants that explore, or do not; the others go on as they are."""
         for name, flag in exploring.items():
-            checks.one_of("variant", name, self.variants)
-            checks.flag(f"exploring of {name!r}", flag)
+            validation.one_of("variant", name, self.variants)
+            validation.flag(f"exploring of {name!r}", flag)
         now = {name: name not in self.settled for name in self.variants} | dict(exploring)
         settled = tuple(name for name in self.variants if not now[name])
         if settled == self.settled:
@@ -189,10 +191,10 @@ class Plan:
     def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Plan":
         """With other shares of some variants; with `anew`, an epoch begins in any case."""
         now = {**self.shares, **shares}
-        now |= {n: checks.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
+        now |= {n: validation.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
         rest = 1.0 - sum(share for name, share in now.items() if name != self.holdout)
         if rest < -1e-9:
-            raise ValueError(f"shares is not allowed: they add up to {1.0 - rest:g}, more than 1")
+            raise InputError(f"shares is not allowed: they add up to {1.0 - rest:g}, more than 1")
         now[self.holdout] = round(max(rest, 0.0), 12)
         if now == self.shares and not anew:
             return self
@@ -279,7 +281,7 @@ def names_of(experiment: str, variants: Sequence[str]) -> dict[str, str]:
     found = {variant: f"{experiment}{SEPARATOR}{variant}" for variant in variants}
     for variant, name in found.items():
         if len(name) > LONGEST_NAME:
-            raise ValueError(
+            raise InputError(
                 f"variant = {variant!r} is not allowed: {name!r} is longer than {LONGEST_NAME}"
             )
     return found

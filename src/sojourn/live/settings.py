@@ -6,10 +6,11 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from .. import checks
+from .. import validation
 from ..engine.calls import calls_for
 from ..policies import POLICIES, Policy, VisitIMED
 from ..users import LastReward, User
+from ..validation import InputError
 from . import states
 from .answers import policy_data, reward_of
 from .names import check_name
@@ -57,27 +58,27 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
-            raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
+            raise InputError(f"policy = {self.policy!r} is not allowed: it must be a policy")
         for name in ("introduce_in_any_state", "count_in_flight", "external", "shadow"):
-            checks.flag(name, getattr(self, name))
+            validation.flag(name, getattr(self, name))
         user, threshold = states.live(self.user, self.reward_threshold)
         object.__setattr__(self, "reward_threshold", threshold)
         reward = self.reward(self.default_reward, "default_reward")
-        idle = checks.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
+        idle = validation.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
         wait = self.reward_wait
         if wait is not None:
-            wait = checks.number("reward_wait", wait, 0, idle)
+            wait = validation.number("reward_wait", wait, 0, idle)
         late = self.late_horizon
         if late is not None:
-            late = checks.number("late_horizon", late, 0, inf)
+            late = validation.number("late_horizon", late, 0, inf)
             if not calls_for(self.policy, compiled=False).counts:
-                raise ValueError(
+                raise InputError(
                     f"late_horizon = {late:g} is not allowed: {self.policy.name} learns from each "
                     "step at once and cannot take a reward back; leave it out"
                 )
         others = tuple(check_name("learns_from", name) for name in self.learns_from)
         if others and not calls_for(self.policy, compiled=False).counts:
-            raise ValueError(
+            raise InputError(
                 f"learns_from is not allowed: {self.policy.name} learns from each step of its own "
                 "visits, and not from counters, which others could share"
             )
@@ -88,7 +89,7 @@ class Settings:
         }  # fmt: skip
         kept["user"] = user  # type: ignore[assignment]
         if _depth(self.policy) > DEEPEST:
-            raise ValueError(f"policy is not allowed: it has more than {DEEPEST} within each other")
+            raise InputError(f"policy is not allowed: it has more than {DEEPEST} within each other")
         told: dict[str, Any] = {"introduce_in_any_state": self.introduce_in_any_state}
         if threshold:
             told["threshold"] = threshold
@@ -96,7 +97,7 @@ class Settings:
         for name, value in kept.items():
             object.__setattr__(self, name, value)
         if self.bins > MOST_BINS:
-            raise ValueError(
+            raise InputError(
                 f"bins = {self.bins} is not allowed: live visits have at most {MOST_BINS} bins of "
                 "the state, those of the policy or else the states of the user model"
             )
@@ -107,18 +108,19 @@ class Settings:
         return int(getattr(self.policy.pupil, "bins", self.user.levels))
 
     def reward(self, value: Any, name: str = "reward") -> float:
-        """A reward as this experiment takes it; ValueError if it does not.
+        """A reward as this experiment takes it; InputError if it does not.
 
         >>> Settings(reward_threshold=0.5).reward(0.7)
         0.7
         >>> Settings().reward(0.7)
         Traceback (most recent call last):
-        ValueError: reward = 0.7 is not allowed: rewards of this experiment are 0 or 1, for it has \
-no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, from 0 to 1
+        sojourn.InputError: reward = 0.7 is not allowed: rewards of this experiment are 0 or 1, \
+for it has no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, \
+from 0 to 1
         """
         reward = reward_of(value, name)
         if self.reward_threshold is None and reward not in (0.0, 1.0):
-            raise ValueError(
+            raise InputError(
                 f"{name} = {reward:g} is not allowed: rewards of this experiment are 0 or 1, for "
                 "it has no reward_threshold; one with a reward_threshold such as 0.5 takes graded "
                 "ones, from 0 to 1"
@@ -146,7 +148,7 @@ no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, 
 
     @classmethod
     def from_json(cls, text: str) -> "Settings":
-        """The inverse of `to_json`; ValueError if a policy or user is not of this package."""
+        """The inverse of `to_json`; InputError if a policy or user is not of this package."""
         data = {"reward_threshold": 0.0, **json.loads(text)}  # 0: it is older than this setting
         data.pop("bins", None)
         data |= {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
@@ -181,7 +183,7 @@ def _told(policy: Policy, parameters: dict[str, Any]) -> Policy:
 
 def _made(data: dict[str, Any]) -> Policy:
     if data["name"] not in POLICIES:
-        raise ValueError(f"policy is missing: this experiment has one of its own, {data['name']}")
+        raise InputError(f"policy is missing: this experiment has one of its own, {data['name']}")
     parameters = {
         name: _made(value) if isinstance(value, dict) else value
         for name, value in data.get("parameters", {}).items()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..show.plain import plain
 from ..show.tables import Table
 from ..stats.intervals import Interval
@@ -157,10 +157,10 @@ def shadow(
     ...     print(shadow(feed.journal.store, "feed").reason)
     too few matched steps: with their weights they are worth 4 users, and 50 are needed
     """
-    alpha = checks.number("alpha", alpha, 0, 1, open_ends=True)
-    planned = checks.number("planned", planned, 1, inf)
-    margin = checks.number("margin", margin, 0, 1)
-    latest = checks.whole("latest", latest, 1)
+    alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
+    planned = validation.number("planned", planned, 1, inf)
+    margin = validation.number("margin", margin, 0, 1)
+    latest = validation.whole("latest", latest, 1)
     text, arms = one_of_its_own(store, experiment)
     settings = plain_settings(text)  # of which the policy may be one of the caller's own
     if not settings.get("external"):

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from ..validation import InputError
 from .learner import BY_ARM, BY_BIN
 from .records import NO_ARM, Arm, Counts, Key, added
 from .settings import Settings
@@ -41,11 +42,11 @@ def more(now: Counts, before: Counts) -> Counts:
 
 
 def check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
-    """ValueError if a variant that learns from all cannot use what the others count."""
+    """InputError if a variant that learns from all cannot use what the others count."""
     own = variants[variant]
     for name, other in variants.items():
         if own.policy.learns_from_departures and other.bins != own.bins:
-            raise ValueError(
+            raise InputError(
                 f"learns_from of {variant!r} is not allowed: its policy has {own.bins} bins of the "
                 f"state, by which departures are counted, and {name!r} has {other.bins}; give "
                 "their policies as many, such as VisitIMED(bins=2)"

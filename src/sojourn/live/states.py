@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .. import checks
+from .. import validation
 from ..users import USERS, LastReward, Levels, User
+from ..validation import InputError
 
 
 def live(user: User | None, threshold: float | None = None) -> tuple[User, float | None]:
@@ -18,23 +19,23 @@ def live(user: User | None, threshold: float | None = None) -> tuple[User, float
     (LastReward(), 0.5)
     """
     if threshold is not None:
-        threshold = checks.number("reward_threshold", threshold, 0, 1)
+        threshold = validation.number("reward_threshold", threshold, 0, 1)
     if user is None:
         return LastReward(), threshold
     if not isinstance(user, User):
-        raise ValueError(f"user = {user!r} is not allowed: it must be a user model")
+        raise InputError(f"user = {user!r} is not allowed: it must be a user model")
     found = user.live()
     if isinstance(found, Levels):
         own, found = found.thresholds, found.user
         if threshold not in (None, own[0]):
-            raise ValueError(
+            raise InputError(
                 f"reward_threshold = {threshold:g} is not allowed: the user's own is {own[0]:g}"
             )
         threshold = own[0]
     if found.outcomes != 2:
-        raise ValueError(
-            f"user = {checks.shown(user)} cannot be served: it tells {found.outcomes} levels of "
-            "the reward apart, and live rewards have two"
+        raise InputError(
+            f"user = {validation.shown(user)} cannot be served: it tells {found.outcomes} levels "
+            "of the reward apart, and live rewards have two"
         )
     return found, threshold
 
@@ -57,7 +58,7 @@ def from_description(data: Mapping[str, Any]) -> User:
     settings = dict(data)
     model, start = settings.pop("model"), settings.pop("start", None)
     if model not in USERS:
-        raise ValueError(f"user is missing: this experiment has a user of its own, {model}")
+        raise InputError(f"user is missing: this experiment has a user of its own, {model}")
     if start is not None:
         start = {float(state): chance for state, chance in start.items()}
     return USERS[model].from_settings(**settings, start=start)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .. import checks
+from .. import validation
 from ..policies import Policy
+from ..validation import InputError
 from .enrolment import Make, check_arms, checked, enrol, in_one_sentence
 from .errors import Broken, Conflict
 from .names import check_name
@@ -36,7 +37,7 @@ class Variant:
 
     def settings(self, common: Mapping[str, Any], names: Mapping[str, str]) -> Settings:
         """The settings of its experiment: its own, and those of all variants, by their names."""
-        checks.one_of("learns_from", self.learns_from, LEARNS_FROM)
+        validation.one_of("learns_from", self.learns_from, LEARNS_FROM)
         own: dict[str, Any] = {} if self.policy is None else {"policy": self.policy}
         if self.learns_from == "all":
             own["learns_from"] = tuple(child for n, child in names.items() if n != self.name)
@@ -92,7 +93,7 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
 
 
 def check_guardrail(plan: Plan, variants: Mapping[str, Settings]) -> None:
-    """ValueError if variants cannot do what the guardrail may ask of them."""
+    """InputError if variants cannot do what the guardrail may ask of them."""
     if plan.guardrail is not None and plan.guardrail.action == STOP_EXPLORING:
         for name, settings in variants.items():
             if name != plan.holdout:
@@ -100,9 +101,9 @@ def check_guardrail(plan: Plan, variants: Mapping[str, Settings]) -> None:
 
 
 def check_settles(variant: str, settings: Settings) -> None:
-    """ValueError if a variant cannot stop exploring."""
+    """InputError if a variant cannot stop exploring."""
     if settings.external:
-        raise ValueError(
+        raise InputError(
             f"variant = {variant!r} is not allowed: the caller chooses its arms, so that nothing "
             "is explored here"
         )
@@ -114,12 +115,12 @@ def check_settles(variant: str, settings: Settings) -> None:
 def _planned(store: Store, name: str, given: Given) -> Plan:
     """A plan of what is given, to begin with."""
     if given.holdout is None:
-        raise ValueError("holdout is missing: name the variant that others are compared with")
+        raise InputError("holdout is missing: name the variant that others are compared with")
     shares = {variant.name: variant.share for variant in given.variants}
     if len(shares) < len(given.variants):
-        raise ValueError("variants is not allowed: it has a name twice")
+        raise InputError("variants is not allowed: it has a name twice")
     for variant in given.variants:
-        checks.flag(f"external of {variant.name!r}", variant.external)
+        validation.flag(f"external of {variant.name!r}", variant.external)
     return Plan.of(shares, given.holdout, at=store.now(), guardrail=given.guardrail)
 
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from .. import checks
+from .. import validation
 from .answers import Decision, Own
 from .journal import Journal, Steps
 from .names import check_name
@@ -24,7 +24,7 @@ class Opening(NamedTuple):
 
     def checked(self) -> "Opening":
         user = None if self.user is None else check_name("user", self.user)
-        state = None if self.state is None else checks.number("state", self.state, 0, 1)
+        state = None if self.state is None else validation.number("state", self.state, 0, 1)
         return self._replace(user=user, state=state)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..engine.loops import jitable, loop
 from ..engine.rewards import Coins, Grades, coin
 from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
@@ -20,6 +20,7 @@ from ..policies import Policy
 from ..policy_names import policy_of
 from ..problem import Problem
 from ..problem_files import problem_of
+from ..validation import InputError
 
 Log = dict[str, NDArray[Any]]
 
@@ -86,13 +87,13 @@ def synthetic_log(
     """
     problem = problem_of(problem)
     policy = policy_of(policy, problem)
-    visits = checks.whole("visits", visits, 1)
-    users = visits if users is None else checks.whole("users", users, 1)
-    horizon = NO_HORIZON if horizon is None else checks.whole("horizon", horizon, 1)
-    spread = checks.number("spread", spread, 0, float("inf"))
-    seed, run = checks.whole("seed", seed, 0, 2**63 - 1), checks.whole("run", run, 0, 2**62)
+    visits = validation.whole("visits", visits, 1)
+    users = visits if users is None else validation.whole("users", users, 1)
+    horizon = NO_HORIZON if horizon is None else validation.whole("horizon", horizon, 1)
+    spread = validation.number("spread", spread, 0, float("inf"))
+    seed, run = validation.whole("seed", seed, 0, 2**63 - 1), validation.whole("run", run, 0, 2**62)
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
-        raise ValueError(f"policy = {policy!r} is not allowed: it must know its probabilities")
+        raise InputError(f"policy = {policy!r} is not allowed: it must know its probabilities")
     world = _people(problem, users, spread, seed, run)
     numbers, chances = write_log(
         policy, problem.user, world, problem.arms, seed, run, visits, horizon
@@ -117,7 +118,7 @@ def _people(
     """What arms give, with a row of means for each user, or one row for all."""
     if not isinstance(problem.coins, Coins):
         if spread > 0.0:
-            raise ValueError(
+            raise InputError(
                 f"spread = {spread!r} is not allowed: it is a shift of the logit of means of "
                 "rewards 0 and 1, and these rewards are graded; it must be 0"
             )

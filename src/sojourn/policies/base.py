@@ -149,7 +149,7 @@ class Policy(Compiled):
 
     python_only: ClassVar[frozenset[str]] = frozenset(
         {
-            "check_arms", "known_worth", "label_beside", "no_such_arm", "opposite",
+            "check_arms", "known_worth", "label_beside", "opposite",
             "optimism_in_view", "reason",
         }
     )  # fmt: skip
@@ -313,14 +313,7 @@ class Policy(Compiled):
         return None
 
     def check_arms(self, arms: int) -> None:
-        """Raise ValueError if this policy cannot play this many arms."""
-
-    def no_such_arm(self, arm: int, arms: int) -> ValueError:
-        """What is raised when `choose` returns an arm that does not exist."""
-        return ValueError(
-            f"{self.name}.choose returned arm {arm}, and there are {arms}: it must be a whole "
-            f"number from 0 to {arms - 1}"
-        )
+        """Raise InputError if this policy cannot play this many arms."""
 
 
 def _usual(cls: type[Policy]) -> Policy | None:

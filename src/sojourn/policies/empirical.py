@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.bounded import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
 from .base import Array, Policy, count, fade_counts, forget_counts, greatest_mean, uncount
@@ -62,7 +62,7 @@ class Empirical(Index):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "cells", checks.whole("cells", self.cells, 1, MOST_CELLS))
+        object.__setattr__(self, "cells", validation.whole("cells", self.cells, 1, MOST_CELLS))
 
     def memory(self, arms: int) -> Rewards:
         """Nothing seen."""

@@ -16,6 +16,7 @@ from ..engine.streams import Stream, uniform
 from ..engine.structs import PYTHON_ONLY
 from ..problem import Problem
 from ..users import User
+from ..validation import InputError
 from ..values.prior import Prior
 from ..values.visit_index import GROWTH, IndexTable, visit_index
 from .base import Array, Policy, count, equally
@@ -95,7 +96,7 @@ class ExactIndex(Policy):
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
         """For the user of the problem; `visits` has to be given."""
         if "visits" not in parameters:
-            raise ValueError("visits is missing: the exact index has to know how many there are")
+            raise InputError("visits is missing: the exact index has to know how many there are")
         return cls(**{"user": problem.user, **parameters})
 
     @property

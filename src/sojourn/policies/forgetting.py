@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.joined import join
 from .base import Array, Policy
 from .index import KLULCB
@@ -49,7 +49,7 @@ class Discounted(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        half_life = checks.number("half_life", self.half_life, 1, checks.LARGE)
+        half_life = validation.number("half_life", self.half_life, 1, validation.LARGE)
         object.__setattr__(self, "half_life", half_life)
         check_forgets(self.policy)
 
@@ -96,7 +96,7 @@ class Windowed(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "window", checks.whole("window", self.window, 1, LONGEST))
+        object.__setattr__(self, "window", validation.whole("window", self.window, 1, LONGEST))
         check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.divergence import kl_lower, kl_upper
 from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
@@ -126,9 +126,9 @@ class Index(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "c", checks.number("c", self.c, 0, checks.LARGE))
+        object.__setattr__(self, "c", validation.number("c", self.c, 0, validation.LARGE))
         for name in ("random_ties", "introduce_in_any_state"):
-            checks.flag(name, getattr(self, name))
+            validation.flag(name, getattr(self, name))
 
     def tries(self, memory: Any, state: float) -> bool:
         """Where optimism is positive."""

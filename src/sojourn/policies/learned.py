@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.steps import level_of
 from .base import MOST_BINS, Array, by_means, count
 from .gated import ImedExplorer, ThompsonExplorer
@@ -60,12 +60,12 @@ class Learned(Watcher, Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("confidence", "growth"):
-            number = checks.number(name, getattr(self, name), 0, checks.LARGE)
+            number = validation.number(name, getattr(self, name), 0, validation.LARGE)
             object.__setattr__(self, name, number)
-        object.__setattr__(self, "floor", checks.number("floor", self.floor, -1, 1))
-        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2, MOST_BINS))
-        object.__setattr__(self, "threshold", checks.share("threshold", self.threshold))
-        checks.flag("follow_improper", self.follow_improper)
+        object.__setattr__(self, "floor", validation.number("floor", self.floor, -1, 1))
+        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 2, MOST_BINS))
+        object.__setattr__(self, "threshold", validation.share("threshold", self.threshold))
+        validation.flag("follow_improper", self.follow_improper)
 
     def memory(self, arms: int) -> Watched:
         """Nothing seen, optimistic everywhere."""

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
+from ..validation import InputError
 from .base import Array, Counts, Policy
 from .index import KLULCB
 from .reasons import Seen, engaged
@@ -42,7 +43,7 @@ class EpsilonMixture(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
+        object.__setattr__(self, "epsilon", validation.number("epsilon", self.epsilon, 0, 1))
 
     def anything(self, memory: Any, rng: Stream) -> int:
         """Any arm, with chance epsilon, else -1."""
@@ -91,7 +92,7 @@ class Rule(Policy):
         except (TypeError, ValueError):
             good = False
         if not (good and all(min(row) >= 0.0 and abs(sum(row) - 1.0) <= 1e-9 for row in rows)):
-            raise ValueError(
+            raise InputError(
                 f"chances = {chances!r} is not allowed: it must be a table, a row per state and a "
                 "column per arm, of probabilities that add up to 1 in each row"
             )
@@ -129,6 +130,6 @@ class Rule(Policy):
 
     def check_arms(self, arms: int) -> None:
         if len(self.chances[0]) != arms:
-            raise ValueError(
+            raise InputError(
                 f"chances is not allowed: it has {len(self.chances[0])} columns for {arms} arms"
             )

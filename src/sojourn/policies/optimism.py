@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Self
 
-from .. import checks
+from .. import validation
 from ..engine.structs import Compiled
 from .reasons import ENGAGED
 
@@ -80,7 +80,9 @@ class Graded(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("c0", "c1"):
-            number = checks.number(name, getattr(self, name), -checks.LARGE, checks.LARGE)
+            number = validation.number(
+                name, getattr(self, name), -validation.LARGE, validation.LARGE
+            )
             object.__setattr__(self, name, number)
 
     def highest(self) -> float:
@@ -114,7 +116,7 @@ class TopBin(Graded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "n", checks.whole("n", self.n, 2, checks.LARGE))
+        object.__setattr__(self, "n", validation.whole("n", self.n, 2, validation.LARGE))
 
     def optimism(self, state: float) -> float:
         return self.c1 if state >= (self.n - 1) / self.n else self.c0

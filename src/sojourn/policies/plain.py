@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
 from .base import Array, Counts, Policy, certain
@@ -52,7 +52,7 @@ class FixedArm(Policy):
     arm: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arm", checks.whole("arm", self.arm, 0))
+        object.__setattr__(self, "arm", validation.whole("arm", self.arm, 0))
 
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         """The one arm."""
@@ -70,7 +70,7 @@ class FixedArm(Policy):
         return "always", ""
 
     def check_arms(self, arms: int) -> None:
-        checks.whole("arm", self.arm, 0, arms - 1)
+        validation.whole("arm", self.arm, 0, arms - 1)
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..engine.counts import find_counts
 from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
+from ..validation import InputError
 from ..values.finite import FiniteUser
 from .base import Array, Policy, count
 from .reasons import Seen
@@ -30,11 +31,11 @@ class Planning(NamedTuple):
 def looks_of(user: FiniteUser) -> tuple[Array, Array]:
     """What is seen of each state, and 1 for states of a first step of its own.
 
-    ValueError if states look alike.
+    InputError if states look alike.
     """
     first = np.array([float(code < 0.0) for code in user.codes])
     if len(set(zip(user.seen.tolist(), first.tolist(), strict=True))) < user.size:
-        raise ValueError(
+        raise InputError(
             "this cannot be played: it tells states of the user apart that look alike to a policy"
         )
     return user.seen, first
@@ -92,9 +93,9 @@ class Planned(Policy):
 
     @classmethod
     def of(cls, plan: Any) -> Self:
-        """The policy of a `sojourn.theory.Plan`; ValueError if states of the user look alike."""
+        """The policy of a `sojourn.theory.Plan`; InputError if states of the user look alike."""
         if plan is None:
-            raise ValueError("plan = None is not allowed: ask bayes_optimum for it with plan=True")
+            raise InputError("plan = None is not allowed: ask bayes_optimum for it with plan=True")
         seen, first = looks_of(plan.visits.user)
         horizon = plan.visits.horizon
         visits = int(horizon.visits) if horizon.fixed else 0
@@ -174,4 +175,4 @@ class Planned(Policy):
 
     def check_arms(self, arms: int) -> None:
         if arms != self.arms:
-            raise ValueError(f"this plan is for {self.arms} arms, and there are {arms}")
+            raise InputError(f"this plan is for {self.arms} arms, and there are {arms}")

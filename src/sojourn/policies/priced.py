@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.loops import jitable
 from .base import Array
 from .gated import Gated
@@ -178,9 +178,13 @@ class AheadExplorer(Gated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "ahead", checks.number("ahead", self.ahead, 1, checks.LARGE))
-        object.__setattr__(self, "visits", checks.whole("visits", self.visits, 0, checks.LARGE))
-        object.__setattr__(self, "thrift", checks.number("thrift", self.thrift, 0, 100))
+        object.__setattr__(
+            self, "ahead", validation.number("ahead", self.ahead, 1, validation.LARGE)
+        )
+        object.__setattr__(
+            self, "visits", validation.whole("visits", self.visits, 0, validation.LARGE)
+        )
+        object.__setattr__(self, "thrift", validation.number("thrift", self.thrift, 0, 100))
 
     def extra(self, memory: Any, log_t: float) -> float:
         """The logarithm of the steps ahead of each arm over those so far, and c log log t."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
@@ -75,8 +75,8 @@ class QLearning(Policy):
     bins: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.number("epsilon", self.epsilon, 0, 1))
-        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 1, MOST_BINS))
+        object.__setattr__(self, "epsilon", validation.number("epsilon", self.epsilon, 0, 1))
+        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 1, MOST_BINS))
 
     def memory(self, arms: int) -> QTable:
         """Q and N, all zero."""
@@ -150,12 +150,12 @@ class UCBQLearning(Policy):
     by_step: bool = False
 
     def __post_init__(self) -> None:
-        longest = MOST_STAGES if checks.flag("by_step", self.by_step) else LONGEST
-        object.__setattr__(self, "H", checks.number("H", self.H, 1, longest))
-        object.__setattr__(self, "c", checks.number("c", self.c, 0, checks.LARGE))
-        object.__setattr__(self, "p", checks.number("p", self.p, LEAST_P, 1, open_ends=True))
+        longest = MOST_STAGES if validation.flag("by_step", self.by_step) else LONGEST
+        object.__setattr__(self, "H", validation.number("H", self.H, 1, longest))
+        object.__setattr__(self, "c", validation.number("c", self.c, 0, validation.LARGE))
+        object.__setattr__(self, "p", validation.number("p", self.p, LEAST_P, 1, open_ends=True))
         for name, most in (("visits", LONGEST), ("bins", MOST_BINS)):
-            object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1, most))
+            object.__setattr__(self, name, validation.whole(name, getattr(self, name), 1, most))
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:

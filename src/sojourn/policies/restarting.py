@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.divergence import bernoulli_kl
 from ..engine.joined import join
 from ..engine.loops import jitable
@@ -118,10 +118,10 @@ class Restarting(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        delta = checks.number("delta", self.delta, 0, 1, open_ends=True)
+        delta = validation.number("delta", self.delta, 0, 1, open_ends=True)
         object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "explore", checks.number("explore", self.explore, 0, 1))
-        checks.flag("local", self.local)
+        object.__setattr__(self, "explore", validation.number("explore", self.explore, 0, 1))
+        validation.flag("local", self.local)
         check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.beta import beta, inner_uniform
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
@@ -83,13 +83,13 @@ class Visit(Watcher, Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.flag("follow_improper", self.follow_improper)
-        object.__setattr__(self, "faith", checks.number("faith", self.faith, 0, 100))
+        validation.flag("follow_improper", self.follow_improper)
+        object.__setattr__(self, "faith", validation.number("faith", self.faith, 0, 100))
         for name in ("confidence", "growth"):
-            number = checks.number(name, getattr(self, name), 0, checks.LARGE)
+            number = validation.number(name, getattr(self, name), 0, validation.LARGE)
             object.__setattr__(self, name, number)
-        object.__setattr__(self, "bins", checks.whole("bins", self.bins, 2, MOST_BINS))
-        object.__setattr__(self, "threshold", checks.share("threshold", self.threshold))
+        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 2, MOST_BINS))
+        object.__setattr__(self, "threshold", validation.share("threshold", self.threshold))
 
     def memory(self, arms: int) -> Visited:
         """Nothing seen."""

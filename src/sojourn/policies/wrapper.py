@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..engine.streams import Stream
+from ..validation import InputError
 from .base import Array, Policy
 from .index import KLULCB
 from .reasons import Seen
@@ -18,7 +19,7 @@ class Wrapper(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.policy, Policy):
-            raise ValueError(f"policy = {self.policy!r} is not allowed: it must be a policy")
+            raise InputError(f"policy = {self.policy!r} is not allowed: it must be a policy")
 
     def memory(self, arms: int) -> Any:
         """What `policy` remembers."""
@@ -97,12 +98,12 @@ class Wrapper(Policy):
 
 
 def check_forgets(policy: Policy) -> None:
-    """ValueError if a policy cannot forget: who learns in another way has to say how."""
+    """InputError if a policy cannot forget: who learns in another way has to say how."""
     for method in type(policy).__mro__:
         if "take_back" in vars(method):
             break
         if "update" in vars(method):
-            raise ValueError(
+            raise InputError(
                 f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it "
                 "saw, so that it cannot forget a part of that"
             )

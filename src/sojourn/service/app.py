@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from ..live import Journal, LiveError, Unavailable
+from ..validation import InputError
 from ..version import __version__
 from . import experiments, hot, models, operating, over_time, shadows, telemetry, variants
 from .absent import absent
@@ -81,7 +82,7 @@ def create(options: Options) -> Service:
     _add_health(app)
     app.router.routes.extend(routes())
     app.add_exception_handler(HTTPException, _failed)
-    for kind in (LiveError, ValueError, Refusal, RequestValidationError, Exception):
+    for kind in (LiveError, InputError, Refusal, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refused)
     return app
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..live.names import DOTS
+from ..validation import InputError
 from . import hot
 from .keys import Key
 
@@ -34,7 +35,7 @@ class Asked:
         self.wrong = ""  # what is wrong with the path, if something is
         try:
             self.words = split_path(scope.get("raw_path") or quote(scope["path"]).encode())
-        except ValueError as error:
+        except InputError as error:
             self.wrong, self.words = str(error), ["", ""]
         self.path = scope["path"] = hot.join(self.words)
         self.key: Key | None = None
@@ -65,7 +66,7 @@ def split_path(raw: bytes) -> list[str]:
     ['', 'v1', 'experiments', 'a/b']
     >>> split_path(b"/v1/../metrics")
     Traceback (most recent call last):
-    ValueError: the path /v1/../metrics is not allowed: . and .. are no names
+    sojourn.InputError: the path /v1/../metrics is not allowed: . and .. are no names
     """
     if not raw.startswith(b"/"):
         raw = ORIGIN.sub(b"", raw, count=1) or b"/"
@@ -84,6 +85,6 @@ def split_path(raw: bytes) -> list[str]:
     return words
 
 
-def _not_allowed(text: str, why: str) -> ValueError:
+def _not_allowed(text: str, why: str) -> InputError:
     shown = text[:60].encode("unicode_escape").decode("ascii")
-    return ValueError(f"the path {shown} is not allowed: {why}")
+    return InputError(f"the path {shown} is not allowed: {why}")

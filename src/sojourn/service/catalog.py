@@ -27,6 +27,7 @@ from ..live.plan import names_of, whole_of
 from ..live.stores.base import has_variants
 from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
 from ..policies import Policy
+from ..validation import InputError
 from .keys import Key
 
 log = logging.getLogger("sojourn.service")
@@ -255,19 +256,19 @@ class Catalog:
         try:
             found = self._opened(name)
         except NotFound:
-            raise ValueError(f"its variant {name!r} is missing") from None
+            raise InputError(f"its variant {name!r} is missing") from None
         assert isinstance(found, Experiment)
         return found
 
     def _trouble(self, name: str, stored: Any, error: Exception) -> Broken:
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         if isinstance(error, UNREADABLE):
             reason = f"its settings cannot be read ({reason})"
         reason = " ".join(reason.split())[:LONGEST_REASON].rstrip(".: ")
         self.broken[name] = Trouble(reason, stored)
         log.warning(
             "experiment %r is not served: %s", name, reason,
-            exc_info=None if isinstance(error, ValueError) else error,
+            exc_info=None if isinstance(error, InputError) else error,
         )  # fmt: skip
         return _broken(name, reason)
 

@@ -8,6 +8,7 @@ from ..live import LiveError, Settings
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
+from ..validation import InputError
 from .catalog import Catalog
 from .drive.crowd import Crowd
 
@@ -58,6 +59,6 @@ async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
     while True:
         try:
             await crowd.visit(await catalog.experiment(NAME), watch)
-        except (LiveError, ValueError) as error:
+        except (LiveError, InputError) as error:
             log.warning("demonstration: %s", error)
             await asyncio.sleep(PAUSE_AFTER_ERROR)

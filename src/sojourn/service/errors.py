@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from ..live import Broken, Busy, Conflict, Ended, NotFound, Unavailable
+from ..validation import InputError
 from . import models
 
 WORDS = {
@@ -52,7 +53,7 @@ REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Ended: lambda error: Refusal(410, str(error)),
     ValidationError: lambda error: Refusal(422, sentence(error.errors(include_url=False))),
     RequestValidationError: lambda error: Refusal(422, sentence(error.errors())),
-    ValueError: lambda error: Refusal(422, " ".join(str(error).split())),
+    InputError: lambda error: Refusal(422, " ".join(str(error).split())),
     Busy: lambda error: Refusal(503, str(error), word="busy", retry_after=RETRY_AFTER),
     Unavailable: lambda error: Refusal(503, AWAY, retry_after=RETRY_AFTER),
 }

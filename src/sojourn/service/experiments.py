@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 from ..live import Conflict, Experiment, Settings, Split
 from ..live.answers import ranked
 from ..users import USERS
+from ..validation import InputError
 from . import models
 from .catalog import Catalog
 from .errors import documented
@@ -170,7 +171,7 @@ def add_routes(app: FastAPI) -> None:
 
 
 def settings_of(body: models.ExperimentIn) -> Settings:
-    """The settings that a body describes; ValueError says what is wrong with it."""
+    """The settings that a body describes; InputError says what is wrong with it."""
     return settings_from(body.model_dump(exclude={"arms"}))
 
 
@@ -184,7 +185,7 @@ def settings_from(plain: dict[str, Any]) -> Settings:
     try:
         return Settings.from_json(json.dumps(plain))
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ValueError(f"policy.parameters is not allowed: {error}") from None
+        raise InputError(f"policy.parameters is not allowed: {error}") from None
 
 
 def described(experiment: Experiment) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
 
 def _check(name: str, prior: models.PriorIn) -> None:
     if prior.successes > prior.pulls:
-        raise ValueError(
+        raise InputError(
             f"successes of {name!r} = {prior.successes:g} is not allowed: "
             f"it must be at most its pulls, {prior.pulls:g}"
         )

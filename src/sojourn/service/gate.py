@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Match
 
 from ..live.lanes import late
 from ..live.who import ACTING
+from ..validation import InputError
 from . import hot, roles
 from .asked import JSON, Asked
 from .catalog import Catalog
@@ -176,7 +177,7 @@ class Gate:
 
     async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
         refusal, where = refusal_of(error), {"request": asked.id, "route": self._route(asked)}
-        if refusal is None or (isinstance(error, ValueError) and not asked.hot):
+        if refusal is None or (isinstance(error, InputError) and not asked.hot):
             log.error("failed", exc_info=error, extra=where)
             refusal = broken(asked.id)
         elif refusal.status == 503:

@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from . import sessions
 
 ROLES = DECIDE, READ, OWNER, OPERATOR = "decide", "read", "owner", "operator"
@@ -53,9 +54,9 @@ class Key:
     role: str = OWNER
 
     def __post_init__(self) -> None:
-        checks.one_of("role", self.role, ROLES)
+        validation.one_of("role", self.role, ROLES)
         if self.role == OPERATOR and not self.allows_all:
-            raise ValueError(
+            raise InputError(
                 f"role = {OPERATOR!r} is not allowed for {', '.join(self.experiments)}: "
                 f"an operator is for all experiments, {ALL!r}"
             )
@@ -128,7 +129,7 @@ class Keyring:
             if stamp != self._seen:
                 self._keys, self._seen = read(self.path), stamp
                 log.info("keys read again", extra={"keys": len(self._keys)})
-        except (OSError, ValueError) as error:
+        except (OSError, InputError) as error:
             log.error("keys stay as they were: %s", error)
 
 
@@ -143,9 +144,9 @@ def read(path: Path) -> dict[str, Key]:
         data = json.loads(path.read_text(encoding="utf-8"))
         keys = [_key(entry) for entry in data["keys"]]
     except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror})") from None
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise ValueError(
+        raise InputError(
             f"{path} is not a file of keys: make one with sojourn keys new {path}"
         ) from None
     return {key.id: key for key in keys}
@@ -157,7 +158,7 @@ def _key(entry: Mapping[str, Any]) -> Key:
     role = entry.get("role", OPERATOR if ALL in experiments else OWNER)
     key = Key(**{**entry, "experiments": experiments, "role": role})
     if not (isinstance(key.id, str) and isinstance(key.hash, str) and len(key.hash) == 64):
-        raise ValueError("not a key")
+        raise InputError("not a key")
     return key
 
 
@@ -182,7 +183,7 @@ def revoke(path: Path, id: str) -> None:
     with _locked(path):
         keys = read(path)
         if id not in keys:
-            raise ValueError(f"there is no key {id!r} in {path}")
+            raise InputError(f"there is no key {id!r} in {path}")
         _write(path, [key for key in keys.values() if key.id != id])
 
 
@@ -195,7 +196,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         file = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise ValueError(f"{path} cannot be written ({error.strerror})") from None
+        raise InputError(f"{path} cannot be written ({error.strerror})") from None
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -216,7 +217,7 @@ def _write(path: Path, keys: Sequence[Key]) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
     except OSError as error:
-        raise ValueError(f"{path} cannot be written ({error.strerror})") from None
+        raise InputError(f"{path} cannot be written ({error.strerror})") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

@@ -25,6 +25,7 @@ from ..live import Store, drift
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores.base import has_variants, plain_settings
+from ..validation import InputError
 from .catalog import Catalog
 from .insight.departures import watched
 from .insight.leaving import Leaving
@@ -176,7 +177,7 @@ class Stored(Collector):
         """How many means have changed, by a look that is at most a minute old."""
         at, found = self.drifts.get(name, (-inf, 0))
         if time.monotonic() - at > CHANGES_FRESH:
-            with suppress(ValueError, KeyError):  # else it cannot be served
+            with suppress(InputError, KeyError):  # else it cannot be served
                 found = len(drift(self.store, name).changed)
             self.drifts[name] = time.monotonic(), found
         return found

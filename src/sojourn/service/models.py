@@ -9,6 +9,7 @@ from ..live.names import LONGEST_NAME, printable
 from ..policies import POLICIES
 from ..registry import Registry
 from ..users import USERS
+from ..validation import InputError
 
 MOST_CALLS = 1_000
 LAST_STEP = 2**31 - 1
@@ -19,7 +20,7 @@ def _known(registry: Registry[Any]) -> Any:
 
     def check(name: str) -> str:
         if name not in list(registry):
-            raise ValueError(f"it must be one of {', '.join(registry)}")
+            raise InputError(f"it must be one of {', '.join(registry)}")
         return name
 
     return AfterValidator(check), Field(json_schema_extra={"enum": list(registry)})
@@ -27,7 +28,7 @@ def _known(registry: Registry[Any]) -> Any:
 
 def _each_once(names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
-        raise ValueError("it must name every arm once")
+        raise InputError("it must name every arm once")
     return names
 
 

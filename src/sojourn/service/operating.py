@@ -10,6 +10,7 @@ from fastapi import FastAPI, Query, Request
 
 from ..live import LiveError, Store, archive, drop_archived, erase_archived
 from ..live.stores.base import all_of_their_own
+from ..validation import InputError
 from . import models
 from .catalog import Catalog
 from .experiments import Named, adder
@@ -83,7 +84,7 @@ async def keep_archiving(catalog: Catalog, options: Options) -> None:
 async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
     try:
         done = await asyncio.to_thread(archive, store, name, before, folder)
-    except (OSError, ValueError) as error:
+    except (OSError, InputError) as error:
         log.warning("archive: %s", error, extra={"experiment": name})
         return
     if done.visits:

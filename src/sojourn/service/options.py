@@ -4,9 +4,10 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import checks
+from .. import validation
 from ..live import store_class
 from ..live.journal import DEADLINE
+from ..validation import InputError
 
 STORE = "sqlite:///sojourn.db"
 MEGABYTE = 1 << 20
@@ -27,8 +28,8 @@ class Options:
 
     >>> Options(host="0.0.0.0")
     Traceback (most recent call last):
-    ValueError: --host 0.0.0.0 can be reached from other machines, which takes keys: make a file \
-of them with sojourn keys new, and give it with --keys
+    sojourn.InputError: --host 0.0.0.0 can be reached from other machines, which takes keys: make \
+a file of them with sojourn keys new, and give it with --keys
     """
 
     store: str = field(default=STORE, repr=False)  # it may hold a password
@@ -57,39 +58,39 @@ of them with sojourn keys new, and give it with --keys
 
     def __post_init__(self) -> None:
         if self.keys is None and not self.local:
-            raise ValueError(
+            raise InputError(
                 f"--host {self.host} can be reached from other machines, which takes keys: "
                 "make a file of them with sojourn keys new, and give it with --keys"
             )
-        checks.whole("--port", self.port, 0, 65535)
-        checks.whole("--workers", self.workers, 1, 512)
-        checks.whole("largest_body", self.largest_body, 1)
-        checks.number("--deadline", self.deadline, 0.1, 600)
-        checks.whole("largest_headers", self.largest_headers, 1024)
-        checks.whole("--connections", self.connections, 1)
-        checks.whole("--peer-connections", self.peer_connections, 1)
-        checks.number("--header-wait", self.header_wait, 0, 3600, open_ends=True)
-        checks.number("--body-wait", self.body_wait, 0, 3600, open_ends=True)
-        checks.number("patience", self.patience, 0, 3600)
-        checks.one_of("--log-format", self.log_format, ("json", "text"))
-        checks.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
-        checks.one_of("--parser", self.parser, ("auto", "httptools", "h11"))
+        validation.whole("--port", self.port, 0, 65535)
+        validation.whole("--workers", self.workers, 1, 512)
+        validation.whole("largest_body", self.largest_body, 1)
+        validation.number("--deadline", self.deadline, 0.1, 600)
+        validation.whole("largest_headers", self.largest_headers, 1024)
+        validation.whole("--connections", self.connections, 1)
+        validation.whole("--peer-connections", self.peer_connections, 1)
+        validation.number("--header-wait", self.header_wait, 0, 3600, open_ends=True)
+        validation.number("--body-wait", self.body_wait, 0, 3600, open_ends=True)
+        validation.number("patience", self.patience, 0, 3600)
+        validation.one_of("--log-format", self.log_format, ("json", "text"))
+        validation.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
+        validation.one_of("--parser", self.parser, ("auto", "httptools", "h11"))
         if self.keep_days is not None:
-            checks.number("--keep-days", self.keep_days, 0, 36_500)
+            validation.number("--keep-days", self.keep_days, 0, 36_500)
             if self.archive is None:
-                raise ValueError(
+                raise InputError(
                     f"--keep-days {self.keep_days:g} needs a folder for what is older: --archive"
                 )
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
-            raise ValueError("--webhook is not allowed: it must begin with http:// or https://")
+            raise InputError("--webhook is not allowed: it must begin with http:// or https://")
         if self.rate is not None:
-            checks.number("--rate", self.rate, 0, 1e9, open_ends=True)
+            validation.number("--rate", self.rate, 0, 1e9, open_ends=True)
         for origin in self.origins:
             _check_origin(origin)
         if self.workers > 1 and self.demo:
-            raise ValueError(f"--demo is for one process: leave out --workers {self.workers}")
+            raise InputError(f"--demo is for one process: leave out --workers {self.workers}")
         if self.workers > 1 and not self.shared:
-            raise ValueError(
+            raise InputError(
                 f"--workers {self.workers} needs a store that several processes can share: "
                 "postgresql://...; SQLite and memory serve one process"
             )
@@ -111,6 +112,6 @@ of them with sojourn keys new, and give it with --keys
 def _check_origin(origin: str) -> None:
     scheme, found, rest = origin.partition("://")
     if not (found and scheme in ("http", "https") and rest and not set("/?# *") & set(rest)):
-        raise ValueError(
+        raise InputError(
             f"--allow-origin {origin} is not allowed: it must be like https://www.example.com"
         )

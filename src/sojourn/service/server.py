@@ -19,6 +19,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..live import LiveError, open_store
+from ..validation import InputError
 from . import logs, telemetry
 from .app import Service, create
 from .keys import Keyring
@@ -38,7 +39,7 @@ FAILED = "the service could not start: the log says why"
 
 
 def run(options: Options, say: Callable[[str], None] = print) -> None:
-    """Serve until SIGTERM or Ctrl-C; ValueError says in one sentence why that cannot be.
+    """Serve until SIGTERM or Ctrl-C; InputError says in one sentence why that cannot be.
 
     After a signal, what is in flight is answered, and what is queued is written.
     """
@@ -59,7 +60,7 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
     try:
         server.run(sockets=[listener])
     except SystemExit:
-        raise ValueError(FAILED) from None
+        raise InputError(FAILED) from None
 
 
 def _check(options: Options) -> None:
@@ -67,14 +68,14 @@ def _check(options: Options) -> None:
     if options.keys is not None:
         try:
             Keyring(options.keys)
-        except ValueError as error:
-            raise ValueError(f"--keys: {error}") from None
+        except InputError as error:
+            raise InputError(f"--keys: {error}") from None
     telemetry.wanted()
     try:
         open_store(options.store).close()
     except LiveError as error:
         hidden = logs.Hiding(words=logs.secrets_of(options.store))
-        raise ValueError(hidden.hide(str(error))) from None
+        raise InputError(hidden.hide(str(error))) from None
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -84,7 +85,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         number = error.errno or 0
         reason = (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()
-        raise ValueError(
+        raise InputError(
             f"--port {port} of {host} cannot be used ({reason}): choose another one"
         ) from None
 
@@ -145,4 +146,4 @@ def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if any(process.process.exitcode == STARTUP_FAILURE for process in processes.processes):
-        raise ValueError(FAILED)
+        raise InputError(FAILED)

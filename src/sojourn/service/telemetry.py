@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import Token
 from typing import TYPE_CHECKING, Any
 
-from .. import checks
+from .. import validation
 from ..extras import require
 from ..version import __version__
 from .asked import Asked
@@ -33,7 +33,7 @@ PATIENCE = 3.0  # seconds at the end for spans that are not exported yet
 def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
     """The exporter that the variables ask for, "otlp" or "console"; None: no traces.
 
-    ValueError says in one sentence what is not supported, or not installed.
+    InputError says in one sentence what is not supported, or not installed.
 
     >>> wanted({}), wanted({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"})
     (None, 'otlp')
@@ -41,12 +41,12 @@ def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
     default = "otlp" if any(environment.get(name) for name in ENDPOINTS) else "none"
     named = (environment.get(EXPORTER) or default).strip().lower()
     off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    checks.one_of(EXPORTER, named, ("otlp", "console", "none"))
+    validation.one_of(EXPORTER, named, ("otlp", "console", "none"))
     if off or named == "none":
         return None
     for name in PROTOCOLS:
         if environment.get(name):
-            checks.one_of(name, environment[name], ("http/protobuf",))
+            validation.one_of(name, environment[name], ("http/protobuf",))
     require(f"{EXPORTER}={named}", "telemetry", "opentelemetry.exporter.otlp.proto.http")
     return named
 

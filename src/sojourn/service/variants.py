@@ -74,7 +74,7 @@ async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, A
 
 
 def given_by(body: variant_models.VariantsIn) -> Given:
-    """What a body describes; ValueError says what is wrong with it."""
+    """What a body describes; InputError says what is wrong with it."""
     plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
     settings = {
         name: settings_from({**plain, "policy": variant.policy.model_dump()})

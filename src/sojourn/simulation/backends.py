@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..changing import phases_of
 from ..extras import require
 from ..stats.moments import Part
+from ..validation import InputError
 from .work import Job, machine_digest
 
 FROM_DISK = 1.0  # seconds after which a policy is not being read from disk, but compiled
@@ -119,11 +120,11 @@ class Cluster:
         import distributed
 
         if not isinstance(client, distributed.Client):
-            raise ValueError(
+            raise InputError(
                 f"client = {client!r} is not allowed: it must be a dask.distributed.Client"
             )
         if client.asynchronous:
-            raise ValueError(
+            raise InputError(
                 "client is asynchronous, which is not allowed: make it without asynchronous=True"
             )
         self._client = client
@@ -175,7 +176,7 @@ def compute_remotely(packed: bytes, engine: str, first: int, runs: int) -> Part:
     last digits.
     """
     if machine_digest() != engine:
-        raise ValueError(
+        raise InputError(
             "the workers have other versions of sojourn or numba than this process, or another "
             "kind of processor: install the same everywhere"
         )

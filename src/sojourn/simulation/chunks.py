@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from ..changing import AnyProblem, Changing
 from ..engine.coasting import coaster_for
+from ..engine.faults import no_such_arm
 from ..engine.kernel import BY_LEVEL, REGRET, columns, run_chunk, run_phase
 from ..engine.leaser import Leaser
 from ..engine.leases import leaser_for
@@ -48,7 +49,7 @@ def chunk(
             user.levels, seed, first, grid, leases, stop, fault, out,
         )  # fmt: skip
     if fault[0]:
-        raise policy.no_such_arm(int(fault[1]), problem.arms)
+        raise no_such_arm(policy, int(fault[1]), problem.arms)
     return out
 
 

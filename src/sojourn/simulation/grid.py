@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 
 Checkpoints = int | str | Iterable[int] | None
 
@@ -33,9 +34,11 @@ def checkpoint_grid(visits: int, checkpoints: Checkpoints = None) -> NDArray[np.
     if isinstance(checkpoints, str):
         points = _spread(visits, checkpoints)
     elif isinstance(checkpoints, Iterable):
-        points = np.array([checks.whole("checkpoints", c, 1, visits) for c in checkpoints], float)
+        points = np.array(
+            [validation.whole("checkpoints", c, 1, visits) for c in checkpoints], float
+        )
     else:
-        points = SPACINGS["log"](visits, checks.whole("checkpoints", checkpoints, 1))
+        points = SPACINGS["log"](visits, validation.whole("checkpoints", checkpoints, 1))
     whole = np.append(points.round(), visits).astype(np.int64)
     return np.unique(np.maximum(whole, 1))
 
@@ -43,7 +46,7 @@ def checkpoint_grid(visits: int, checkpoints: Checkpoints = None) -> NDArray[np.
 def _spread(visits: int, text: str) -> NDArray[np.float64]:
     name, _, count = (part.strip() for part in text.partition(":"))
     if name not in SPACINGS or not count.isdecimal() or int(count) == 0:
-        raise ValueError(
+        raise InputError(
             f"checkpoints = {text!r} is not allowed: "
             "it must be a number, a list of numbers, or text such as 'log:24' or 'linear:50'"
         )

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..engine.kernel import REGRET
 from ..policies import Planned, Policy
 from ..problem import Problem
 from ..stats.intervals import Z95, Interval
 from ..theory import BayesOptimum
+from ..validation import InputError
 from .chunks import chunk
 
 Array = NDArray[np.float64]
@@ -99,12 +100,12 @@ def over_prior(
     2.89 ± 0.52
     """
     policies = [policies] if isinstance(policies, Policy) else list(policies)
-    runs = checks.whole("runs", runs, 2, 10**7)
-    seed = checks.whole("seed", seed, 0, 2**63 - 1)
+    runs = validation.whole("runs", runs, 2, 10**7)
+    seed = validation.whole("seed", seed, 0, 2**63 - 1)
     every = policies if optimum.plan is None else [Planned.of(optimum.plan), *policies]
     for policy in policies:
         if not isinstance(policy, Policy):
-            raise ValueError(f"policies has {policy!r}, which is not a policy of this package")
+            raise InputError(f"policies has {policy!r}, which is not a policy of this package")
         policy.check_arms(optimum.arms)
     problems, visits = drawn(optimum, runs, seed)
     found = np.empty((len(every), runs))

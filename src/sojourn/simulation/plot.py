@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..extras import require
 from ..show import curves, style
 from ..show.curves import Line, Plot
 from ..show.style import Look
 from ..stats.moments import Array, Estimate
+from ..validation import InputError
 from .bounds import bound_for, lower_bounds
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _names(result: "Result", labels: Labels) -> list[str]:
         given = {result.index(policy): str(name) for policy, name in labels.items()}
         return [given.get(p, label) for p, label in enumerate(result.labels)]
     if isinstance(labels, str) or len(labels) != len(result.policies):
-        raise ValueError(
+        raise InputError(
             f"labels = {labels!r} is not allowed: give a name for each of the "
             f"{len(result.policies)} policies, or a dictionary of those to change"
         )
@@ -79,12 +80,12 @@ def _size(size: style.Size | None, ax: "Axes | None") -> style.Size:
     if size is None:
         return style.COLUMN
     if ax is not None:
-        raise ValueError("give either ax, whose figure has a size, or size, not both")
+        raise InputError("give either ax, whose figure has a size, or size, not both")
     if not isinstance(size, Sequence) or len(size) != 2:
-        raise ValueError(
+        raise InputError(
             f"size = {size!r} is not allowed: it must be the width and height in inches"
         )
-    width, height = (checks.number("size", inches, 1, 100) for inches in size)
+    width, height = (validation.number("size", inches, 1, 100) for inches in size)
     return width, height
 
 
@@ -129,6 +130,6 @@ def _write(figure: "Figure", path: Path) -> None:
         curves.write(figure, path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ValueError(f"{path}: cannot be written ({reason})") from None
+        raise InputError(f"{path}: cannot be written ({reason})") from None
     except ValueError as error:
-        raise ValueError(f"{path}: cannot be written ({error})") from None
+        raise InputError(f"{path}: cannot be written ({error})") from None

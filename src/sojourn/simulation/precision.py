@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..changing import AnyProblem, expected_steps
 from ..engine.kernel import REGRET, columns
 from ..stats.intervals import Z95
 from ..stats.moments import Moments
+from ..validation import InputError
 
 FLOOR = 256  # no policy stops by precision before it has this many runs
 MAX_RUNS = 100_000  # where a precision is given up, unless said otherwise
@@ -64,18 +65,18 @@ class Precision:
     def of(value: Any, max_runs: int = MAX_RUNS) -> "Precision":
         """From 8.73, "5%" or "8.73 else 5%"."""
         if not isinstance(value, str):
-            number = checks.number("precision", value, 0, np.inf, open_ends=True)
+            number = validation.number("precision", value, 0, np.inf, open_ends=True)
             return Precision(width=number, max_runs=max_runs)
         first, _, second = (word.strip() for word in value.partition("else"))
         width_text, share_text = ("", first) if first.endswith("%") else (first, second)
         try:
             if (second and not width_text) or (share_text and not share_text.endswith("%")):
-                raise ValueError
+                raise InputError
             width, share = _positive(width_text), _positive(share_text.removesuffix("%"))
             if width is share is None:
-                raise ValueError
+                raise InputError
         except ValueError:
-            raise ValueError(
+            raise InputError(
                 f"precision = {value!r} is not allowed: it must be a number greater than 0, a "
                 "share such as '5%', or '8.73 else 5%' to have one where the other is out of reach"
             ) from None
@@ -105,7 +106,7 @@ class Precision:
 
 
 def _positive(text: str) -> float | None:
-    return checks.number("", float(text), 0, np.inf, open_ends=True) if text else None
+    return validation.number("", float(text), 0, np.inf, open_ends=True) if text else None
 
 
 def _runs_for(half_width: float, moments: Moments) -> float:

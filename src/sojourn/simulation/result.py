@@ -18,6 +18,7 @@ from ..policies import Policy
 from ..registry import plain_name
 from ..show.sheets import Part, Shown
 from ..stats.moments import Estimate, Moments
+from ..validation import InputError
 from ..version import __version__
 from . import saved, tables
 from .precision import Precision
@@ -151,7 +152,7 @@ class Result(Shown):
     def pair(self, p: int, q: int) -> Moments:
         """The moments behind the difference of two policies, whichever comes first."""
         if p == q:
-            raise ValueError(f"{self.labels[p]!r} is one policy: a difference takes two")
+            raise InputError(f"{self.labels[p]!r} is one policy: a difference takes two")
         numbers = list(combinations(range(len(self.policies)), 2))
         return self.pairs[numbers.index((min(p, q), max(p, q)))]
 
@@ -172,7 +173,7 @@ class Result(Shown):
             ):
                 if names.count(wanted) == 1:
                     return names.index(wanted)
-        raise ValueError(
+        raise InputError(
             f"policy {policy!r} is not in this result: it has {', '.join(labels)}, "
             f"numbered from 0 to {len(labels) - 1}"
         )
@@ -289,15 +290,15 @@ class Result(Shown):
 
     def _merge(self, other: "Result") -> "Result":
         if not isinstance(other, Result):
-            raise ValueError(f"{other!r} is not a result")
+            raise InputError(f"{other!r} is not a result")
         for name in ("problem", "policies"):
             if getattr(self, name) != getattr(other, name):
-                raise ValueError(f"results of different {name} cannot be merged")
+                raise InputError(f"results of different {name} cannot be merged")
         if not np.array_equal(self.checkpoints, other.checkpoints):
-            raise ValueError("results at different checkpoints cannot be merged")
+            raise InputError("results at different checkpoints cannot be merged")
         for label, mine, theirs in zip(self.labels, self.streams, other.streams, strict=True):
             if any(m.overlaps(t) for m in mine for t in theirs):
-                raise ValueError(
+                raise InputError(
                     f"results that share runs cannot be merged, and both have some of {label}: "
                     "simulate with another seed or first_run"
                 )

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..validation import InputError
 from .precision import Plan, chunk_runs
 from .result import Result, Stream
 from .store import ChunkStore
@@ -43,6 +44,6 @@ def _chunks(result: Result, policy: int, stream: Stream, kept: ChunkStore) -> ND
     for number in range(plan.chunks):
         part = kept.get(job, *plan.span(number))
         if part is None:
-            raise ValueError(f"{kept.path} does not have the runs of {job.policy!r}")
+            raise InputError(f"{kept.path} does not have the runs of {job.policy!r}")
         found.append(part.regret)
     return np.concatenate(found)

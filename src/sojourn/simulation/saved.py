@@ -28,6 +28,7 @@ from ..changing import AnyProblem
 from ..engine.kernel import columns
 from ..policies import POLICIES, Policy
 from ..stats.moments import Moments
+from ..validation import InputError
 from .precision import Precision
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def check_path(path: str | Path) -> Path:
     """The path, if a result can be saved there."""
     path = Path(path)
     if not path.name.endswith(SUFFIXES):
-        raise ValueError(f"{path}: a file of results must end in {' or '.join(SUFFIXES)}")
+        raise InputError(f"{path}: a file of results must end in {' or '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}")
+        raise InputError(f"{path}: there is no folder {path.parent}")
     return path
 
 
@@ -80,8 +81,8 @@ def load(
     try:
         head, body = _read(path)
         return _result(head, body, problem, policies)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -90,15 +91,15 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
         if path.suffix == ".gz":
             written = gzip.decompress(written)
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise ValueError("the file is damaged: it cannot be unpacked") from None
+        raise InputError("the file is damaged: it cannot be unpacked") from None
     except OSError as error:
-        raise ValueError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
+        raise InputError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
     first, _, body = written.partition(b"\n")
     words = first.decode(errors="replace").split(" ", 3)
     if len(words) < 4 or " ".join(words[:2]) != MARK or not words[2].isdecimal():
-        raise ValueError(f"not a result of sojourn: its first line must begin with {MARK!r}")
+        raise InputError(f"not a result of sojourn: its first line must begin with {MARK!r}")
     if int(words[2]) > FORMAT:
-        raise ValueError(
+        raise InputError(
             f"a result of format {words[2]}, and this version of sojourn reads formats up to "
             f"{FORMAT}: use a newer one"
         )
@@ -108,7 +109,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     except (ValueError, KeyError, TypeError):
         intact = False
     if not intact:
-        raise ValueError("the file is damaged, or it was changed after it was saved")
+        raise InputError("the file is damaged, or it was changed after it was saved")
     return head, body
 
 
@@ -145,16 +146,16 @@ def _result(
 def _problem_data(problem: AnyProblem) -> dict[str, Any] | None:
     try:
         return files.to_dict(problem)
-    except ValueError:
+    except InputError:
         return None
 
 
 def _problem(head: dict[str, Any], given: AnyProblem | None) -> AnyProblem:
     text = head["problem_text"]
     if given is not None and repr(given) != text:
-        raise ValueError(f"the result is of {text}, not of the problem given")
+        raise InputError(f"the result is of {text}, not of the problem given")
     if given is None and head["problem"] is None:
-        raise ValueError(f"its user model is not of this package: load it with problem={text}")
+        raise InputError(f"its user model is not of this package: load it with problem={text}")
     return files.from_dict(head["problem"]) if given is None else given
 
 
@@ -173,12 +174,12 @@ def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Pol
     texts = [data["text"] for data in head["policies"]]
     if given is not None:
         if [repr(policy) for policy in given] != texts:
-            raise ValueError(f"the result is of {', '.join(texts)}, not of the policies given")
+            raise InputError(f"the result is of {', '.join(texts)}, not of the policies given")
         return tuple(given)
     found = []
     for data in head["policies"]:
         if data["parameters"] is None or data["name"] not in POLICIES:
-            raise ValueError(
+            raise InputError(
                 f"{data['text']} is not a policy of this package: "
                 f"load it with policies=[{', '.join(texts)}]"
             )

@@ -8,10 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .. import checks, theory
+from .. import theory, validation
 from ..changing import AnyProblem, any_problem_of, first_of, phases_of
 from ..policies import Policy
 from ..policy_names import policies_of
+from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
 from .precision import MAX_RUNS, Plan, Precision, chunk_runs
@@ -101,9 +102,9 @@ def simulate(
     Fixed arm     2     0.0  0.0          -233  1,069         133.90
     """
     problem = any_problem_of(problem)
-    visits = checks.whole("visits", visits, 1)
-    seed = checks.whole("seed", seed, 0, 2**63 - 1)
-    first_run = checks.whole("first_run", first_run, 0, LAST_RUN)
+    visits = validation.whole("visits", visits, 1)
+    seed = validation.whole("seed", seed, 0, 2**63 - 1)
+    first_run = validation.whole("first_run", first_run, 0, LAST_RUN)
     wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
@@ -137,19 +138,19 @@ def _how_many(runs: Any, precision: Any, max_runs: Any) -> tuple[Precision | Non
     """The precision, if one is asked for, and the greatest number of runs."""
     if precision is None:
         if max_runs is not None:
-            raise ValueError("max_runs goes with precision: without it, runs says how many")
-        return None, checks.whole("runs", RUNS if runs is None else runs, 2, LAST_RUN)
+            raise InputError("max_runs goes with precision: without it, runs says how many")
+        return None, validation.whole("runs", RUNS if runs is None else runs, 2, LAST_RUN)
     if runs is not None:
-        raise ValueError("give either runs or precision, not both")
-    limit = checks.whole("max_runs", MAX_RUNS if max_runs is None else max_runs, 2, LAST_RUN)
+        raise InputError("give either runs or precision, not both")
+    limit = validation.whole("max_runs", MAX_RUNS if max_runs is None else max_runs, 2, LAST_RUN)
     return Precision.of(precision, limit), limit
 
 
 def _backend(workers: int | None, client: Any) -> Backend:
     if client is None:
-        return Threads(checks.whole("workers", processors() if workers is None else workers, 1))
+        return Threads(validation.whole("workers", processors() if workers is None else workers, 1))
     if workers is not None:
-        raise ValueError("give either workers, which are threads here, or client, not both")
+        raise InputError("give either workers, which are threads here, or client, not both")
     return Cluster(client)
 
 

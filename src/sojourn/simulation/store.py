@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ..stats.moments import Array, Moments, Part
+from ..validation import InputError
 from ..version import __version__
 from .work import Job
 
@@ -55,7 +56,7 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
         try:
             with self._clearly():
                 self._open()
-        except ValueError:
+        except InputError:
             self._db.close()
             raise
 
@@ -64,9 +65,9 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != APPLICATION:
-            raise ValueError(f"{self.path} is a database of something else, not a store of chunks")
+            raise InputError(f"{self.path} is a database of something else, not a store of chunks")
         if version > FORMAT:
-            raise ValueError(
+            raise InputError(
                 f"{self.path} is a store of format {version}, and this version of sojourn reads "
                 f"formats up to {FORMAT}: use a newer one"
             )
@@ -127,9 +128,9 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise ValueError(f"{self.path}: the store cannot be used ({error})") from None
+            raise InputError(f"{self.path}: the store cannot be used ({error})") from None
         except (sqlite3.DatabaseError, zlib.error) as error:
-            raise ValueError(f"{self.path} is not a store, or it is damaged ({error})") from None
+            raise InputError(f"{self.path} is not a store, or it is damaged ({error})") from None
 
 
 def _subject(job: Job) -> str:

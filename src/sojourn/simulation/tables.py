@@ -14,6 +14,7 @@ from ..show.plain import plain
 from ..show.sheets import Part
 from ..show.tables import Table
 from ..theory import Bound
+from ..validation import InputError
 from .bounds import bound_for, lower_bounds
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def labels(policies: Sequence[Policy], problem: AnyProblem) -> list[str]:
 def _usual(policy: Policy, problem: AnyProblem) -> Policy | None:
     try:
         return type(policy).for_problem(first_of(problem))
-    except (TypeError, ValueError):  # a policy of somebody's own, with parameters to be given
+    except (TypeError, InputError):  # a policy of somebody's own, with parameters to be given
         return None
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..show.progress import Now, Show, in_notebook, progress
+from ..validation import InputError
 from .reduce import Progress
 
 Watch = Callable[[Progress], None] | bool | None
@@ -25,9 +26,9 @@ def watched(watch: Watch) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def check_watch(watch: Any) -> None:
-    """ValueError if nobody can be told."""
+    """InputError if nobody can be told."""
     if not (watch is None or isinstance(watch, bool) or callable(watch)):
-        raise ValueError(
+        raise InputError(
             f"progress = {watch!r} is not allowed: it must be a function, True or False"
         )
 

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .moments import Array
 
 
@@ -93,14 +94,14 @@ def change_in(
     """
     won, made = np.asarray(successes, float), np.asarray(trials, float)
     if won.ndim != 1 or won.shape != made.shape:
-        raise ValueError(
+        raise InputError(
             f"successes and trials have shapes {won.shape} and {made.shape}: "
             "they must be two lists of the same length"
         )
     if not bool(np.all((won >= 0.0) & (won <= made) & np.isfinite(made))):
-        raise ValueError("successes is not allowed: it must be from 0 to trials in every bucket")
-    delta = checks.number("delta", delta, 0, 1, open_ends=True)
-    overdispersion = checks.number("overdispersion", overdispersion, 1, checks.LARGE)
+        raise InputError("successes is not allowed: it must be from 0 to trials in every bucket")
+    delta = validation.number("delta", delta, 0, 1, open_ends=True)
+    overdispersion = validation.number("overdispersion", overdispersion, 1, validation.LARGE)
     sums, counts = won.cumsum(), made.cumsum()
     edges = np.flatnonzero((counts > 0.0) & (counts < counts[-1:]))
     if edges.size == 0:

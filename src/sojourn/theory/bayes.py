@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .. import checks
+from .. import validation
 from ..show.sheets import Part, Shown
 from ..users import User
+from ..validation import InputError
 from ..values.finite import FiniteUser, Horizon, Visits
 from ..values.prior import Prior, check_finite, priors_of
 from .ends import Ends
@@ -33,7 +34,7 @@ from .plan import Plan
 MOST_PULLS = 20_000
 
 
-class TooLarge(ValueError):
+class TooLarge(InputError):
     """More memory would be needed than there is."""
 
 
@@ -134,7 +135,7 @@ def bayes_optimum(
     >>> round(best.low, 4), round(best.high, 4), round(best.value, 4)
     (1.274, 1.2799, 7.4864)
     """
-    task = _Task.of(user, arms, prior, visits, fixed, pulls, checks.flag("plan", plan))
+    task = _Task.of(user, arms, prior, visits, fixed, pulls, validation.flag("plan", plan))
     task.check_memory()
     return task.solve(progress or (lambda share: None))
 
@@ -155,7 +156,7 @@ def bayes_memory(
     >>> bayes_memory(sj.TwoState(0.8, 0.2, 0.2, 0.1), pulls=1_000) // 10**6
     5361
     """
-    return _Task.of(user, arms, prior, visits, fixed, pulls, checks.flag("plan", plan)).bytes
+    return _Task.of(user, arms, prior, visits, fixed, pulls, validation.flag("plan", plan)).bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +175,10 @@ class _Task:
     ) -> "_Task":
         finite = FiniteUser.of(user)
         chain = Visits(finite, Horizon.of(visits, fixed))
-        arms = checks.whole("arms", arms, 2, 3)
+        arms = validation.whole("arms", arms, 2, 3)
         priors = priors_of(prior, arms)
         check_finite(finite, priors)
-        return cls(user, chain, priors, checks.whole("pulls", pulls, 1, MOST_PULLS), keep)
+        return cls(user, chain, priors, validation.whole("pulls", pulls, 1, MOST_PULLS), keep)
 
     @property
     def arms(self) -> int:

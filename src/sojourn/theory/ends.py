@@ -5,8 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..users import User
+from ..validation import InputError
 from ..values.finite import Array, FiniteUser, Visits
 from ..values.prior import Prior, is_proper
 from .induction import ENDS, TIE, Masks, layout
@@ -91,10 +92,10 @@ class Ends:
         if not is_proper(visits.user, self.values):
             few = len(priors) == 2 and visits.user.size <= MOST_RULES
             if not few or visits.user.endless_pairs():
-                raise ValueError(
-                    f"user = {checks.shown(user)} is not allowed: for some means it is better to "
-                    "show the arm of lower mean in some state, and then there may be two arms and "
-                    f"{MOST_RULES} states only, and visits must end with any two means"
+                raise InputError(
+                    f"user = {validation.shown(user)} is not allowed: for some means it is better "
+                    "to show the arm of lower mean in some state, and then there may be two arms "
+                    f"and {MOST_RULES} states only, and visits must end with any two means"
                 )
             self.nodes = Nodes.fine_enough(4.0 * known, least)
             self.values = visits.user.values(self.nodes.x, self.nodes.y)

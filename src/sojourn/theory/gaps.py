@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import checks
+from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, LogLeave
@@ -119,7 +119,7 @@ def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition
     """
     problem = problem_of(problem)
     name = "largest rise of D(s) <= rounding"
-    states = entered_states(problem, checks.whole("points", points, 2))
+    states = entered_states(problem, validation.whole("points", points, 2))
     if why := outside(problem):
         return Condition(name, None, None, False, f"does not apply, because {why}")
     costs = [problem.mistake_cost(s) for s in states]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import ceil, e, exp, log
 from pathlib import Path
 
-from .. import checks
+from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
+from ..validation import InputError
 from .model import DoesNotApply, first_step_costs, outside, two_state
 from .slopes import bounds
 
@@ -31,7 +32,7 @@ class Lemma3:
     def bound(self, t: int) -> float:
         """At most this is P(N_t(best arm) <= (p_min - eta)(t - 1) / 2); may exceed 1 early on."""
         if t < self.T1:
-            raise ValueError(
+            raise InputError(
                 f"t = {t!r} is not allowed: with these constants it must be at least {self.T1}"
             )
         x, g = self.c2 * (t - 1), 2.0 * self.gamma**2
@@ -71,8 +72,10 @@ def lemma3(
     """
     problem = problem_of(problem)
     p_min, delta = _ranges(problem)
-    eta = checks.number("eta", p_min / 2 if eta is None else eta, 0, p_min, open_ends=True)
-    gamma = checks.number("gamma", delta / 2 if gamma is None else gamma, 0, delta, open_ends=True)
+    eta = validation.number("eta", p_min / 2 if eta is None else eta, 0, p_min, open_ends=True)
+    gamma = validation.number(
+        "gamma", delta / 2 if gamma is None else gamma, 0, delta, open_ends=True
+    )
     c2 = (p_min - eta) / (2.0 * (problem.arms - 1))
     c3 = (4.0 + e) / log(2.0) * log(2.0 / c2) + e / log(2.0)
     enough = _first(1 + ceil(1.0 / c2), lambda t: c2 * (t - 1) >= 2.0)

@@ -4,9 +4,10 @@ import numpy as np
 
 from ..problem import Problem
 from ..users import Ema, TwoState
+from ..validation import InputError
 
 
-class DoesNotApply(ValueError):
+class DoesNotApply(InputError):
     """A result of the paper was asked for where its assumptions fail.
 
     >>> import sojourn as sj

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .. import checks
+from .. import validation
 from ..engine.linear import solve
 from ..engine.loops import jitable, loop
 from ..users import User
@@ -82,8 +82,8 @@ def bayes_lower_bound(
     >>> few.regret < many.regret
     True
     """
-    arms = checks.whole("arms", arms, 2, MOST_ARMS)
-    pulls = checks.whole("pulls", pulls, 1, MOST_PULLS)
+    arms = validation.whole("arms", arms, 2, MOST_ARMS)
+    pulls = validation.whole("pulls", pulls, 1, MOST_PULLS)
     horizon = Horizon.of(visits, False)
     priors = priors_of(prior, arms)
     finite = FiniteUser.of(user)
@@ -180,8 +180,9 @@ def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
     """DoesNotApply if it is not."""
     if not is_proper(finite, values):
         raise DoesNotApply(
-            f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
-            "arm of lower mean in some state, and this bound is for users with whom that never is"
+            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
+            "the arm of lower mean in some state, and this bound is for users with whom that never "
+            "is"
         )
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..engine.counts import find_counts
+from ..validation import InputError
 from ..values.finite import Array, Visits, Whole
 from ..values.solution import MeanVariance
 from .induction import Masks, count_states, layout, moments_back
@@ -38,12 +39,12 @@ class Plan:
 
         Among arms that are equally good every one is as likely.
         """
-        mu = np.array([checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)])
+        mu = np.array([validation.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)])
         if mu.size != self.arms:
-            raise ValueError(f"means = {list(means)} is not allowed: there are {self.arms} arms")
+            raise InputError(f"means = {list(means)} is not allowed: there are {self.arms} arms")
         moves, size = self.visits.moves(), self.visits.size
         if size > MOST_SOLVED:
-            raise ValueError(
+            raise InputError(
                 f"reward needs a chain of at most {MOST_SOLVED} states, and this has {size}"
             )
         order = np.zeros(3, np.int64)

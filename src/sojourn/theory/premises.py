@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import checks
+from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, TwoState
@@ -50,7 +50,7 @@ def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     ['q(s) > 0 except at s = 1; visits end all the same, which is all the proofs need']
     """
     problem = problem_of(problem)
-    n = checks.whole("n", n, 2)
+    n = validation.whole("n", n, 2)
     if problem.by_arm or problem.graded:
         own = [
             Check(SAME_LEAVING, not problem.by_arm, BY_ARM if problem.by_arm else "it is"),

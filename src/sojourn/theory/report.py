@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import checks
+from .. import validation
 from ..problem import Problem, shown_states
 from ..problem_files import problem_of
 from ..show.plain import plain
@@ -61,7 +61,7 @@ class Summary(Shown):
 
     def _arms(self) -> str:
         if self.problem.graded:
-            return f"rewards {', '.join(map(checks.shown, self.problem.rewards))}"
+            return f"rewards {', '.join(map(validation.shown, self.problem.rewards))}"
         return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
 
     def _parts(self) -> Sequence[Part]:

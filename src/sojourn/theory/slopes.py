@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .. import checks
+from .. import validation
 from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
 from ..problem_files import problem_of
@@ -51,7 +51,7 @@ def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
     Theorem 2 KL-ULCB 22.520997
     Theorem 3 lower bound 22.520997
     """
-    return _bounds(problem_of(problem), checks.whole("n", n, 2))
+    return _bounds(problem_of(problem), validation.whole("n", n, 2))
 
 
 @lru_cache(maxsize=256)

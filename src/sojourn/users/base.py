@@ -20,8 +20,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from .. import checks
+from .. import validation
 from ..engine.structs import Compiled
+from ..validation import InputError
 
 if TYPE_CHECKING:
     from .ema import Ema
@@ -59,13 +60,13 @@ class Start(Compiled):
             return value
         table = dict(value) if isinstance(value, Mapping) else {_hashable(value): 1.0}
         if len(table) > MOST_STARTS:
-            raise ValueError(
+            raise InputError(
                 f"start is not allowed: it has {len(table)} states, and may have {MOST_STARTS}"
             )
-        states = tuple(checks.number("start", s, 0, last) for s in table)
-        chances = tuple(checks.number(f"start[{s}]", p, 0, 1) for s, p in table.items())
+        states = tuple(validation.number("start", s, 0, last) for s in table)
+        chances = tuple(validation.number(f"start[{s}]", p, 0, 1) for s, p in table.items())
         if not table or abs(sum(chances) - 1.0) > 1e-9:
-            raise ValueError(
+            raise InputError(
                 f"start = {value!r} is not allowed: its probabilities must add up to 1"
             )
         return Start(states, chances)
@@ -128,7 +129,7 @@ class User(Compiled):
         object.__setattr__(self, "start", Start.of(self.start, max(1, (self.states or 2) - 1)))
         if self.states is not None:
             for s in self.start.states:
-                checks.whole("start", s, 0, self.states - 1)
+                validation.whole("start", s, 0, self.states - 1)
 
     def __repr__(self) -> str:
         own = [f for f in fields(self) if f.repr and f.name != "start"]
@@ -206,10 +207,10 @@ class User(Compiled):
 
     @classmethod
     def check_keys(cls, prefix: str, given: Iterable[str], *more: str) -> None:
-        """ValueError if settings are missing or not known; `more` are other keys that may be."""
+        """InputError if settings are missing or not known; `more` are other keys that may be."""
         known = ("model", *cls.keys, *cls.optional, *more)
         whose = f"{'an' if cls.model[:1] in tuple('aeiou') else 'a'} {cls.model} user"
-        checks.keys(prefix, given, required=("model", *cls.keys), known=known, whose=whose)
+        validation.keys(prefix, given, required=("model", *cls.keys), known=known, whose=whose)
 
     @classmethod
     def from_settings(cls, *, start: Any = None, **settings: Any) -> Self:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..engine.loops import jitable
 from ..engine.structs import PYTHON_ONLY, Compiled
+from ..validation import InputError
 from .base import User
 from .chain import Chain
 from .ema import Ema, LeaveCurve
@@ -104,23 +105,24 @@ class ByArm(Wrapper):
     def __post_init__(self) -> None:
         users = self.users
         if isinstance(users, str) or not isinstance(users, Sequence) or not users:
-            raise ValueError(f"users = {checks.shown(users)} is not allowed: give one per arm")
+            raise InputError(f"users = {validation.shown(users)} is not allowed: give one per arm")
         first = users[0]
         for arm, user in enumerate(users):
             plain = isinstance(user, User) and user.unwrapped is user and user.arms is None
             if isinstance(user, Levels):
-                raise ValueError(
-                    f"users[{arm}] = {checks.shown(user)} is not allowed: put Levels around ByArm"
+                raise InputError(
+                    f"users[{arm}] = {validation.shown(user)} is not allowed: put Levels around "
+                    "ByArm"
                 )
             if not plain or not user.leaves or type(user) is not type(first):
-                raise ValueError(
-                    f"users[{arm}] = {checks.shown(user)} is not allowed: the users of all arms "
-                    "must be of one class, with leave probabilities and no wrapper"
+                raise InputError(
+                    f"users[{arm}] = {validation.shown(user)} is not allowed: the users of all "
+                    "arms must be of one class, with leave probabilities and no wrapper"
                 )
             if user.moves() != first.moves() or user.start != first.start:
-                raise ValueError(
-                    f"users[{arm}] = {checks.shown(user)} is not allowed: it must start and move "
-                    f"as users[0] = {checks.shown(first)} does, and differ in leaving only"
+                raise InputError(
+                    f"users[{arm}] = {validation.shown(user)} is not allowed: it must start and "
+                    f"move as users[0] = {validation.shown(first)} does, and differ in leaving only"
                 )
         made = {"users": tuple(users), "user": first, "start": first.start}
         for name, value in made.items():
@@ -152,9 +154,10 @@ class ByArm(Wrapper):
         (0.566, 0.15)
         """
         if isinstance(added, str) or not isinstance(added, Sequence) or not added:
-            raise ValueError(f"odds = {checks.shown(added)} is not allowed: give one per arm")
+            raise InputError(f"odds = {validation.shown(added)} is not allowed: give one per arm")
         numbers = tuple(
-            checks.number(f"odds[{arm}]", x, -MOST_ODDS, MOST_ODDS) for arm, x in enumerate(added)
+            validation.number(f"odds[{arm}]", x, -MOST_ODDS, MOST_ODDS)
+            for arm, x in enumerate(added)
         )
         made = cls([_with_odds(user, x) for x in numbers])
         object.__setattr__(made, "base", user)
@@ -183,7 +186,7 @@ def _with_odds(user: User, odds: float) -> User:
         return replace(user, leave=leave)
     if isinstance(user, Ema):
         return replace(user, leave=ShiftedLeave(user.leave, odds))
-    raise ValueError(
-        f"user = {checks.shown(user)} is not allowed: odds are added to a two-state, chain or "
+    raise InputError(
+        f"user = {validation.shown(user)} is not allowed: odds are added to a two-state, chain or "
         "moving-average user; give ByArm a user for each arm"
     )

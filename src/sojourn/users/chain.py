@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..engine.structs import PYTHON_ONLY
+from ..validation import InputError
 from .base import User
 from .two_state import TwoState
 
@@ -61,18 +62,20 @@ class Chain(User):
         leave = _rows("leave", self.leave)
         n = len(leave)
         if n > MOST_STATES:
-            raise ValueError(f"leave is not allowed: it has {n} rows, and may have {MOST_STATES}")
+            raise InputError(f"leave is not allowed: it has {n} rows, and may have {MOST_STATES}")
         leave = [
-            tuple(checks.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
+            tuple(validation.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
             for s, row in enumerate(leave)
         ]
         chances = _chances(self.next, n, len(leave[0]))
         seen = np.linspace(0.0, 1.0, n) if n > 1 else np.ones(1)
         if self.seen is not None:
             if not isinstance(self.seen, Sequence) or len(self.seen) != n:
-                given = checks.shown(self.seen)
-                raise ValueError(f"seen = {given} is not allowed: give a number per state")
-            seen = np.array([checks.number(f"seen[{s}]", x, 0, 1) for s, x in enumerate(self.seen)])
+                given = validation.shown(self.seen)
+                raise InputError(f"seen = {given} is not allowed: give a number per state")
+            seen = np.array(
+                [validation.number(f"seen[{s}]", x, 0, 1) for s, x in enumerate(self.seen)]
+            )
         sure = chances.max(axis=2) == 1.0
         made = {
             "next": _frozen(self.next),
@@ -160,8 +163,8 @@ class Chain(User):
 
     def live(self) -> User:
         if self.chances.size:
-            raise ValueError(
-                f"user = {checks.shown(self)} cannot be served: a live state must follow "
+            raise InputError(
+                f"user = {validation.shown(self)} cannot be served: a live state must follow "
                 "from the rewards, so give next states, not chances"
             )
         return self
@@ -185,8 +188,8 @@ def _rows(name: str, table: Any) -> list[Any]:
         columns = {len(row) for row in table}
         if len(columns) == 1 and 2 <= min(columns) <= MOST_LEVELS:
             return list(table)
-    raise ValueError(
-        f"{name} = {checks.shown(table)} is not allowed: it must be a table with a row per "
+    raise InputError(
+        f"{name} = {validation.shown(table)} is not allowed: it must be a table with a row per "
         "state and two columns, for reward 0 and for reward 1 (or one for each level of a graded "
         f"reward, up to {MOST_LEVELS})"
     )
@@ -196,9 +199,9 @@ def _chances(table: Any, n: int, levels: int) -> Array:
     """By [state, reward, next state]."""
     rows = _rows("next", table)
     if len(rows) != n:
-        raise ValueError(f"next has {len(rows)} rows and leave {n}: give a row per state in both")
+        raise InputError(f"next has {len(rows)} rows and leave {n}: give a row per state in both")
     if len(rows[0]) != levels:
-        raise ValueError(
+        raise InputError(
             f"next has {len(rows[0])} columns and leave {levels}: give one per reward in both"
         )
     chances = np.zeros((n, levels, n))
@@ -206,12 +209,12 @@ def _chances(table: Any, n: int, levels: int) -> Array:
         for r, entry in enumerate(row):
             where = f"next[{s}][{r}]"
             if not isinstance(entry, Sequence):
-                chances[s, r, checks.whole(where, entry, 0, n - 1)] = 1.0
+                chances[s, r, validation.whole(where, entry, 0, n - 1)] = 1.0
                 continue
-            found = [checks.number(f"{where}[{t}]", p, 0, 1) for t, p in enumerate(entry)]
+            found = [validation.number(f"{where}[{t}]", p, 0, 1) for t, p in enumerate(entry)]
             if len(found) != n or abs(sum(found) - 1.0) > 1e-9:
-                raise ValueError(
-                    f"{where} = {checks.shown(entry)} is not allowed: give a state, or {n} "
+                raise InputError(
+                    f"{where} = {validation.shown(entry)} is not allowed: give a state, or {n} "
                     "chances that add up to 1"
                 )
             chances[s, r] = found

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-from .. import checks
+from .. import validation
 from ..engine.structs import Compiled
+from ..validation import InputError
 from .base import User, ranges_in_words
 
 
@@ -48,7 +49,7 @@ class LogLeave(LeaveCurve):
     log_span: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        c6 = checks.number("c6", self.c6, 0, float("inf"), open_ends=True)
+        c6 = validation.number("c6", self.c6, 0, float("inf"), open_ends=True)
         object.__setattr__(self, "c6", c6)
         object.__setattr__(self, "log_span", log1p(c6))
 
@@ -77,7 +78,7 @@ class FunctionLeave(LeaveCurve):
         if not isinstance(self.function, Dispatcher):
             object.__setattr__(self, "function", njit(self.function))
         for s in np.linspace(0.0, 1.0, 101):
-            checks.number(f"leave({s:g})", float(self.function(s)), 0, 1)
+            validation.number(f"leave({s:g})", float(self.function(s)), 0, 1)
 
     def __repr__(self) -> str:
         return f"FunctionLeave({self.function.__name__})"
@@ -103,7 +104,7 @@ class MovingAverage(User):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        theta = checks.number("theta", self.theta, 0, 1, open_ends=True)
+        theta = validation.number("theta", self.theta, 0, 1, open_ends=True)
         object.__setattr__(self, "theta", theta)
 
     def next_state(self, state: float, reward: float) -> float:
@@ -141,7 +142,7 @@ class Ema(MovingAverage):
         super().__post_init__()
         if not isinstance(self.leave, LeaveCurve):
             if isinstance(self.leave, Compiled) or not callable(self.leave):
-                raise ValueError(
+                raise InputError(
                     f"leave = {self.leave!r} is not allowed: "
                     "it must be a LogLeave or a function of the state"
                 )
@@ -156,7 +157,7 @@ class Ema(MovingAverage):
 
     def settings(self) -> dict[str, Any]:
         if not isinstance(self.leave, LogLeave):
-            raise ValueError(
+            raise InputError(
                 f"user = {self!r} cannot be described: of moving averages only those with LogLeave"
             )
         return {"theta": self.theta, "c6": self.leave.c6}

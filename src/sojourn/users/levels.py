@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .base import User
 from .wrapper import Wrapper
 
@@ -28,17 +29,17 @@ class Levels(Wrapper):
     def __post_init__(self) -> None:
         user, given = self.user, self.thresholds
         if not isinstance(user, User) or user.unwrapped is not user or user.graded:
-            raise ValueError(
-                f"user = {checks.shown(user)} is not allowed: it must be a user model, without a "
-                "wrapper, whose state does not follow graded rewards already"
+            raise InputError(
+                f"user = {validation.shown(user)} is not allowed: it must be a user model, without "
+                "a wrapper, whose state does not follow graded rewards already"
             )
         if isinstance(given, str) or not isinstance(given, Sequence):
-            raise ValueError(f"thresholds = {checks.shown(given)} is not allowed: give a list")
-        found = tuple(checks.number(f"thresholds[{i}]", x, 0, 1) for i, x in enumerate(given))
+            raise InputError(f"thresholds = {validation.shown(given)} is not allowed: give a list")
+        found = tuple(validation.number(f"thresholds[{i}]", x, 0, 1) for i, x in enumerate(given))
         ascending = all(a < b for a, b in zip((0.0, *found), found, strict=False))
         if not ascending or len(found) != user.outcomes - 1:
-            raise ValueError(
-                f"thresholds = {checks.shown(list(given))} is not allowed: this user has "
+            raise InputError(
+                f"thresholds = {validation.shown(list(given))} is not allowed: this user has "
                 f"{user.outcomes} levels, so give {user.outcomes - 1} above 0, in ascending order"
             )
         object.__setattr__(self, "thresholds", found)

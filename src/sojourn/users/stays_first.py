@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..validation import InputError
 from .base import User
 from .wrapper import Wrapper
 
@@ -23,7 +24,7 @@ class StaysFirst(Wrapper):
 
     def __post_init__(self) -> None:
         if not isinstance(self.user, User) or self.user.unwrapped is not self.user:
-            raise ValueError(f"user = {self.user!r} is not allowed: it must be another user model")
+            raise InputError(f"user = {self.user!r} is not allowed: it must be another user model")
         object.__setattr__(self, "start", self.user.start)
 
     def __repr__(self) -> str:

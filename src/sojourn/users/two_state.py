@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .. import checks
+from .. import validation
 from .base import User, ranges_in_words
 
 
@@ -57,7 +57,7 @@ class TwoState(LastReward):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.keys:
-            object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
+            object.__setattr__(self, name, validation.number(name, getattr(self, name), 0, 1))
 
     def leave_probability(self, state: float, reward: float) -> float:
         """q(state, reward)."""

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from ..rewards import Reward
 from ..users import User
+from ..validation import InputError
 from .functions import Array, ByState
 from .panels import Panels
 from .prices import PriceSeries, PriceTable
@@ -162,7 +163,7 @@ class ValuesByArm:
 
     def mistake_cost(self, state: float) -> float:
         """There is none: what a wrong pull costs is not in proportion to the mean it lacks."""
-        raise ValueError(
+        raise InputError(
             "mistake_cost does not apply, because leaving depends on the arm or rewards are "
             "graded: use gap(state, arm)"
         )

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..users import User
+from ..validation import InputError
 from .solution import first_states
 
 Array = NDArray[np.float64]
@@ -42,9 +43,9 @@ class Horizon(NamedTuple):
 
     @classmethod
     def of(cls, visits: Any, fixed: Any) -> "Horizon":
-        if checks.flag("fixed", fixed):
-            return cls(checks.whole("visits", visits, 1, MOST_STATES), True)
-        return cls(checks.number("visits", visits, 1, checks.LARGE), False)
+        if validation.flag("fixed", fixed):
+            return cls(validation.whole("visits", visits, 1, MOST_STATES), True)
+        return cls(validation.number("visits", visits, 1, validation.LARGE), False)
 
     @property
     def again(self) -> float:
@@ -73,7 +74,7 @@ class FiniteUser:
 
     @classmethod
     def of(cls, user: User) -> "FiniteUser":
-        """The tables of a user model; ValueError if it has none that fit.
+        """The tables of a user model; InputError if it has none that fit.
 
         >>> from sojourn import StaysFirst, TwoState
         >>> shy = FiniteUser.of(StaysFirst(TwoState(0.8, 0.2, 0.2, 0.1)))
@@ -224,12 +225,12 @@ def _staying(user: User, state: float, reward: float) -> list[tuple[float, float
 
 def _check(user: Any) -> None:
     if not isinstance(user, User) or not user.leaves:
-        raise ValueError(
-            f"user = {checks.shown(user)} is not allowed: it must be a user who leaves"
+        raise InputError(
+            f"user = {validation.shown(user)} is not allowed: it must be a user who leaves"
         )
     if user.states is None or user.arms is not None or user.graded or user.outcomes != 2:
-        raise ValueError(
-            f"user = {checks.shown(user)} is not allowed: it must have finitely many states, "
+        raise InputError(
+            f"user = {validation.shown(user)} is not allowed: it must have finitely many states, "
             "rewards of 0 and 1, and leave alike after every arm"
         )
 

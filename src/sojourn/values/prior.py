@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import validation
+from ..validation import InputError
 from .finite import Array, FiniteUser
 
 Prior = tuple[float, float]
@@ -26,20 +27,20 @@ def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:
     except (TypeError, ValueError):
         good = False
     if not good or not ((given >= 1.0 / MOST_PRIOR) & (given <= MOST_PRIOR)).all():
-        raise ValueError(
-            f"prior = {checks.shown(prior)} is not allowed: give a and b of a Beta distribution, "
-            f"above 0{f', or such a pair for each of {arms} arms' if arms > 1 else ''}"
+        raise InputError(
+            f"prior = {validation.shown(prior)} is not allowed: give a and b of a Beta "
+            f"distribution, above 0{f', or a pair for each of {arms} arms' if arms > 1 else ''}"
         )
     return tuple((float(a), float(b)) for a, b in np.broadcast_to(given, (arms, 2)))
 
 
 def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
-    """ValueError if the mean value of a visit is infinite under one of the priors."""
+    """InputError if the mean value of a visit is infinite under one of the priors."""
     zero, one = user.orders()
     for a, b in priors:
         for order, power, name, end in ((zero, a, "a", 0), (one, b, "b", 1)):
             if power <= order:
-                raise ValueError(
+                raise InputError(
                     f"prior = {(a, b)} is not allowed: as a mean nears {end} visits of this user "
                     f"become so long that they are worth infinitely much on average, unless "
                     f"{name} is above {order}"

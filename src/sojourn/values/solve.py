@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .. import checks
+from .. import validation
 from ..users import User
+from ..validation import InputError
 from .functions import Array, ByState
 from .panels import Panels
 from .solution import Values
@@ -36,7 +37,7 @@ ACCURACY = 1e-11
 ROUNDING = 1e-14
 
 
-class NeverEnds(ValueError):
+class NeverEnds(InputError):
     """Someone can stay for ever."""
 
 
@@ -114,7 +115,7 @@ def follows(user: User, states: Array, reward: float, basis: Basis) -> Array:
 
 def _leaving(user: User, arm: int, state: float, reward: float) -> float:
     what = f"{type(user).__name__}.leave_probability({state:g}, {reward:g})"
-    return checks.number(what, user.leave_after(arm, state, reward), 0, 1)
+    return validation.number(what, user.leave_after(arm, state, reward), 0, 1)
 
 
 def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]]:
@@ -123,9 +124,9 @@ def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]
     what = f"{type(user).__name__}.next_state({state:g}, {reward:g})"
     for onward, _ in found:
         if user.states is not None:
-            checks.whole(what, onward, 0, user.states - 1)
+            validation.whole(what, onward, 0, user.states - 1)
         elif not -ROUNDING <= onward <= 1.0 + ROUNDING:
-            checks.number(what, onward, 0, 1)
+            validation.number(what, onward, 0, 1)
     return found
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import validation
 from ..users import User
+from ..validation import InputError
 from .finite import Array, FiniteUser, Horizon, Visits
 from .prior import Prior, is_proper, priors_of
 from .stopping import diffuse, induct
@@ -105,19 +106,20 @@ def visit_index(
     """
     finite, horizon = FiniteUser.of(user), Horizon.of(visits, False)
     ((a, b),) = priors_of(prior, 1)
-    pulls = checks.whole("pulls", pulls, 10, MOST_PULLS)
+    pulls = validation.whole("pulls", pulls, 10, MOST_PULLS)
     states, rows = finite.size, pulls * (pulls + 1) // 2
     if 32.0 * rows * states > MOST_BYTES:
-        raise ValueError(
+        raise InputError(
             f"pulls = {pulls} is not allowed here: with {states} states it takes "
             f"{32e-9 * rows * states:.3g} GB of memory, and may take {MOST_BYTES / 1e9:g}"
         )
     known = known_means(KNOWN)
     values = finite.values(known, 1.0 - known)
     if not is_proper(finite, values):
-        raise ValueError(
-            f"user = {checks.shown(user)} is not allowed: for some means it is better to show the "
-            "arm of lower mean in some state, and the index is for users with whom that never is"
+        raise InputError(
+            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
+            "the arm of lower mean in some state, and the index is for users with whom that never "
+            "is"
         )
     costs = np.ascontiguousarray(finite.mistake_costs(values).T)  # one type, one compilation
     costs = np.maximum(costs, 1e-9 * costs.max(axis=1, keepdims=True))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import checks
+from ... import validation
 from ...users import User
 
 NAMES = ("q00", "q01", "q10", "q11")
@@ -30,11 +30,14 @@ class Layered(User):
 
     def __post_init__(self) -> None:
         rows = tuple(
-            tuple(checks.number(f"rows[{i}].{n}", q, 0, 1) for n, q in zip(NAMES, row, strict=True))
+            tuple(
+                validation.number(f"rows[{i}].{n}", q, 0, 1)
+                for n, q in zip(NAMES, row, strict=True)
+            )
             for i, row in enumerate(self.rows)
         )
         object.__setattr__(self, "rows", rows)
-        checks.flag("by_step", self.by_step)
+        validation.flag("by_step", self.by_step)
         super().__post_init__()
 
     @staticmethod

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Unpack
 
 from ...simulation import Result
+from ...validation import InputError
 from ..report import Report
 from ..study import How, Made, Study
 from ..trials import QUICK, Trial
@@ -42,7 +43,7 @@ class Beyond(Study[Outcomes]):
     def load(self, folder: Path, made: Made) -> tuple[Outcomes, Made]:
         path = folder / OUTCOMES
         if not path.exists():
-            raise ValueError(f"{path} does not exist: run without redrawing first")
+            raise InputError(f"{path} does not exist: run without redrawing first")
         data = json.loads(path.read_text(encoding="utf-8"))
         trials = {trial.name: trial for trial in self.trials}
         found = [
@@ -51,7 +52,7 @@ class Beyond(Study[Outcomes]):
             if row["trial"] in trials
         ]
         if any(outcome.labels != outcome.trial.labels for outcome in found):
-            raise ValueError(f"{path} has other policies than this version: run without redrawing")
+            raise InputError(f"{path} has other policies than this version: run without redrawing")
         return Outcomes(found), Made(QUICK if data["quick"] else FULL, int(data["seed"]))
 
     def command(self, made: Made) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import checks
+from ... import validation
 from ...engine.coasting import Coaster
 from ...engine.fingerprint import fingerprint
 from ...engine.kernel import REGRET, columns, run_chunk
@@ -57,7 +57,8 @@ class Tastes:
 
     def __post_init__(self) -> None:
         rows = [
-            [checks.number(f"means[{i}]", m, 0, 1) for m in row] for i, row in enumerate(self.means)
+            [validation.number(f"means[{i}]", m, 0, 1) for m in row]
+            for i, row in enumerate(self.means)
         ]
         object.__setattr__(self, "table", np.array(rows))
 

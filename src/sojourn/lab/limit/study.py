@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from ...validation import InputError
 from ..report import Report
 from ..study import How, Made, Study
 from ..trials import QUICK, Trial
@@ -38,7 +39,7 @@ class LimitStudy(Study[Limits]):
     def load(self, folder: Path, made: Made) -> tuple[Limits, Made]:
         path = folder / OUTCOMES
         if not path.exists():
-            raise ValueError(f"{path} does not exist: run without redrawing first")
+            raise InputError(f"{path} does not exist: run without redrawing first")
         data = json.loads(path.read_text(encoding="utf-8"))
         found = [LimitOutcome.from_dict(row["case"], row) for row in data["outcomes"]]
         return Limits(found), Made(QUICK if data["quick"] else FULL, int(data["seed"]))

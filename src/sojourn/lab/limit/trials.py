@@ -13,6 +13,7 @@ from ...policies import POLICIES, TOLD, Discounted, Policy, Restarting, Windowed
 from ...problem import Problem
 from ...simulation import Progress, over_prior
 from ...users import Chain, TwoState, User
+from ...validation import InputError
 from ...values.prior import Prior, priors_of
 from ...version import __version__
 from ..trials import Environment, Roster, Trial
@@ -139,7 +140,7 @@ class LimitTrial(Trial):
             try:
                 policy = maker if isinstance(maker, Policy) else maker(problem)
                 policy.check_arms(self.case.arms)
-            except ValueError:
+            except InputError:
                 continue
             found[label] = policy
         return found

@@ -12,6 +12,7 @@ from ...show.curves import Line, Plot
 from ...show.style import Look, look
 from ...stats.moments import Array, Estimate
 from ...users import LogLeave
+from ...validation import InputError
 from .figures import Figure
 from .panels import Curves, GapCurves, Graph, LeaveCurves, Split, Versus
 from .results import LabelledResult, Results, lower_slope, upper_slope
@@ -33,7 +34,7 @@ def lines(figure: Figure, results: Results) -> Plot:
     """All lines of a figure, from results."""
     panel = figure.panel
     if isinstance(panel, Graph):
-        raise ValueError("a graph has no lines")
+        raise InputError("a graph has no lines")
     return replace(LINES[type(panel)](panel, results), title=figure.title)
 
 

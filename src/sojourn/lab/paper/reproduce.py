@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ...simulation import Result
+from ...validation import InputError
 from ..bars import verdict_bars
 from ..report import Report
 from ..study import PICTURES, How, Made, Study
@@ -53,7 +54,7 @@ class Reproduction(Study[Results]):
         """What there is to do for these figures; for all of them also all claims are checked."""
         for name in names:
             if name not in FIGURES:
-                raise ValueError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")
+                raise InputError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")
         shown = {name: f for name, f in FIGURES.items() if not names or name in names}
         wanted = {trial for figure in shown.values() for trial in figure.panel.trials}
         if not names:
@@ -103,7 +104,7 @@ def _path(folder: Path, name: str) -> Path:
 
 def _load(path: Path, trial: Trial) -> LabelledResult:
     if not path.exists():
-        raise ValueError(f"{path} does not exist: run without redrawing first")
+        raise InputError(f"{path} does not exist: run without redrawing first")
     problem = trial.make().problem
     return LabelledResult(
         Result.load(path, problem=problem, policies=trial.build(problem)), trial.labels

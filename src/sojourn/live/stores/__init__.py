@@ -7,6 +7,7 @@ The scheme of an address names the class. A package adds one by an entry point o
 from pathlib import PurePath
 
 from ...registry import Registry
+from ...validation import InputError
 from .base import Store
 
 __all__ = ["STORES", "Store", "open_store", "store_class"]
@@ -31,8 +32,8 @@ def open_store(url: str | PurePath, *, reading: bool = False) -> Store:
 
     >>> open_store("mysql://host")
     Traceback (most recent call last):
-    ValueError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file or \
-postgresql://user@host/database
+    sojourn.InputError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file \
+or postgresql://user@host/database
     """
     return store_class(url).open(str(url), reading=reading)
 
@@ -49,20 +50,20 @@ def store_class(url: str | PurePath) -> type[Store]:
     return STORES[scheme]
 
 
-def not_allowed(url: str | PurePath) -> ValueError:
+def not_allowed(url: str | PurePath) -> InputError:
     """What to raise for an address of no store; the rest of it may hold a password.
 
     >>> not_allowed("live.db")
-    ValueError("store = 'live.db' is not allowed: for a SQLite file it is 'sqlite:///live.db'")
+    InputError("store = 'live.db' is not allowed: for a SQLite file it is 'sqlite:///live.db'")
     """
     scheme, found, _ = str(url).partition("://")
     if not found and str(url):
         address = f"sqlite:///{url}"
-        return ValueError(
+        return InputError(
             f"store = {str(url)!r} is not allowed: for a SQLite file it is {address!r}"
         )
     shown = f"{scheme}://..." if found else ""
-    return ValueError(
+    return InputError(
         f"store = {shown!r} is not allowed: it must be memory://, sqlite:///file or "
         "postgresql://user@host/database"
     )

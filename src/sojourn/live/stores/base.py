@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+from ...validation import InputError
 from ..errors import NotFound
 from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, News, Part, Row
@@ -36,7 +37,7 @@ class Store(Protocol):
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        """Copy the store, as it is at one moment, to a new file; ValueError tells of other ways."""
+        """Copy the store, as it is at one moment, to a new file; InputError tells of other ways."""
 
     def experiments(self) -> list[str]: ...
 
@@ -179,7 +180,7 @@ def one_of_its_own(store: Store, experiment: str) -> tuple[str, list[Arm]]:
     text, arms = loaded(store, experiment)
     if has_variants(text):
         variant = f"{experiment}:{plain_settings(text)['variants'][0]}"
-        raise ValueError(
+        raise InputError(
             f"experiment {experiment!r} has variants: name one of them, such as {variant!r}"
         )
     return text, arms

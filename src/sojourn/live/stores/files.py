@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...validation import InputError
 from ..errors import InUse
 
 PRIVATE = 0o600
@@ -23,7 +24,7 @@ def make_private(path: Path) -> int | None:
     except FileExistsError:
         return None
     except OSError as error:
-        raise ValueError(f"{path} cannot be opened ({error.strerror})") from None
+        raise InputError(f"{path} cannot be opened ({error.strerror})") from None
 
 
 class Lock:
@@ -36,7 +37,7 @@ class Lock:
         try:
             self._file = os.open(self._path, os.O_RDWR) if made is None else made
         except OSError as error:
-            raise ValueError(f"{self._path} cannot be opened ({error.strerror})") from None
+            raise InputError(f"{self._path} cannot be opened ({error.strerror})") from None
         if not _locked(self._file):
             os.close(self._file)
             raise InUse(
@@ -81,7 +82,7 @@ def whole(target: Path) -> Iterator[Path]:
     try:
         file, name = tempfile.mkstemp(".part", f".{target.name}-", target.parent)
     except OSError as error:
-        raise ValueError(f"{target} cannot be written ({error.strerror})") from None
+        raise InputError(f"{target} cannot be written ({error.strerror})") from None
     part = Path(name)
     try:
         yield part

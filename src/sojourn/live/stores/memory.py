@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
+from ...validation import InputError
 from .. import records
 from ..errors import NotFound
 from ..groups import Group, added_by, ended_in
@@ -34,7 +35,7 @@ class MemoryStore:
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        raise ValueError("backup is for SQLite files: memory:// ends with its process")
+        raise InputError("backup is for SQLite files: memory:// ends with its process")
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock, self._lock = clock or Steady(), threading.Lock()

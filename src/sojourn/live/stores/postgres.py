@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ...extras import require
+from ...validation import InputError
 from ..errors import Unavailable
 from ..groups import added_by
 from ..records import MINUTE, Change, Event
@@ -114,7 +115,7 @@ class PostgresStore(SqlStore):
 
     @classmethod
     def backup(cls, url: str, target: Path) -> None:
-        raise ValueError(
+        raise InputError(
             "backup is for SQLite files: for PostgreSQL use pg_dump --format=custom --file=FILE "
             "ADDRESS, and pg_restore --dbname=ADDRESS FILE into an empty database"
         )

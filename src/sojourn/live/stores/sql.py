@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ...validation import InputError
 from .. import groups, records
 from ..groups import Group
 from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, Look, News, Row
@@ -54,12 +55,12 @@ class SqlStore(Retention):
     def _migrate(self, run: Run, version: int) -> int:
         """Migrate the tables; their version then."""
         if version > len(tables.MIGRATIONS):
-            raise ValueError(
+            raise InputError(
                 f"the tables are of version {version}, and this version of sojourn knows those up "
                 f"to {len(tables.MIGRATIONS)}: use a newer one"
             )
         if version < len(tables.MIGRATIONS) and self.reading:
-            raise ValueError(
+            raise InputError(
                 f"the tables are of version {version}, and this version of sojourn brings them to "
                 f"{len(tables.MIGRATIONS)} when it serves them: until then they cannot be read"
             )

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...validation import InputError
 from ..errors import Unavailable
 from . import not_allowed
 from .base import Run
@@ -75,16 +76,16 @@ class SqliteStore(SqlStore):
                     store._writer.backup(made)
                     (answer,) = made.execute("PRAGMA quick_check").fetchone()
             except sqlite3.Error as error:
-                raise ValueError(f"{target} cannot be written ({error})") from error
+                raise InputError(f"{target} cannot be written ({error})") from error
             if answer != "ok":
-                raise ValueError(f"the copy in {target} is damaged ({answer})")
+                raise InputError(f"the copy in {target} is damaged ({answer})")
 
     def __init__(
         self, path: str | Path, clock: Callable[[], float] | None = None, *, reading: bool = False
     ) -> None:
         self.path, self.reading = Path(path), reading
         if reading and not self.path.is_file():
-            raise ValueError(f"there is no file {self.path}")
+            raise InputError(f"there is no file {self.path}")
         self._lock = threading.RLock()
         self._held = None if reading else Lock(self.path)
         try:
@@ -137,7 +138,7 @@ class SqliteStore(SqlStore):
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != APPLICATION:
-            raise ValueError(f"{self.path} is a database of something else, not of live visits")
+            raise InputError(f"{self.path} is a database of something else, not of live visits")
         if self.reading:
             db.execute("PRAGMA query_only = ON")
             self._migrate(self._run(db), version)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ... import checks
+from ... import validation
 from ...stats.intervals import z
 from ...stats.moments import Array
 from ..fitting.crowd import Crowd
@@ -35,8 +35,8 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     >>> [round(float(c.leave[0, 1, 0, 0, 0]), 3) for c in draw_crowds(fit, 3)]
     [0.352, 0.348, 0.344]
     """
-    checks.whole("draws", draws, 1)
-    rng = np.random.default_rng([checks.whole("seed", seed, 0, 2**63 - 1), 6])
+    validation.whole("draws", draws, 1)
+    rng = np.random.default_rng([validation.whole("seed", seed, 0, 2**63 - 1), 6])
     if fit.controlled is not None:
         return tuple(fit.controlled.draws(rng, draws))
     drawn = zip(*_parameters(fit, draws, rng), strict=True)

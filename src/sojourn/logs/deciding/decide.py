@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from ... import checks
+from ... import validation
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
 from ...simulation.backends import processors
 from ...stats.moments import Array
+from ...validation import InputError
 from ..fitting.crowd import Crowd
 from ..fitting.model import Fit
 from .advice import Advice, advise
@@ -70,14 +71,14 @@ def decide(
     ('every arm equally often', ['KL-UCB', 'IMED', 'Learned IMED'])
     """
     if not isinstance(fit, Fit):
-        raise ValueError(f"fit = {fit!r} is not allowed: it must be a Fit")
+        raise InputError(f"fit = {fit!r} is not allowed: it must be a Fit")
     if visits is None and fit.visits == 0:
-        raise ValueError("visits = None is not allowed: these totals do not say how many visits")
-    asked = checks.whole("visits", fit.visits if visits is None else visits, 1)
-    draws = checks.whole("draws", draws, DRAWS, 100_000)
+        raise InputError("visits = None is not allowed: these totals do not say how many visits")
+    asked = validation.whole("visits", fit.visits if visits is None else visits, 1)
+    draws = validation.whole("draws", draws, DRAWS, 100_000)
     if runs is not None:
-        runs = checks.whole("runs", runs, 2, 1_000)
-    workers = processors() if workers is None else checks.whole("workers", workers, 1)
+        runs = validation.whole("runs", runs, 2, 1_000)
+    workers = processors() if workers is None else validation.whole("workers", workers, 1)
     fitted = fitted_crowd(fit)
     crowd = cut_off(fitted, fit.totals)
     now = baseline(fit, crowd)

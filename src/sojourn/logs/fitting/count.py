@@ -7,6 +7,7 @@ import ibis
 import numpy as np
 
 from ...stats.moments import Array
+from ...validation import InputError
 from ..reading.codes import CENSORED, LEFT, held_out
 from ..reading.options import LogOptions
 from ..reading.source import fetched
@@ -14,15 +15,15 @@ from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals, Who
 
 
 def count(table: Any, options: LogOptions, name: str) -> Totals:
-    """The totals of a table of steps (see `steps`); ValueError where no fit can come of them."""
+    """The totals of a table of steps (see `steps`); InputError where no fit can come of them."""
     steps = _steps(table)
     if steps[..., LEFT].sum() == 0:
         visits = steps[..., 1:].sum()
-        raise ValueError(f"{name} has no departure: none of its {visits:,} visits is seen to end")
+        raise InputError(f"{name} has no departure: none of its {visits:,} visits is seen to end")
     arms, kept = _arms(table, options, name)
     users, products = _products(table, kept, arms)
     if users == 1:
-        raise ValueError(
+        raise InputError(
             f"{name} has one user only: intervals are over users, so give two or more, "
             "or no user column (and guess=False) to take visits for users"
         )
@@ -121,17 +122,17 @@ def _check_arms(
 ) -> None:
     found = len(rows["arm"])
     if arms == 1:
-        raise ValueError(
+        raise InputError(
             f"{name} has one arm only ({rows['arm'][0] if found else 'a rare one'}): "
             "a fit needs at least two to choose between"
         )
     if options.rare == "refuse" and found < arms:
-        raise ValueError(
+        raise InputError(
             f"{name} has {arms - found:,} arms of {arms:,} with fewer than {least:,} pulls: "
             "give arms (a map to fewer), a smaller min_pulls, or rare='other'"
         )
     if found < 2:
-        raise ValueError(
+        raise InputError(
             f"{name} has {arms:,} arms, but only {found} with at least {least:,} pulls: "
             "give arms (a map to fewer) or a smaller min_pulls"
         )

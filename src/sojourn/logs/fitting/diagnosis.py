@@ -11,6 +11,7 @@ import numpy as np
 from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...users import TwoState
+from ...validation import InputError
 from ...values import NeverEnds, solve
 
 PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
@@ -108,14 +109,14 @@ def mistake_costs(parameters: Array) -> Array:
 def costs(parameters: Array, covariance: Array) -> Costs:
     """Mistake costs with their errors, by linearising the solution of the decision problem.
 
-    `parameters` as for `mistake_costs`, with their `covariance`. ValueError if a visit might
+    `parameters` as for `mistake_costs`, with their `covariance`. InputError if a visit might
     never end.
     """
     try:
         d = mistake_costs(parameters)
         slope = _gradient(mistake_costs, parameters)
     except NeverEnds:
-        raise ValueError(
+        raise InputError(
             "by these counts a visit might never end: there are too few departures"
         ) from None
     return costs_of(d, slope @ covariance @ slope.T)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...stats.intervals import z
 from ...stats.moments import Array
+from ...validation import InputError
 from . import additive
 from .crowd import layers
 from .paths import STARTS, THETAS, Lens, Paths
@@ -67,11 +68,11 @@ class EmaFit:
 
 
 def believed(ema: EmaFit | None) -> EmaFit:
-    """The same; ValueError if there is none, or none to be believed."""
+    """The same; InputError if there is none, or none to be believed."""
     if ema is None:
-        raise ValueError("model = 'ema' is not allowed: no moving average was fitted")
+        raise InputError("model = 'ema' is not allowed: no moving average was fitted")
     if not ema.believed:
-        raise ValueError(
+        raise InputError(
             "model = 'ema' is not allowed: the moving average of rewards tells no better who "
             "leaves than a count of steps does"
         )

@@ -10,6 +10,7 @@ import numpy as np
 from ...stats.clusters import ratio_covariance, widening
 from ...stats.intervals import Interval
 from ...stats.moments import Array
+from ...validation import InputError
 from .diagnosis import Costs, costs, mistake_costs
 from .sample import NO_REWARD, Codes, Sample
 from .totals import CELLS
@@ -97,7 +98,7 @@ def _ratio(rates: Array) -> float | None:
     """D(0) / D(1), if both are positive."""
     try:
         d0, d1 = mistake_costs(rates[2:]).tolist()
-    except ValueError:
+    except InputError:
         return None
     return d0 / d1 if min(d0, d1) > 0.0 else None
 
@@ -124,5 +125,5 @@ def _costs(n: Array, k: Array) -> Costs | None:
     wide = widening(n.sum(axis=0), (n * n).sum(axis=0))
     try:
         return costs(rates[2:], (covariance * np.outer(wide, wide))[2:, 2:])
-    except ValueError:
+    except InputError:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import checks
+from ... import validation
 from ...problem import Problem
 from ...rewards import Discrete
 from ...show.sheets import Part, Shown
@@ -16,6 +16,7 @@ from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interv
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
+from ...validation import InputError
 from ..reading.options import Reading
 from . import diagnosis
 from .by_arm import ArmEffect, arm_effects
@@ -88,10 +89,10 @@ class Fit(Shown):
 
     def __post_init__(self) -> None:
         if self.k.sum() == 0:
-            raise ValueError(f"{self.reading.name} has no departure: nobody is seen to leave")
+            raise InputError(f"{self.reading.name} has no departure: nobody is seen to leave")
         for cell, steps in zip(CELLS[2:], self.n[2:], strict=True):
             if steps == 0:
-                raise ValueError(
+                raise InputError(
                     f"{self.reading.name} has no step with previous reward {cell[0]} and reward "
                     f"{cell[1]} whose end is known: the two-state model cannot be fitted"
                 )
@@ -137,14 +138,14 @@ class Fit(Shown):
         steps = np.array([*first_n, *np.ravel(n)], float)
         gone = np.array([*first_k, *np.ravel(k)], float)
         if steps.shape != (6,) or gone.shape != (6,) or (gone > steps).any() or gone.min() < 0:
-            raise ValueError(
+            raise InputError(
                 "n and k are not allowed: give two rows of two, with 0 <= k <= n everywhere"
             )
         q = np.divide(gone, steps, out=np.zeros(6), where=steps > 0)
         variance = np.divide(q * (1.0 - q), steps, out=np.zeros(6), where=steps > 0)
-        checked = [checks.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)]
+        checked = [validation.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)]
         if len(checked) < 2:
-            raise ValueError(f"means = {list(means)!r} is not allowed: give at least two arms")
+            raise InputError(f"means = {list(means)!r} is not allowed: give at least two arms")
         arms = tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m)) for i, m in enumerate(checked))
         covariance = np.diag([*variance, 0.0])
         return cls(steps, gone, covariance, arms, users, visits, Reading(name))
@@ -276,10 +277,10 @@ class Fit(Shown):
         graded = graded and self.threshold is not None
         odds: tuple[float, ...] = ()
         q = self.q
-        if checks.one_of("model", model, MODELS) == "two-state":
+        if validation.one_of("model", model, MODELS) == "two-state":
             if by_arm if by_arm is not None else self.by_arm:
                 if self.controlled is None or self.sample is None:
-                    raise ValueError("by_arm = True is not allowed: totals say nothing of arms")
+                    raise InputError("by_arm = True is not allowed: totals say nothing of arms")
                 odds = self.controlled.arm_odds
                 q = centred(q, np.array(odds), self.sample.by_cell)
             user: User = TwoState(*q[2:].tolist())

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ... import checks
+from ... import validation
 from ...engine.structs import PYTHON_ONLY
 from ...stats.moments import Array
 from ...users import LeaveCurve, StaysFirst
 from ...users.by_arm import shifted
+from ...validation import InputError
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +37,12 @@ class OwnFirstStep(StaysFirst):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("first0", "first1", "good"):
-            object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, 1))
+            object.__setattr__(self, name, validation.number(name, getattr(self, name), 0, 1))
         odds = tuple(float(x) for x in self.odds)
         if odds and len(odds) != self.arms:
-            raise ValueError(
-                f"odds = {checks.shown(odds)} is not allowed: give one for each of the arms of "
-                f"user = {checks.shown(self.user)}, or none"
+            raise InputError(
+                f"odds = {validation.shown(odds)} is not allowed: give one for each of the arms of "
+                f"user = {validation.shown(self.user)}, or none"
             )
         rows = [[shifted(q, x) for q in (self.first0, self.first1)] for x in odds or (0.0,)]
         object.__setattr__(self, "odds", odds)
@@ -72,12 +73,14 @@ class TableLeave(LeaveCurve):
 
     def __post_init__(self) -> None:
         if len(self.states) != len(self.q) or not self.states:
-            raise ValueError("states and q are not allowed: they must be as many, and not none")
+            raise InputError("states and q are not allowed: they must be as many, and not none")
         if any(a >= b for a, b in zip(self.states, self.states[1:], strict=False)):
-            raise ValueError(f"states = {self.states!r} is not allowed: they must ascend")
+            raise InputError(f"states = {self.states!r} is not allowed: they must ascend")
         for name in ("states", "q"):
             values = getattr(self, name)
-            checked = tuple(checks.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
+            checked = tuple(
+                validation.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values)
+            )
             object.__setattr__(self, name, checked)
 
     def probability(self, state: float) -> float:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ...validation import InputError
 from .events import Events
 from .options import LogOptions
 from .source import scalar
@@ -26,7 +27,7 @@ def once(events: Events, options: LogOptions, name: str) -> Events:
         note = f"{what}: items of one screen, or rows that were written twice"
         return replace(events, notes=(*events.notes, note))
     if options.bad == "refuse":
-        raise ValueError(
+        raise InputError(
             f"{name} looks like a log written twice: {what}: "
             "remove them, or give bad='skip' to count such rows once"
         )

@@ -13,6 +13,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 
+from ...validation import InputError
 from .options import NEVER, LogOptions, moment
 from .order import check_order, order_notes
 from .source import ROW, Opened, scalar, try_cast
@@ -46,7 +47,7 @@ class Events:
 
 
 def clean(source: Opened, options: LogOptions) -> Events:
-    """The events of a log; ValueError if there are bad rows and they are not to be skipped."""
+    """The events of a log; InputError if there are bad rows and they are not to be skipped."""
     raw = source.table
     check_order(source, options)
     unit, notes = unit_of(raw, options)
@@ -59,13 +60,13 @@ def clean(source: Opened, options: LogOptions) -> Events:
     )
     counts = _count(marked)
     if counts["rows"] == 0:
-        raise ValueError(f"{source.name} has no rows")
+        raise InputError(f"{source.name} has no rows")
     bad = {kind: counts[kind] for kind in KINDS if counts[kind]}
     if counts["rows"] == counts["no reward"] + counts["unknown outcome"]:
-        raise ValueError(_no_outcome(source.name, options, counts))
+        raise InputError(_no_outcome(source.name, options, counts))
     blank = _blank_visits(marked) if bad else ""
     if bad and options.bad == "refuse":
-        raise ValueError(_refusal(source.name, options, counts, bad, blank))
+        raise InputError(_refusal(source.name, options, counts, bad, blank))
     kept = marked.filter(~marked.no_place & ~marked.negative)
     outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
     table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
@@ -86,7 +87,7 @@ def stated_threshold(source: Opened) -> float | None:
     column = try_cast(source.table["threshold"], "float64")
     found = source.table.aggregate(low=column.min(), high=column.max()).to_pyarrow().to_pylist()[0]
     if found["low"] != found["high"]:
-        raise ValueError(
+        raise InputError(
             f"{source.name} has thresholds from {found['low']:g} to {found['high']:g}: give the "
             "threshold that is meant"
         )

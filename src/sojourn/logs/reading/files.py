@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...validation import InputError
+
 PACKED = ("", ".gz", ".zst")
 
 FORMATS = {
@@ -32,15 +34,15 @@ def find(source: str | Path | Sequence[str | Path]) -> Files:
 
     >>> find("nowhere/*.csv")
     Traceback (most recent call last):
-    ValueError: nowhere/*.csv cannot be read: there is no such file
+    sojourn.InputError: nowhere/*.csv cannot be read: there is no such file
     """
     given = [source] if isinstance(source, str | Path) else list(source)
     if not given or not all(isinstance(one, str | Path) for one in given):
-        raise ValueError(f"source = {source!r} is not allowed: a list must be one of files")
+        raise InputError(f"source = {source!r} is not allowed: a list must be one of files")
     paths = [path for one in given for path in _paths(Path(one))]
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
-        raise ValueError(
+        raise InputError(
             f"{given[0] if len(given) == 1 else 'the list of files'} is not allowed: it has files "
             f"of different formats ({', '.join(sorted(formats))})"
         )
@@ -52,17 +54,17 @@ def _paths(path: Path) -> list[Path]:
     if path.is_dir():
         inside = sorted(p for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
         if not inside:
-            raise ValueError(f"{path} is not allowed: no file in it ends in {', '.join(SUFFIXES)}")
+            raise InputError(f"{path} is not allowed: no file in it ends in {', '.join(SUFFIXES)}")
         return inside
     if not path.name.endswith(SUFFIXES):
-        raise ValueError(f"{path} is not allowed: a log must end in {', '.join(SUFFIXES)}")
+        raise InputError(f"{path} is not allowed: a log must end in {', '.join(SUFFIXES)}")
     if path.exists():
         return [path]
     wild = any(sign in str(path) for sign in WILD)
     # Path.glob takes no pattern that begins with a slash.
     found = sorted(glob.glob(str(path), recursive=True)) if wild else []  # noqa: PTH207
     if not found:
-        raise ValueError(f"{path} cannot be read: there is no such file")
+        raise InputError(f"{path} cannot be read: there is no such file")
     return [Path(one) for one in found]
 
 

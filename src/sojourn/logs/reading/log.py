@@ -31,7 +31,7 @@ def settled(source: Opened, options: LogOptions) -> tuple[LogOptions, dict[str, 
 def steps_of(source: Opened, options: LogOptions) -> Iterator[tuple[Events, Any]]:
     """The events of a log, and its steps (see `steps`) as a table that is kept while they are used.
 
-    ValueError if there are bad rows, or rows that were written twice, and they are not to be
+    InputError if there are bad rows, or rows that were written twice, and they are not to be
     skipped.
     """
     events = clean(source, options)

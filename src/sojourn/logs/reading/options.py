@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ... import checks
+from ... import validation
+from ...validation import InputError
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "visit": ("visit", "visit_id", "session", "session_id", "sessionid", "visitid"),
@@ -70,27 +71,27 @@ class LogOptions:
         for name in COLUMNS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise ValueError(f"{name} = {value!r} is not allowed: it must be a column's name")
+                raise InputError(f"{name} = {value!r} is not allowed: it must be a column's name")
         _ = self.gap_seconds
         if self.threshold is not None:
-            checks.number("threshold", self.threshold, float("-inf"), float("inf"))
+            validation.number("threshold", self.threshold, float("-inf"), float("inf"))
         if self.min_pulls is not None:
-            checks.whole("min_pulls", self.min_pulls, 1)
+            validation.whole("min_pulls", self.min_pulls, 1)
         if self.time_unit is not None:
-            checks.one_of("time_unit", self.time_unit, UNITS)
+            validation.one_of("time_unit", self.time_unit, UNITS)
         if self.arms is not None and not isinstance(self.arms, Mapping):
-            raise ValueError("arms is not allowed: it must be a mapping from items to arms")
+            raise InputError("arms is not allowed: it must be a mapping from items to arms")
         if isinstance(self.unknown, str) or not isinstance(self.unknown, Iterable):
-            raise ValueError(f"unknown = {self.unknown!r} is not allowed: give a list of numbers")
+            raise InputError(f"unknown = {self.unknown!r} is not allowed: give a list of numbers")
         for name, allowed in (("ties", TIES), ("bad", BAD), ("rare", RARE)):
-            checks.one_of(name, getattr(self, name), allowed)
-        checks.flag("guess", self.guess)
+            validation.one_of(name, getattr(self, name), allowed)
+        validation.flag("guess", self.guess)
         if self.horizon not in (None, NEVER):
             moment("horizon", self.horizon, 1.0)
         if self.end is not None and self.duration is not None:
-            raise ValueError("give either end or duration, not both")
+            raise InputError("give either end or duration, not both")
         if self.visit is not None and self.gap is not None and self.horizon is None:
-            raise ValueError("give either visit or gap, not both")
+            raise InputError("give either visit or gap, not both")
 
     @property
     def gap_seconds(self) -> float | None:
@@ -144,7 +145,7 @@ def seconds(name: str, value: str | float) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*?)s?", text)
     unit = GAPS.get(found[2] or "s") if found else None
     if found is None or unit is None or float(found[1]) == 0.0:
-        raise ValueError(
+        raise InputError(
             f"{name} = {value!r} is not allowed: it must be a number of seconds above 0, "
             'or a text such as "90s", "30min" or "1h"'
         )
@@ -158,11 +159,11 @@ def moment(name: str, value: str | float, unit: float) -> float:
     (60.0, 60.0)
     """
     if not isinstance(value, str):
-        return checks.number(name, value, float("-inf"), float("inf")) * unit
+        return validation.number(name, value, float("-inf"), float("inf")) * unit
     try:
         read = datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"{name} = {value!r} is not allowed: it must be a time as in the log, "
             "an ISO date, or 'never'"
         ) from None
@@ -182,14 +183,14 @@ def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, 
     names = list(available)
     for role, column in options.roles.items():
         if column not in names:
-            raise ValueError(f"{role} = {column!r} is not a column: there are {', '.join(names)}")
+            raise InputError(f"{role} = {column!r} is not a column: there are {', '.join(names)}")
     guessed: dict[str, Any] = _guesses(options, names) if options.guess else {}
     chosen = replace(options, **guessed)
     if guessed.get("step", "step").lower() != "step" and chosen.time is not None:
         chosen = replace(chosen, time_first=True)
     for role in ("arm", "reward"):
         if getattr(chosen, role) is None:
-            raise ValueError(f"say which column is the {role}: there are {', '.join(names)}")
+            raise InputError(f"say which column is the {role}: there are {', '.join(names)}")
     _check_visits(chosen, names)
     return chosen, guessed
 
@@ -212,13 +213,13 @@ def _guesses(options: LogOptions, names: list[str]) -> dict[str, str]:
 def _check_visits(chosen: LogOptions, names: list[str]) -> None:
     by_gap = chosen.gap is not None and chosen.visit is None
     if by_gap and (chosen.user is None or chosen.time is None):
-        raise ValueError(f"gap needs a user and a time column: there are {', '.join(names)}")
+        raise InputError(f"gap needs a user and a time column: there are {', '.join(names)}")
     if chosen.visit is None and not by_gap and chosen.left is None:
-        raise ValueError(
+        raise InputError(
             "say what a visit is: give visit (a column), or user, time and gap, "
             f"or left (a column that marks the last step): there are {', '.join(names)}"
         )
     if chosen.time is None:
         for role in ("ties", "horizon", "end", "duration"):
             if getattr(chosen, role) not in (None, "keep", NEVER):
-                raise ValueError(f"{role} needs a time column: there are {', '.join(names)}")
+                raise InputError(f"{role} needs a time column: there are {', '.join(names)}")

@@ -4,14 +4,15 @@ from typing import Any
 
 import ibis
 
+from ...validation import InputError
 from .options import LogOptions
 from .source import Opened, fetched
 
 
 def check_order(source: Opened, options: LogOptions) -> None:
-    """ValueError if nothing says in which order things happened."""
+    """InputError if nothing says in which order things happened."""
     if not source.embedded and options.step is None and options.time is None:
-        raise ValueError(
+        raise InputError(
             f"{source.name} has rows in no order: give step or time (a column that orders them)"
         )
 

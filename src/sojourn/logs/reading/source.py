@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...extras import require
+from ...validation import InputError
 from . import files
 
 ROW = "sojourn_row"
@@ -58,7 +59,7 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
             yield Opened(source, "the table", embedded=False)
     elif isinstance(source, str) and "://" in source:
         if (table is None) == (sql is None):
-            raise ValueError("with an address give either table (its name) or sql (a query)")
+            raise InputError("with an address give either table (its name) or sql (a query)")
         name = table or "the query"
         with _readable(name, opening=True):
             engine = ibis.connect(source)
@@ -96,7 +97,7 @@ def columns(source: Any, names: list[str]) -> dict[str, NDArray[Any]]:
         missing = [n for n in names if n not in found.table.columns]
         if missing:
             has = ", ".join(n for n in found.table.columns if n != ROW)
-            raise ValueError(f"{found.name} has no column {missing[0]!r}: there are {has}")
+            raise InputError(f"{found.name} has no column {missing[0]!r}: there are {has}")
         table = found.table.order_by(ROW) if found.embedded else found.table
         return fetched(table.select(*names))
 
@@ -178,7 +179,7 @@ def _readable(name: str, opening: bool = False) -> Iterator[None]:
         if not opening and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ValueError(f"{name} cannot be read: {lines[0]}") from error
+        raise InputError(f"{name} cannot be read: {lines[0]}") from error
 
 
 def _ibis() -> Any:
@@ -192,7 +193,7 @@ def _elsewhere(table: Any) -> Any:
     """The table, or its rows if they are in this process already, in an engine that does less."""
     engine = table._find_backend(use_default=True).name
     if engine == "datafusion":
-        raise ValueError("the table is in DataFusion, which is not supported: give its files")
+        raise InputError("the table is in DataFusion, which is not supported: give its files")
     return table.to_pyarrow() if engine == "polars" else table
 
 
@@ -212,7 +213,7 @@ def _from_frame(engine: Any, source: Any) -> Opened:
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()  # a lazy frame of polars
     if not hasattr(source, "__arrow_c_stream__"):
-        raise ValueError(
+        raise InputError(
             f"source = {type(source).__name__} is not allowed: it must be a file, a data frame, "
             "a DuckDB relation, an Ibis table, or an address with a table"
         )

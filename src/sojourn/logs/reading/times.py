@@ -6,6 +6,7 @@ from typing import Any
 import ibis
 import ibis.expr.datatypes as dt
 
+from ...validation import InputError
 from .options import UNITS, LogOptions
 from .source import fetched, try_cast
 
@@ -27,7 +28,7 @@ def unit(raw: Any, options: LogOptions) -> tuple[float, list[str]]:
     low, high = float(ends["low"][0]), float(ends["high"][0])
     small, large = _by_size(low), _by_size(high)
     if small != large:
-        raise ValueError(
+        raise InputError(
             f"{options.time} has times from {low:g} to {high:g}, as if in different units: "
             "mend them, or give time_unit"
         )

@@ -6,6 +6,7 @@ from math import inf
 import numpy as np
 
 from ...stats.intervals import z
+from ...validation import InputError
 from .estimate import estimate
 from .model import FittedModel
 from .task import OF_WEIGHTS, Task
@@ -59,7 +60,7 @@ def check_propensities(weights: Weights) -> str | None:
             f"if they are right, and{where} it has {mean:.3g} ({low:.3g} to {high:.3g})"
         )
         if low > TOLERATED[1] or high < TOLERATED[0]:
-            raise ValueError(f"{words}; methods=['model'] does without")
+            raise InputError(f"{words}; methods=['model'] does without")
         return f"{words}: all estimates but model rest on them"
     return None
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...validation import InputError
 from .model import FittedModel
 from .solution import Stage
 from .trajectories import Floats, Trajectories
@@ -26,7 +27,7 @@ def check_arms(log: Trajectories, planned: Floats) -> None:
     share = np.divide(planned, total, out=np.zeros_like(planned), where=total > 0.0)
     for state, arm in np.argwhere((share >= MIN_SHARE) & (played == 0)):
         where = ("below 1/2", "from 1/2 on")[state] if log.theta < 1.0 else state
-        raise ValueError(
+        raise InputError(
             f"there is no overlap: the policy plays arm {log.arms[arm]!r} in state {where} with "
             f"chance {share[state, arm]:.2g}, and the log never does"
         )
@@ -35,7 +36,7 @@ def check_arms(log: Trajectories, planned: Floats) -> None:
 def check_reach(log: Trajectories, steps: int, least: float) -> None:
     """Refuse a log whose visits part from the policy at once."""
     if not steps:
-        raise ValueError(
+        raise InputError(
             f"there is too little overlap: the first steps of the log's {log.visits:,} visits are "
             f"worth fewer than {least:g} visits of this policy; a longer log or a policy closer "
             "to the log's may help"
@@ -47,7 +48,7 @@ def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
     log, total = model.log, np.sum([stage.occupancy.sum() for stage in stages])
     plays = np.sum([stage.occupancy @ stage.chances for stage in stages], axis=0) / total
     for arm in np.flatnonzero((plays >= MIN_SHARE) & (model.pulls < MIN_STEPS)):
-        raise ValueError(
+        raise InputError(
             f"there is too little overlap: {plays[arm]:.0%} of the policy's steps are with arm "
             f"{log.arms[arm]!r}, which the log has {model.pulls[arm]:.0f} times, and at least "
             f"{MIN_STEPS} are needed"
@@ -62,7 +63,7 @@ def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
     ]
     share = np.sum(steps, axis=0) / total
     for cell in np.flatnonzero((share >= MIN_SHARE) & (seen < MIN_STEPS)):
-        raise ValueError(
+        raise InputError(
             f"there is too little overlap: {share[cell]:.0%} of the policy's steps are in state "
             f"{cell // 2} with reward {cell % 2}, which the log has {seen[cell]} times with a "
             f"known end, and at least {MIN_STEPS} are needed"

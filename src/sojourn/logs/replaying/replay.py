@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import checks
+from ... import validation
 from ...policies import Policy
 from ...show.plain import plain
 from ...show.sheets import Part, Shown
 from ...stats.intervals import z
+from ...validation import InputError
 from ..reading.options import Reading
 from . import source
 from .doubts import check_propensities, doubts
@@ -108,16 +109,16 @@ def replay(
     read, how = source.read(
         log, theta=theta, start=start, arms=arms, names=names, log_end=log_end, **reading
     )
-    confidence = checks.number("confidence", confidence, 0, 1, open_ends=True)
+    confidence = validation.number("confidence", confidence, 0, 1, open_ends=True)
     if horizon is not None:
-        horizon = checks.whole("horizon", horizon, 1)
+        horizon = validation.whole("horizon", horizon, 1)
         read = read.until(horizon)
     known = _checked_memory(policy, memory, len(read.arms))
     learns = memory is None and policy.learns
     task = Task(read, policy, known, learns, horizon)
     if methods is None:
         methods = tuple(OF_WEIGHTS) if learns else METHODS
-    chosen = [checks.one_of("methods", name, METHODS) for name in methods]
+    chosen = [validation.one_of("methods", name, METHODS) for name in methods]
     weighted = set(chosen) != {"model"}
     wrong = check_propensities(task.weights) if weighted else None
     found = {
@@ -190,17 +191,17 @@ def learn(
 
 def _checked_memory(policy: Policy, memory: Any, arms: int) -> Any:
     if not isinstance(policy, Policy):
-        raise ValueError(f"policy = {policy!r} is not allowed: it must be a policy")
+        raise InputError(f"policy = {policy!r} is not allowed: it must be a policy")
     policy.check_arms(arms)
     fresh = policy.memory(arms)
     if memory is None:
         memory = fresh
     elif [np.shape(part) for part in memory] != [np.shape(part) for part in fresh]:
-        raise ValueError(
+        raise InputError(
             f"memory is not allowed: it must be one of {policy.name} for the {arms} arms of the log"
         )
     if policy.probabilities(memory, 1.0).size == 0:
-        raise ValueError(
+        raise InputError(
             f"policy = {policy!r} is not allowed: replay needs its probabilities, and it has none"
         )
     return memory

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...policies import Policy
+from ...validation import InputError
 from .curve import Hats, LeaveCurves, hats
 from .model import FittedModel
 from .trajectories import Floats, Ints
@@ -221,7 +222,7 @@ class PolicyInModel:
         except np.linalg.LinAlgError:
             found = np.full((1, 1), np.inf)
         if not (np.abs(found) < LONGEST).all():
-            raise ValueError(
+            raise InputError(
                 "the log is not allowed without a horizon: by its chances to leave, some visits "
                 "never end"
             )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...validation import InputError
 from ..reading.options import LogOptions, Reading
 from ..reading.source import fetched, opened
 from .trajectories import NEEDED, Flags, Trajectories, column_names, refuse_candidates, trajectories
@@ -42,7 +43,7 @@ def read(
         listed = None if isinstance(arms, Mapping) else arms
         return trajectories(log, theta=theta, start=start, arms=listed, names=names), None
     if names and "state" in names:
-        raise ValueError(
+        raise InputError(
             "names = 'state' is not allowed with options of reading: states follow from the rewards"
         )
     chosen = LogOptions(
@@ -116,7 +117,7 @@ def _known(rows: Rows, name: str, options: LogOptions) -> Flags:
     if "propensity" in rows:
         none = np.isnan(rows["propensity"].astype(float))
         if none.any() and options.bad == "refuse":
-            raise ValueError(
+            raise InputError(
                 f"{name} has no propensity in {none.sum():,} of {none.size:,} steps: fill it in, "
                 "or give bad='skip' to end visits there"
             )

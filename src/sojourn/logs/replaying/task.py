@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ...policies import Policy
+from ...validation import InputError
 from .model import fit_model
 from .overlap import check_model, check_reach
 from .reach import LEAST, Reach, reach
@@ -41,7 +42,7 @@ class Task:
     def solutions(self) -> dict[bool, Solution]:
         """The fitted problem, solved for the length (False) and for the reward (True)."""
         if self.learns:
-            raise ValueError(
+            raise InputError(
                 f"policy = {self.policy!r} learns as it goes, and a fitted problem has a "
                 "value for fixed rules only: give it a memory (see `learn`)"
             )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import checks
+from ... import validation
+from ...validation import InputError
 from ..reading.source import columns, opened
 
 Floats = NDArray[Any]  # of doubles; NumPy types some of its sums otherwise
@@ -99,7 +100,7 @@ def trajectories(
     >>> found.visits, found.state.tolist(), found.left.tolist()
     (2, [1.0, 0.0, 1.0], [False, True, True])
     """
-    theta = checks.number("theta", theta, 0, 1)
+    theta = validation.number("theta", theta, 0, 1)
     table = _columns(log, dict(names or {}))
     refuse_candidates(table.pop("candidates", None))
     visit = _codes("visit", table["visit"])
@@ -128,14 +129,14 @@ def trajectories(
 
 
 def refuse_candidates(column: NDArray[Any] | None) -> None:
-    """ValueError if some steps were decided among candidates, as exports of live visits say.
+    """InputError if some steps were decided among candidates, as exports of live visits say.
 
     A policy that is replayed may show any arm at any step; among candidates it is another one.
     """
     cells = [] if column is None else column.tolist()
     filled = sum(cell not in (None, "") and cell == cell for cell in cells)
     if filled:
-        raise ValueError(
+        raise InputError(
             f"candidates is not allowed: {filled:,} of {len(cells):,} steps of the log were "
             "decided among some of the arms only, and a policy is replayed as if it could show "
             "any; leave the visits of these steps out"
@@ -144,7 +145,7 @@ def refuse_candidates(column: NDArray[Any] | None) -> None:
 
 def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:
     for name in names:
-        checks.one_of("names", name, NEEDED + OPTIONAL)
+        validation.one_of("names", name, NEEDED + OPTIONAL)
     wanted = {name: names.get(name, name) for name in NEEDED + OPTIONAL}
     if isinstance(log, str | PathLike):
         with opened(log) as found:
@@ -153,11 +154,11 @@ def _columns(log: Any, names: dict[str, str]) -> dict[str, NDArray[Any]]:
     present = column_names(log)
     for name, column in wanted.items():
         if column not in present and (name in NEEDED or name in names):
-            raise ValueError(f"the log has no column {column!r} ({name}): it has {present}")
+            raise InputError(f"the log has no column {column!r} ({name}): it has {present}")
     table = {name: np.asarray(log[c]) for name, c in wanted.items() if c in present}
     sizes = {name: column.shape for name, column in table.items()}
     if len(set(sizes.values())) != 1 or table["visit"].ndim != 1 or not table["visit"].size:
-        raise ValueError(
+        raise InputError(
             f"the log is not allowed: its columns must have rows, all as many: {sizes}"
         )
     return table
@@ -169,7 +170,7 @@ def column_names(log: Any) -> list[str]:
         found = getattr(log, attribute, None)
         if found is not None:
             return list(found() if callable(found) else found)
-    raise ValueError(
+    raise InputError(
         f"log = {log!r} is not allowed: it must be a file, a mapping of columns or a data frame"
     )
 
@@ -185,14 +186,14 @@ def _no_gaps(name: str, column: NDArray[Any]) -> None:
     if column.dtype == object:
         missing = missing | np.array([value is None for value in column])
     if np.any(missing):
-        raise ValueError(f"{name} is missing in {np.sum(missing)} rows of the log: leave them out")
+        raise InputError(f"{name} is missing in {np.sum(missing)} rows of the log: leave them out")
 
 
 def _flags(name: str, column: NDArray[Any]) -> Flags:
     _no_gaps(name, column)
     good = np.isin(column, (0, 1))
     if not good.all():
-        raise ValueError(
+        raise InputError(
             f"{name} = {column[~good][0]!s} is not allowed: it must be 0 or 1 in every row"
         )
     return column.astype(float) > 0.0
@@ -207,7 +208,7 @@ def _arms(column: NDArray[Any], arms: Sequence[Any] | None) -> tuple[tuple[Any, 
     labels, codes = np.unique(column, return_inverse=True)
     unknown = [label for label in labels.tolist() if label not in number]
     if unknown:
-        raise ValueError(f"arm = {unknown[0]!r} is not allowed: arms has only {list(arms)}")
+        raise InputError(f"arm = {unknown[0]!r} is not allowed: arms has only {list(arms)}")
     return tuple(arms), np.array([number[a] for a in labels.tolist()], np.int64)[codes]
 
 
@@ -219,7 +220,7 @@ def _departures(table: dict[str, NDArray[Any]], visit: Ints) -> Flags:
     left = _flags("left", table["left"])
     early = np.sum(left & ~last)
     if early:
-        raise ValueError(f"left = 1 is not allowed before the end of a visit: {early} rows have it")
+        raise InputError(f"left = 1 is not allowed before the end of a visit: {early} rows have it")
     return left
 
 
@@ -229,7 +230,7 @@ def _propensities(column: NDArray[Any] | None) -> Floats | None:
     chances = column.astype(float)
     bad = ~((chances > 0.0) & (chances <= 1.0))
     if bad.any():
-        raise ValueError(
+        raise InputError(
             f"propensity = {chances[bad][0]} is not allowed: it must be greater than 0 and at "
             f"most 1, and is not in {bad.sum()} of {bad.size} rows"
         )
@@ -239,11 +240,11 @@ def _propensities(column: NDArray[Any] | None) -> Floats | None:
 def _states(
     column: NDArray[Any] | None, reward: Floats, first: Ints, theta: float, start: float
 ) -> Floats:
-    opening = np.full(first.size, checks.number("start", start, 0, 1))
+    opening = np.full(first.size, validation.number("start", start, 0, 1))
     if column is not None:
         opening = column[first].astype(float)
     if theta == 1.0 and not np.isin(opening, (0.0, 1.0)).all():
-        raise ValueError(f"start = {opening[0]:g} is not allowed: it must be 0 or 1 if theta is 1")
+        raise InputError(f"start = {opening[0]:g} is not allowed: it must be 0 or 1 if theta is 1")
     state = np.empty(reward.size)
     state[first] = opening
     length = np.diff(np.append(first, reward.size))
@@ -251,7 +252,7 @@ def _states(
         rows = first[length > step] + step
         state[rows] = (1.0 - theta) * state[rows - 1] + theta * reward[rows - 1]
     if column is not None and np.abs(state - column).max() > 1e-6:
-        raise ValueError(
+        raise InputError(
             f"theta = {theta:g} is not allowed: the state column of the log does not move so"
         )
     return state

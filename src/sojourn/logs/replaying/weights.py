@@ -21,6 +21,7 @@ import numpy as np
 from ...engine.loops import loop
 from ...engine.steps import level_of
 from ...policies import Policy
+from ...validation import InputError
 from .overlap import check_arms
 from .trajectories import Flags, Floats, Ints, Trajectories
 
@@ -87,7 +88,7 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
     Refuses a log without propensities or without overlap.
     """
     if log.propensity is None:
-        raise ValueError(
+        raise InputError(
             "the log has no propensities: importance weights need a column propensity with the "
             "chance of each choice; methods=['model'] does without"
         )

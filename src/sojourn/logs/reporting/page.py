@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...extras import require
 from ...show.tables import Table
+from ...validation import InputError
 from ...version import __version__
 from ..fitting.model import Fit
 from .advice import cut_in_words, present_in_words, promise_in_words, shares_in_words
@@ -62,11 +63,11 @@ def write_report(
 
 
 def check_report(path: str | Path) -> Path:
-    """The path, or ValueError if no page can be written there."""
+    """The path, or InputError if no page can be written there."""
     require("a report", "plot", "matplotlib", "jinja2")
     path = Path(path)
     if path.suffix not in (".html", ".htm") or not path.parent.is_dir() or path.is_dir():
-        raise ValueError(
+        raise InputError(
             f"report {path} is not allowed: it must be a file in a folder that exists, ending in "
             ".html"
         )

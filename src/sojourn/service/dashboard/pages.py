@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from ...live import Broken, Experiment, LiveError, NotFound, Split
+from ...validation import InputError
 from ..catalog import Catalog
 from ..hot import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
@@ -123,5 +124,5 @@ class Pages:
             return page(request, "error.html", 409, what=f"{error}.")
         except LiveError:
             return page(request, "error.html", 503, what="The store cannot be read right now.")
-        except ValueError as error:
+        except InputError as error:
             return page(request, "error.html", 422, what=f"It cannot be served: {error}.")

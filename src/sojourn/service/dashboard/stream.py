@@ -7,6 +7,7 @@ from contextlib import suppress
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from ...live import LiveError
+from ...validation import InputError
 from ..catalog import Catalog
 from .panels import LivePart
 from .snapshots import FRESH, Snapshots
@@ -80,7 +81,7 @@ async def _message(
     """What has changed since the last message; `sent` is updated."""
     try:
         snapshot = await snapshots.shown(await catalog.experiment(name), view.span)
-    except (LiveError, ValueError):
+    except (LiveError, InputError):
         sent.clear()
         return event("trouble", "The store cannot be read right now.")
     parts = snapshot.rendered(view).parts

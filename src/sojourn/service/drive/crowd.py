@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from ...engine.steps import begin, make_tally, make_world, step
 from ...live.answers import Decision, Own
 from ...problem import Problem
+from ...validation import InputError
 from .own import OwnRecommender
 
 
@@ -98,5 +99,5 @@ class Crowd:
     def _number(self, arm: str) -> int:
         if arm not in self.numbers:
             known = ", ".join(self.numbers)
-            raise ValueError(f"arm {arm!r} is not of the problem, whose arms are {known}")
+            raise InputError(f"arm {arm!r} is not of the problem, whose arms are {known}")
         return self.numbers[arm]

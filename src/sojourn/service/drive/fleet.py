@@ -12,6 +12,7 @@ from operator import add
 from typing import Any
 
 from ...live import LiveError
+from ...validation import InputError
 from .report import LoadReport
 from .traffic import OnProgress, Traffic, adrive, drive, runner
 
@@ -78,7 +79,7 @@ def _work(traffic: Traffic, pipe: "Connection[Any, Any]") -> None:
     try:
         with runner() as loop:
             pipe.send(loop.run(until_terminated()))
-    except (LiveError, ValueError) as error:
+    except (LiveError, InputError) as error:
         pipe.send(error)
 
 

@@ -17,6 +17,7 @@ from ...live import LiveError, NotFound, Unavailable
 from ...policies import Policy
 from ...policies.watched import GOOD
 from ...problem import Problem
+from ...validation import InputError
 from .crowd import Crowd
 from .own import OwnRecommender
 from .report import LoadReport
@@ -55,7 +56,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         if self.arms and len(set(self.arms)) != self.problem.arms:
-            raise ValueError(
+            raise InputError(
                 f"arms = {','.join(self.arms)} is not allowed: the problem has "
                 f"{self.problem.arms} arms, each with a name of its own"
             )
@@ -110,7 +111,7 @@ async def adrive(traffic: Traffic, progress: OnProgress | None = None) -> LoadRe
 
 
 async def _host(client: AsyncClient, traffic: Traffic) -> AsyncExperiment:
-    """The experiment, created if there is none; ValueError if it is about another problem."""
+    """The experiment, created if there is none; InputError if it is about another problem."""
     arms, user = traffic.names, traffic.problem.user
     try:
         host = await client.experiment(traffic.experiment)
@@ -135,7 +136,7 @@ async def _host(client: AsyncClient, traffic: Traffic) -> AsyncExperiment:
 
 def _check_same(what: str, traffic: Traffic, same: bool) -> None:
     if not same:
-        raise ValueError(
+        raise InputError(
             f"experiment {traffic.experiment!r} has other {what} than this problem: "
             "choose another name with --experiment"
         )

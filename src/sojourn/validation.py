@@ -5,6 +5,20 @@ from math import isfinite
 from numbers import Real
 from typing import Any, TypeGuard
 
+
+class InputError(ValueError):
+    """The caller is wrong: one sentence with the argument, the value and what is allowed.
+
+    Any other error that reaches a caller, NumPy's `ValueError` included, is a bug of this package.
+    """
+
+    __module__ = "sojourn"  # where callers find it
+
+
+class PolicyError(Exception):
+    """A policy or user model is at fault: a sentence for its author, and not for who calls it."""
+
+
 LARGE = 1e9
 """For parameters that only have to be finite: beyond this, formulas overflow."""
 
@@ -12,13 +26,13 @@ LONGEST_SHOWN = 200
 
 
 def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = False) -> float:
-    """The value as a float if it is a number in [low, high] (or inside it), else ValueError.
+    """The value as a float if it is a number in [low, high] (or inside it), else InputError.
 
     >>> number("q00", 0.5, 0, 1)
     0.5
     >>> number("theta", 1, 0, 1, open_ends=True)
     Traceback (most recent call last):
-    ValueError: theta = 1 is not allowed: it must be a number strictly between 0 and 1
+    sojourn.InputError: theta = 1 is not allowed: it must be a number strictly between 0 and 1
     """
     if _finite(value) and (low < value < high if open_ends else low <= value <= high):
         return float(value)
@@ -29,34 +43,34 @@ def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = 
         between += f" {high:g}"
     else:
         between = f"greater than {low:g}" if open_ends else f"of at least {low:g}"
-    raise ValueError(f"{name} = {shown(value)} is not allowed: it must be a number {between}")
+    raise InputError(f"{name} = {shown(value)} is not allowed: it must be a number {between}")
 
 
 def share(name: str, value: Any) -> float:
-    """The value as a float if it is a number above 0 and at most 1, else ValueError.
+    """The value as a float if it is a number above 0 and at most 1, else InputError.
 
     >>> share("threshold", 0)
     Traceback (most recent call last):
-    ValueError: threshold = 0 is not allowed: it must be a number greater than 0, at most 1
+    sojourn.InputError: threshold = 0 is not allowed: it must be a number greater than 0, at most 1
     """
     if _finite(value) and 0.0 < value <= 1.0:
         return float(value)
-    raise ValueError(
+    raise InputError(
         f"{name} = {shown(value)} is not allowed: it must be a number greater than 0, at most 1"
     )
 
 
 def whole(name: str, value: Any, low: int, high: float = float("inf")) -> int:
-    """The value as an int if it is a whole number in [low, high], else ValueError.
+    """The value as an int if it is a whole number in [low, high], else InputError.
 
     >>> whole("runs", 0, 1)
     Traceback (most recent call last):
-    ValueError: runs = 0 is not allowed: it must be a whole number of at least 1
+    sojourn.InputError: runs = 0 is not allowed: it must be a whole number of at least 1
     """
     if _finite(value) and value == int(value) and low <= value <= high:
         return int(value)
     between = f"from {low} to {high:g}" if isfinite(high) else f"of at least {low}"
-    raise ValueError(f"{name} = {shown(value)} is not allowed: it must be a whole number {between}")
+    raise InputError(f"{name} = {shown(value)} is not allowed: it must be a whole number {between}")
 
 
 def _finite(value: Any) -> TypeGuard[float]:
@@ -81,43 +95,43 @@ def shown(value: Any) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
-    """The value if it is True or False, else ValueError.
+    """The value if it is True or False, else InputError.
 
     >>> flag("by_step", "no")
     Traceback (most recent call last):
-    ValueError: by_step = 'no' is not allowed: it must be True or False
+    sojourn.InputError: by_step = 'no' is not allowed: it must be True or False
     """
     if isinstance(value, bool):
         return value
-    raise ValueError(f"{name} = {value!r} is not allowed: it must be True or False")
+    raise InputError(f"{name} = {value!r} is not allowed: it must be True or False")
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """The value if it is one of the allowed words, else ValueError.
+    """The value if it is one of the allowed words, else InputError.
 
     >>> one_of("axis", "lin", ["linear", "log"])
     Traceback (most recent call last):
-    ValueError: axis = 'lin' is not allowed: it must be one of linear, log
+    sojourn.InputError: axis = 'lin' is not allowed: it must be one of linear, log
     """
     allowed = list(allowed)
     if value in allowed:
         return str(value)
-    raise ValueError(f"{name} = {value!r} is not allowed: it must be one of {', '.join(allowed)}")
+    raise InputError(f"{name} = {value!r} is not allowed: it must be one of {', '.join(allowed)}")
 
 
 def keys(
     prefix: str, given: Iterable[str], *, required: Iterable[str], known: Iterable[str], whose: str
 ) -> None:
-    """ValueError for the first key that is not known, or that is missing.
+    """InputError for the first key that is not known, or that is missing.
 
     >>> keys("user.", ["model"], required=["model", "theta"], known=["model", "theta"], whose="it")
     Traceback (most recent call last):
-    ValueError: user.theta is missing: it has model, theta
+    sojourn.InputError: user.theta is missing: it has model, theta
     """
     given, known = list(given), list(known)
     for key in given:
         if key not in known:
-            raise ValueError(f"{prefix}{key} is not known: {whose} has {', '.join(known)}")
+            raise InputError(f"{prefix}{key} is not known: {whose} has {', '.join(known)}")
     for key in required:
         if key not in given:
-            raise ValueError(f"{prefix}{key} is missing: {whose} has {', '.join(known)}")
+            raise InputError(f"{prefix}{key} is missing: {whose} has {', '.join(known)}")
