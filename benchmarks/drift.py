@@ -1,4 +1,4 @@
-"""Arms that change: SMPyBandits' policies at the job of `sojourn study drift`.
+"""Arms that change: SMPyBandits' policies at the job of `python -m research drift`.
 
     python -m benchmarks.drift --runs 6 --page docs/drift-peers.md
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
+from research.drift.problems import PROBLEMS, VISITS
+from research.drift.trials import DETECTOR, EXPLORING, FADING, PLAIN, WINDOW
 from sojourn.changing import Changing, expected_steps
-from sojourn.lab.drift.problems import PROBLEMS, VISITS
-from sojourn.lab.drift.trials import DETECTOR, EXPLORING, FADING, PLAIN, WINDOW
 from sojourn.policies import Restarting
 from sojourn.show.tables import Table
 from sojourn.stats.intervals import Interval
@@ -57,7 +57,7 @@ ours ({our_runs} runs).
 - Each run of theirs has draws of its own, so that nothing is paired. Intervals are normal ones;
   with few runs Student's would be wider, by a third for six.
 
-Made by `{command}`; the problems are those of `sojourn study drift`.
+Made by `{command}`; the problems are those of `python -m research drift`.
 """
 
 

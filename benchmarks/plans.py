@@ -8,7 +8,7 @@ import numpy as np
 from sojourn import POLICIES, Problem
 from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import leaser_for
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 
 VISITS = 20_000

@@ -7,7 +7,7 @@ import numpy as np
 
 from sojourn import Problem
 from sojourn.engine.kernel import STEPS
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import chunk
 

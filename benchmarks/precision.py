@@ -6,7 +6,7 @@ import numpy as np
 
 from sojourn import Problem
 from sojourn.engine.kernel import REGRET, REWARD
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import chunk
 from sojourn.stats.intervals import Z95

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from sojourn import POLICIES, Problem, simulate
-from sojourn.lab.paper import SETTINGS
 from sojourn.live import open_store, verify
 from sojourn.live.records import added
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.service.drive import LoadReport, Traffic, adrive
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.engine.kernel import REGRET
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.simulation.chunks import chunk
 
 from .peers import PEERS, Peer, Unavailable, ask

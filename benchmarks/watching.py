@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import Problem
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.stats.intervals import Z95, share
 from sojourn.stats.sequences import FIRST, radius
 

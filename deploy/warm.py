@@ -1,8 +1,8 @@
 """Compile every policy that the service may be asked for; run when the image is built."""
 
 import sojourn as sj
-from sojourn.lab.paper import SETTINGS
 from sojourn.live import Experiment
+from sojourn.paper import SETTINGS
 
 for cls in sj.ALL:
     with Experiment("warm", ["a", "b"], cls.for_problem(SETTINGS["B"])) as experiment:

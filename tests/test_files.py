@@ -21,9 +21,9 @@ from sojourn import (
     StaysFirst,
     TwoState,
     User,
+    paper,
     problem_files as files,
 )
-from sojourn.lab import paper
 
 TOML = """
 means = [0.9, 0.8]

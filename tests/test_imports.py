@@ -45,13 +45,13 @@ def test_a_client_of_the_api_needs_neither_the_compiler_nor_the_server() -> None
 def test_a_process_that_serves_loads_no_simulation_logs_or_lab(code: str) -> None:
     modules = loaded(code)
     assert "sojourn.live.experiment" in modules
-    assert not rooms(modules) & {"simulation", "logs", "lab", "cli", "recommendation", "gym"}
+    assert not rooms(modules) & {"simulation", "logs", "paper", "cli", "recommendation", "gym"}
     assert not modules & {"ibis", "matplotlib", "pandas", "polars", "typer"}
 
 
 def test_simulating_loads_no_service_and_no_logs() -> None:
     modules = loaded("import sojourn as sj; sj.simulate")
-    assert not rooms(modules) & {"service", "live", "logs", "lab", "cli", "client"}
+    assert not rooms(modules) & {"service", "live", "logs", "paper", "cli", "client"}
     assert not modules & {"dask", "distributed", "matplotlib", "pandas", "polars", "ibis"}
 
 

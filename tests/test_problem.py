@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 
 HARSH = sj.TwoState(q00=1, q01=0, q10=0, q11=0)
 

@@ -23,7 +23,7 @@ from sojourn import (
     recommend,
 )
 from sojourn.cli.main import main
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.recommendation import BASELINE, CAVEATS, PLAIN, SURE, _in_words, candidates, choose
 from sojourn.stats.intervals import Interval

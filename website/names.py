@@ -29,7 +29,7 @@ SECTIONS = {
         "values",
         "problem_files",
         "settings",
-        "lab",
+        "paper",
     ),
     "Policies": ("policies", "recommendation"),
     "Theory": ("theory",),

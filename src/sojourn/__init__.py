@@ -10,12 +10,18 @@ from .lazy import exports
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import client as client, gym as gym, live as live, logs as logs, theory as theory
+    from . import (
+        client as client,
+        gym as gym,
+        live as live,
+        logs as logs,
+        paper as paper,
+        theory as theory,
+    )
     from .changing import Changing as Changing
     from .checking import check_policy as check_policy, check_user as check_user
     from .engine.loops import jitable as jitable
     from .engine.streams import Stream as Stream, uniform as uniform
-    from .lab import paper as paper
     from .live import Experiment as Experiment
     from .logs import Fit as Fit, fit as fit
     from .policies import *

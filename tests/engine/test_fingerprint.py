@@ -182,7 +182,7 @@ PROBE = """
     print(engine_digest(), *(fingerprint(cls) for cls in (*sj.ALL, sj.TwoState, sj.Ema, sj.Chain)))
 """
 PLAIN = (
-    "logs/synthetic.py", "lab/trials.py", "cli/main.py", "service/app.py", "show/tables.py",
+    "logs/synthetic.py", "paper/trial.py", "cli/main.py", "service/app.py", "show/tables.py",
     "live/records.py", "theory/slopes.py",
 )  # fmt: skip
 

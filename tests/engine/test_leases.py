@@ -18,7 +18,7 @@ from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import FixedLeaser, Mixed, Watching, leaser_for
 from sojourn.engine.rewards import Coins
 from sojourn.engine.steps import make_tally, make_world
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.values import ByState, CommonPrices

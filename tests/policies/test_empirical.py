@@ -9,7 +9,7 @@ from twins import step_by_step
 
 import sojourn as sj
 from sojourn.engine.bounded import kinf, kinf_upper
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 
 PAIRS = [

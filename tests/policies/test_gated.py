@@ -12,7 +12,7 @@ import sojourn as sj
 from sojourn.engine.beta import beta
 from sojourn.engine.leases import leaser_for
 from sojourn.engine.streams import policy_stream
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy
 from sojourn.simulation.chunks import chunk
 

@@ -7,7 +7,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.kernel import BY_LEVEL
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies.watched import FIRST_LOOK, Watched, good_rewards, mistake_costs, reconsider
 from sojourn.simulation.chunks import chunk
 

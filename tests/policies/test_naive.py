@@ -9,7 +9,7 @@ import pytest
 from twins import HARSH, MEANS, RUNS, USERS, step_by_step
 
 import sojourn as sj
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 
 

@@ -15,7 +15,7 @@ from rosters import roster
 import sojourn as sj
 from sojourn.engine.fingerprint import methods_of
 from sojourn.engine.streams import policy_stream, uniform
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy, gated
 
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))

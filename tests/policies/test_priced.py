@@ -10,7 +10,7 @@ import pytest
 from twins import step_by_step
 
 import sojourn as sj
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies.priced import log_ratio_of, nats, patience, price
 from sojourn.policies.watched import mistake_costs
 

@@ -24,4 +24,4 @@ def test_a_process_that_serves_loads_neither_simulation_nor_logs_nor_lab() -> No
     )
     loaded = set(done.stdout.split())
     assert {"live", "service", "policies"} <= loaded
-    assert not loaded & {"simulation", "logs", "lab", "cli", "gym", "recommendation"}
+    assert not loaded & {"simulation", "logs", "paper", "cli", "gym", "recommendation"}

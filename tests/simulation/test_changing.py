@@ -13,7 +13,7 @@ from twins import USERS
 import sojourn as sj
 from sojourn.changing import Changing, optimum
 from sojourn.engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.simulation import chunks
 from sojourn.simulation.chunks import chunk

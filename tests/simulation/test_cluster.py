@@ -12,7 +12,7 @@ import pytest
 from results import assert_same
 
 import sojourn as sj
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.simulation import Interrupted, Progress
 from sojourn.simulation.backends import Cluster, compute_remotely
 

@@ -19,7 +19,7 @@ from results import assert_same
 
 import sojourn as sj
 from sojourn.engine.streams import Stream
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Result, saved
 from sojourn.simulation.chunks import chunk

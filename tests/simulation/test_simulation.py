@@ -18,7 +18,7 @@ from rosters import roster
 
 import sojourn as sj
 from sojourn import problem_files
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policy_names import policies_of
 from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress, backends
 from sojourn.simulation.chunks import chunk

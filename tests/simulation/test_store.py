@@ -16,7 +16,7 @@ from results import assert_same
 
 import sojourn as sj
 from sojourn.engine.streams import Stream
-from sojourn.lab.paper import SETTINGS
+from sojourn.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Interrupted, Progress, Result, StoreWarning
 from sojourn.simulation.store import ChunkStore

@@ -7,8 +7,8 @@ import numpy as np
 
 from sojourn import ULCB, Result
 from sojourn.engine.kernel import BY_LEVEL, REGRET, STEPS, columns
-from sojourn.lab.paper import SETTINGS
-from sojourn.lab.paper.results import LabelledResult
+from sojourn.paper import SETTINGS
+from sojourn.paper.results import LabelledResult
 from sojourn.simulation import Moments, Stream
 
 RUNS = 100

@@ -36,7 +36,6 @@ from . import (
     serve,
     shadow,
     simulate,
-    study,
     theory,
     verify,
     warm_start,
@@ -48,7 +47,7 @@ COMMANDS = (
     theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
     drop, erase, changes, compare, drift, shadow, warm_start, fit, replay,
 )  # fmt: skip
-GROUPS = {"study": study.app, "keys": keys.app}
+GROUPS = {"keys": keys.app}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 for module in COMMANDS:
@@ -64,9 +63,14 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (those of the process if None); the exit code."""
+    return run(app, "sojourn", arguments)
+
+
+def run(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
+    """Run an application's command and report its errors; the exit code."""
     try:
         with warnings_as_notes():
-            code = app(args=arguments, prog_name="sojourn", standalone_mode=False)
+            code = app(args=arguments, prog_name=name, standalone_mode=False)
     except UsageError as error:
         return complain(error.format_message())  # type: ignore[attr-defined]
     except (InputError, MissingExtra, PolicyError) as error:

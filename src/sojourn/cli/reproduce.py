@@ -1,16 +1,78 @@
-"""The command `sojourn reproduce`."""
+"""The command `sojourn reproduce`, and the options of every study."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..show.tables import Table
-from .arguments import option, with_options
-from .output import note, print_json, print_table
-from .studies import Out, StudyOptions, conduct, every_verdict, precision_of
+from ..validation import InputError
+from .arguments import AsJson, Seed, Workers, option, with_options
+from .output import STOPPED, note, print_json, print_table
+from .progress import by_work, progress
+
+if TYPE_CHECKING:
+    from ..paper.reports import Report
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
+
+Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
+
+
+class StudyOptions(NamedTuple):
+    """What may be asked of every study."""
+
+    redraw: Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")] = (
+        False
+    )
+    page: Annotated[
+        Path | None,
+        option("Write the documentation's page too, pictures beside it.", metavar="FILE"),
+    ] = None
+    seed: Seed = 0
+    workers: Workers = None
+    as_json: AsJson = False
+
+
+def precision_of(quick: bool, precision: str | None, best: str) -> str:
+    """What --quick and --precision ask for; `best` is what is not quick."""
+    from ..paper.trial import QUICK
+
+    if quick and precision not in (None, QUICK):
+        raise InputError(f"give either --quick or --precision {best}, not both")
+    return precision or QUICK
+
+
+def every_verdict(report: "Report[Any]", report_file: Path) -> str:
+    """A line for each claim, the counts, and where the report is."""
+    lines = []
+    for found in report.checked:
+        section = f"{found.claim.section}: " if found.claim.section else ""
+        lines.append(f"{found.verdict.value:<32}{section}{found.claim.text}")
+    return "\n".join([*lines, f"\n{report.summary}\nReport: {report_file}"])
+
+
+def conduct(
+    study: Callable[..., "Report[Any]"],
+    report_file: Path,
+    options: StudyOptions,
+    say: Callable[["Report[Any]", Path], str] = every_verdict,
+    **more: Any,
+) -> None:
+    """Run a study with these options and print what `say` says of its report."""
+    asked = options._asdict()
+    as_json = asked.pop("as_json")
+    try:
+        with progress(lines=True) as show:
+            report = study(**asked, **more, out=report_file.parent, progress=by_work(show))
+    except KeyboardInterrupt:
+        note("stopped; the same command goes on from here")
+        raise typer.Exit(STOPPED) from None
+    if as_json:
+        print_json([found.to_dict() for found in report.checked])
+    else:
+        print(say(report, report_file))
 
 
 @with_options("options", StudyOptions)
@@ -40,8 +102,8 @@ def reproduce_command(
     Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
     first run on a machine also compiles, which takes some minutes once.
     """
-    from ..lab.paper.digest import digest
-    from ..lab.paper.reproduce import reproduce
+    from ..paper.digest import digest
+    from ..paper.reproduce import reproduce
 
     if list_names:
         _print_figures(options.as_json)
@@ -54,7 +116,7 @@ def reproduce_command(
 
 
 def _print_figures(as_json: bool) -> None:
-    from ..lab.paper.figures import FIGURES
+    from ..paper.figures import FIGURES
 
     heads = ("name", "title", "section")
     rows = [[name, figure.title, figure.section] for name, figure in FIGURES.items()]

@@ -66,7 +66,7 @@ class VisitEnv(gymnasium.Env[Any, Any]):
     than rewards have. With `max_episode_steps` a visit that lasts so long is `truncated`; gaps
     know nothing of that, and are those of visits that end by leaving.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.paper import SETTINGS
     >>> env = VisitEnv(SETTINGS["A"])
     >>> env.observation_space, env.action_space
     (Discrete(2), Discrete(2))

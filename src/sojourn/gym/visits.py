@@ -51,7 +51,7 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
     the end of a visit the next step begins another one, whatever its action, with reward 0
     (`AutoresetMode.NEXT_STEP`); such a step has no gap, and `info["_gap"]` is False for it.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.paper import SETTINGS
     >>> envs = VisitsEnv(SETTINGS["A"], num_envs=3)
     >>> envs.reset(seed=1)
     (array([1, 1, 1]), {})

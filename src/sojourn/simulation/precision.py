@@ -36,7 +36,7 @@ def chunk_runs(problem: AnyProblem, visits: int, checkpoints: int) -> int:
 
     It depends on what is simulated only, because results depend on it in their last digits.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.paper import SETTINGS
     >>> [chunk_runs(SETTINGS[name], 20_000, 24) for name in ("A", "B", "ema-1000")]
     [128, 1024, 256]
     """

@@ -50,7 +50,7 @@ def drive_all(
 def shares(traffic: Traffic, processes: int) -> list[Traffic]:
     """The traffic of each process, with users and draws of its own.
 
-    >>> from sojourn.lab.paper import SETTINGS
+    >>> from sojourn.paper import SETTINGS
     >>> both = Traffic("http://127.0.0.1:8000", SETTINGS["B"], users=3, visits=100)
     >>> [(one.users, one.visits, one.run) for one in shares(both, 2)]
     [(2, 67, 0), (1, 33, 1)]

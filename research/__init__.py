@@ -1,0 +1,1 @@
+"""Studies of the policies: problems, claims and pages. Not part of the package."""

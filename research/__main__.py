@@ -1,0 +1,50 @@
+"""`python -m research NAME`: conduct a study and write its report."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.arguments import option, with_options
+from sojourn.cli.main import run
+from sojourn.cli.reproduce import StudyOptions, conduct, precision_of
+from sojourn.validation import one_of
+
+STUDIES = ("beyond", "by-arm", "drift", "horizon", "limit", "signs")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: python -m research drift --quick --out drift")
+@with_options("options", StudyOptions)
+def research_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(STUDIES)}.")],
+    quick: Annotated[bool, option("Few runs: some minutes (default).", "--quick")] = False,
+    precision: Annotated[
+        str | None, option("full: up to half an hour.", metavar="quick|full")
+    ] = None,
+    out: Annotated[
+        Path | None, option("Where results, pictures and report go (NAME).", metavar="DIR")
+    ] = None,
+    *,
+    options: StudyOptions,
+) -> None:
+    """Simulate many policies on many problems, check claims, and write a report.
+
+    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
+    first run on a machine also compiles, which takes some minutes once.
+    """
+    one_of("name", name, STUDIES)
+    found = import_module(f".{name.replace('-', '_')}.study", __package__)
+    report = (out or Path(name)) / found.REPORT
+    conduct(found.study, report, options, precision=precision_of(quick, precision, "full"))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command with these arguments (those of the process if None); the exit code."""
+    return run(app, "python -m research", arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,32 @@
+"""The study of drift: conducted like the others."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Unpack
+
+from sojourn.paper.reports import Report
+from sojourn.paper.study import How
+from sojourn.paper.trial import Trial
+
+from ..beyond.outcomes import Outcomes
+from ..beyond.study import FULL, REPORT as REPORT
+from ..by_arm.study import ByArmStudy
+from .claims import CLAIMS
+from .page import to_page
+from .trials import TRIALS
+
+
+def study(*, trials: Sequence[Trial] = TRIALS, **how: Unpack[How]) -> Report[Outcomes]:
+    """Simulate all trials, check the claims, and write report.md.
+
+    `how` are the arguments of `Study.conduct`.
+    """
+    return DriftStudy(trials, CLAIMS, {}, FULL).conduct(**how)
+
+
+class DriftStudy(ByArmStudy):
+    """Regrets at the checkpoints of every trial, in one file."""
+
+    name: ClassVar[str] = "drift"
+
+    def page(self, report: Report[Outcomes]) -> str:
+        return to_page(report)

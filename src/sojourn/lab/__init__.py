@@ -1,1 +1,0 @@
-"""Experiments as data: what is simulated, claimed, drawn and reported."""

@@ -1,8 +1,0 @@
-"""The paper, as data: its settings, trials, figures and claims.
-
-`sojourn.lab.paper.reproduce` has the function that runs, draws and checks them.
-"""
-
-from .settings import SETTINGS
-
-__all__ = ["SETTINGS"]

@@ -1,0 +1,8 @@
+"""The paper, as data: its settings, trials, figures and claims.
+
+`sojourn.paper.reproduce` has the function that runs, draws and checks them.
+"""
+
+from .settings import SETTINGS
+
+__all__ = ["SETTINGS"]

@@ -1,0 +1,158 @@
+"""What the declared figures show, as numbers: drawn and tabulated alike."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..show import style
+from ..show.curves import Line, Plot
+from ..show.style import Look, look
+from ..stats.moments import Array, Estimate
+from ..users import LogLeave
+from ..validation import InputError
+from .figures import Figure
+from .panels import Curves, GapCurves, Graph, LeaveCurves, Split, Versus
+from .results import LabelledResult, Results, lower_slope, upper_slope
+from .settings import moving_average_problem
+
+POINTS = 401
+"""Of a curve over the states."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PolicyLine(Line):
+    """The curve of a policy: of how many runs, and whether it has the precision asked for."""
+
+    runs: int
+    reached: bool = True
+
+
+def lines(figure: Figure, results: Results) -> Plot:
+    """All lines of a figure, from results."""
+    panel = figure.panel
+    if isinstance(panel, Graph):
+        raise InputError("a graph has no lines")
+    return replace(LINES[type(panel)](panel, results), title=figure.title)
+
+
+def _curves(panel: Curves, results: Results) -> Plot:
+    found: list[Line] = []
+    for number, (name, label) in enumerate(panel.shown()):
+        trial = results[name]
+        p, result = trial[label], trial.result
+        seen = _seen(trial, panel)
+        x = result.checkpoints[seen].astype(float)
+        scale = np.log(x) if panel.per_log else np.ones(x.size)
+        mean, low, high = (a[p, seen] / scale for a in _band(result.regret))
+        found.append(
+            PolicyLine(
+                label=label, look=look(label, number), x=x, y=mean, low=low, high=high,
+                runs=result.runs[p], reached=result.reached[p],
+            )
+        )  # fmt: skip
+    return Plot(
+        lines=[*found, *_bounds(panel, results)],
+        x="visits K",
+        y="regret / log K" if panel.per_log else "regret",
+        log_x=panel.log_visits,
+        log_y=panel.log_regret,
+    )
+
+
+def _band(estimate: Estimate) -> tuple[Array, Array, Array]:
+    return estimate.mean, estimate.low, estimate.high
+
+
+def _seen(trial: LabelledResult, panel: Curves) -> NDArray[np.bool_]:
+    return trial.result.checkpoints >= panel.since
+
+
+def _bounds(panel: Curves, results: Results) -> Iterator[Line]:
+    """Bound lines: slope times log K from K = 1, or the slope itself; one line for equal ones."""
+    first = results[panel.trials[0]]
+    least = lower_slope(first.problem) if panel.lower else None
+    lowest = ["LB"]
+    for number, (name, label) in enumerate(panel.shown()):
+        if label not in panel.bounds:
+            continue
+        trial, bound = results[name], f"UB {label.partition(',')[0]}"
+        slope = upper_slope(trial.result.policies[trial[label]], trial.problem)
+        if slope is not None and slope == least:
+            lowest.append(bound)
+        elif slope is not None:
+            dotted = Look(look(label, number).colour, ":", style.BOUND)
+            yield _bound(bound, dotted, slope, trial, panel)
+    if least is not None:
+        grey = Look(style.GREY, (0.0, style.LOWER_DASHES), style.BOUND)
+        yield _bound(" = ".join(lowest), grey, least, first, panel)
+
+
+def _bound(label: str, how: Look, slope: float, trial: LabelledResult, panel: Curves) -> Line:
+    x = trial.result.checkpoints[_seen(trial, panel)].astype(float)
+    y = slope * (np.ones(x.size) if panel.per_log else np.log(x))
+    return Line(label=label, look=how, x=x, y=y)
+
+
+def _split(panel: Split, results: Results) -> Plot:
+    trial = results[panel.trial]
+    found = []
+    for label in panel.labels:
+        p, colour = trial[label], look(label, 0).colour
+        for level in range(trial.problem.user.levels):
+            how = Look(colour, style.SHORT if level == 0 else style.SOLID)
+            band = (a[p, :, level] for a in _band(trial.result.regret_by_level))
+            found.append(_whole(f"{label}, state {level}", how, trial, p, *band))
+    return Plot(lines=found, x="visits K", y="regret", log_x=True)
+
+
+def _versus(panel: Versus, results: Results) -> Plot:
+    found = []
+    for number, (name, choice) in enumerate(zip(panel.trials, panel.names, strict=True)):
+        trial = results[name]
+        for label in panel.labels:
+            how = Look(look(label, 0).colour, style.SHORT if number else style.SOLID)
+            p = trial[label]
+            band = (a[p] for a in _band(trial.result.regret))
+            found.append(_whole(f"{label}, {choice}", how, trial, p, *band))
+    return Plot(lines=found, x="visits K", y="regret", log_x=True)
+
+
+def _whole(label: str, how: Look, trial: LabelledResult, p: int, *band: Array) -> PolicyLine:
+    """A curve over all checkpoints."""
+    x, (mean, low, high) = trial.result.checkpoints.astype(float), band
+    runs = trial.result.runs[p]
+    return PolicyLine(label=label, look=how, x=x, y=mean, low=low, high=high, runs=runs)
+
+
+def _leave_curves(panel: LeaveCurves, results: Results) -> Plot:
+    curves = [LogLeave(c6=c6).probability for c6 in panel.c6s]
+    return _by_state(panel, "probability to leave q(s)", curves)
+
+
+def _gap_curves(panel: GapCurves, results: Results) -> Plot:
+    how = panel.mean, panel.other, panel.theta
+    curves = [moving_average_problem(*how, c6).mistake_cost for c6 in panel.c6s]
+    return _by_state(panel, "cost of a mistake D(s)", curves)
+
+
+def _by_state(
+    panel: LeaveCurves | GapCurves, what: str, curves: Sequence[Callable[[float], float]]
+) -> Plot:
+    x = np.linspace(0.0, 1.0, POINTS)
+    found = [
+        Line(label=f"c6 = {c6:g}", look=look("", number), x=x, y=np.array([curve(s) for s in x]))
+        for number, (c6, curve) in enumerate(zip(panel.c6s, curves, strict=True))
+    ]
+    return Plot(lines=found, x="state s", y=what, named_at=panel.named_at)
+
+
+LINES: Mapping[type, Callable[[Any, Results], Plot]] = {
+    Curves: _curves,
+    Split: _split,
+    Versus: _versus,
+    LeaveCurves: _leave_curves,
+    GapCurves: _gap_curves,
+}

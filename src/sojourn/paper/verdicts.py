@@ -1,0 +1,178 @@
+"""Claims, the measures that test them, and the verdicts.
+
+A measurement says on which side of a threshold a number was claimed to be. It confirms the claim
+if the whole 95 % interval is there, and leaves it open at the precision of the results if the
+threshold is in the interval. What it means that the whole interval is on the other side, the
+measurement says itself: the claim is not confirmed; unless it is about more than was measured, such
+as K without end.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from ..stats.intervals import Interval
+
+Findings = TypeVar("Findings")
+"""What the trials of a study found, in the form that its claims are measured on."""
+
+
+class Verdict(StrEnum):
+    """What the measurements say about a claim."""
+
+    CONFIRMED = "confirmed"
+    NOT_YET = "not yet (asymptotic)"
+    NOT_CONFIRMED = "not confirmed"
+    UNDECIDED = "not decidable at this precision"
+
+
+SEVEREST_FIRST = (Verdict.NOT_CONFIRMED, Verdict.NOT_YET, Verdict.UNDECIDED, Verdict.CONFIRMED)
+
+
+class Measured(NamedTuple):
+    """One measurement: what it is, the number, and the side of the threshold that was claimed.
+
+    `otherwise` is the verdict if the number is surely on the other side, and `contrary` says in
+    plain words what is so then.
+    """
+
+    what: str
+    interval: Interval
+    threshold: float
+    above: bool
+    contrary: str = ""
+    otherwise: Verdict = Verdict.NOT_CONFIRMED
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which side of the threshold the interval is on.
+
+        >>> Measured("x", Interval(2.0, 1.0, 3.0), 0.0, above=True).verdict.value
+        'confirmed'
+        """
+        _, low, high = self.interval
+        if any(isnan(x) for x in (*self.interval, self.threshold)):
+            return Verdict.UNDECIDED
+        if low == high == self.threshold:  # exact and equal: "at least" and "at most" both hold
+            return Verdict.CONFIRMED
+        if low > self.threshold:
+            return Verdict.CONFIRMED if self.above else self.otherwise
+        if high < self.threshold:
+            return self.otherwise if self.above else Verdict.CONFIRMED
+        return Verdict.UNDECIDED
+
+    def __str__(self) -> str:
+        sign = "≥" if self.above else "≤"
+        return f"{self.what}: {self.interval} (claimed: {sign} {self.threshold:,.6g})"
+
+
+def overall(measured: Sequence[Measured]) -> Verdict:
+    """Of a claim with several measurements: the severest, so that it is confirmed if all are."""
+    verdicts = {m.verdict for m in measured}
+    return next((v for v in SEVEREST_FIRST if v in verdicts), Verdict.UNDECIDED)
+
+
+class Measure(ABC, Generic[Findings]):
+    """Something to measure on findings, or to compute; the fields of a subclass say what."""
+
+    kind: ClassVar[str] = ""
+    """What measures of this kind are about, where a report sorts claims by it."""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        return ()
+
+    @abstractmethod
+    def measure(self, findings: Findings) -> list[Measured]:
+        """The measurements."""
+
+
+@dataclass(frozen=True)
+class Claim(Generic[Findings]):
+    """A sentence, where it is stated, and the measures that must all confirm it.
+
+    `note` says what the claim is taken to mean. A claim that makes an open `choice` otherwise
+    names in `of` the claim that it is a variant of; if the verdicts differ, that one hinges on it.
+    A claim of a study of our own has no section; its text is its name.
+    """
+
+    name: str
+    section: str
+    text: str
+    measures: tuple[Measure[Findings], ...]
+    note: str = ""
+    figure: str = ""
+    """Of claims that need no trial: the figure to show them with."""
+    choice: str = ""
+    of: str = ""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for m in self.measures for name in m.trials))
+
+    @property
+    def kind(self) -> str:
+        return self.measures[0].kind
+
+
+class Checked(NamedTuple):
+    """A claim with its measurements and the verdict."""
+
+    claim: Claim[Any]
+    measured: list[Measured]
+    verdict: Verdict
+
+    @property
+    def contrary(self) -> list[str]:
+        """In plain words, what is otherwise than claimed."""
+        wrong = {Verdict.NOT_CONFIRMED, Verdict.NOT_YET}
+        return [m.contrary for m in self.measured if m.verdict in wrong and m.contrary]
+
+    def to_dict(self) -> dict[str, Any]:
+        claim, where, choices = self.claim, {}, {}
+        if claim.section:
+            where = {"kind": claim.kind, "section": claim.section, "text": claim.text}
+            choices = {"note": claim.note, "choice": claim.choice, "variant_of": claim.of}
+        return {
+            "claim": claim.name,
+            **where,
+            "verdict": self.verdict.value,
+            **({"contrary": self.contrary} if self.contrary else {}),
+            **choices,
+            "measurements": [
+                {
+                    "what": m.what,
+                    **m.interval._asdict(),
+                    "claimed": "above" if m.above else "below",
+                    "threshold": m.threshold,
+                    "verdict": m.verdict.value,
+                }
+                for m in self.measured
+            ],
+        }
+
+
+def check(claim: Claim[Findings], findings: Findings) -> Checked:
+    """Measure a claim on findings.
+
+    >>> from sojourn.paper.claims import CLAIMS
+    >>> check(next(claim for claim in CLAIMS if claim.name == "lemma-1"), {}).verdict.value
+    'confirmed'
+    """
+    measured = [found for measure in claim.measures for found in measure.measure(findings)]
+    return Checked(claim, measured, overall(measured))
+
+
+def hinges(checked: Iterable[Checked]) -> dict[str, list[Checked]]:
+    """By the name of a claim, its variants that were decided the other way than it was."""
+    every = list(checked)
+    verdicts = {found.claim.name: found.verdict for found in every}
+    contrary = {Verdict.CONFIRMED, Verdict.NOT_CONFIRMED}
+    differing: dict[str, list[Checked]] = {}
+    for found in every:
+        if {found.verdict, verdicts.get(found.claim.of)} == contrary:
+            differing.setdefault(found.claim.of, []).append(found)
+    return differing
