@@ -52,4 +52,4 @@ release: $(READY)  ## wheel and sdist in dist/, installed from the package index
 
 clean:  ## remove .venv and everything generated
 	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist site
-	find src tests -name __pycache__ -type d -exec rm -rf {} +
+	find src research tests -name __pycache__ -type d -exec rm -rf {} +

@@ -24,6 +24,7 @@ from research.limit.trials import (
 from sojourn.paper.reports import Report
 from sojourn.paper.verdicts import Verdict, check
 from sojourn.stats.intervals import Interval
+from sojourn.validation import InputError
 from sojourn.values.finite import FiniteUser
 from sojourn.values.prior import check_finite, priors_of
 
@@ -68,7 +69,7 @@ def test_cases_are_a_dozen_that_have_a_limit() -> None:
 
 def test_who_does_not_fit_is_left_out() -> None:
     def refuse(problem: sj.Problem) -> sj.Policy:
-        raise ValueError
+        raise InputError("does not apply")
 
     found = trial(One=sj.Uniform(), Other=refuse, Third=lambda problem: sj.FixedArm(arm=5))
     assert found.players() == {"One": sj.Uniform()}
