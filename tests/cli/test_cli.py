@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import Outcome, Run
 
@@ -34,6 +35,19 @@ def test_version_and_help(run: Run) -> None:
     assert run("--version").out == f"sojourn {sj.__version__}\n"
     assert "simulate" in run().out
     assert "simulate" in run("--help").out
+
+
+def test_an_error_of_numpy_inside_a_command_is_a_bug(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planted(*_: Any, **__: Any) -> Any:
+        return np.zeros(2) + np.zeros(3)
+
+    monkeypatch.setattr(sj.theory, "summary", planted)
+    outcome = run("theory", "A")
+    assert (outcome.code, outcome.out) == (70, "")
+    assert outcome.err.startswith("Traceback") and "in planted" in outcome.err
+    assert outcome.err.endswith("This is a bug in Sojourn. Please report it.\n")
 
 
 def test_theory_as_text_and_json(run: Run) -> None:
