@@ -98,7 +98,7 @@ def test_verify(
     for words in ([], ["shorts"]):
         assert main(["store", "verify", *words]) == 0
     capsys.readouterr()
-    assert main(["store", "verify", "others"]) == 2
+    assert main(["store", "verify", "others"]) == 1
     assert "there is no experiment 'others'" in capsys.readouterr().err
 
     broken = tmp_path / "broken.db"
@@ -120,7 +120,7 @@ def test_verify(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["verify"], "STORE is missing: give an address or a file, or set SOJOURN_STORE"),
+        (["store", "verify"], "STORE is missing: give an address or a file, or set SOJOURN_STORE"),
         (["store", "verify", "missing.db"], "there is no file missing.db"),
         (
             ["store", "export", "x.db", "shorts"],
@@ -139,7 +139,7 @@ def test_verify(
         (["store", "warm-start", "{served}", "shorts", "counts.csv"], "counts.csv cannot be read"),
         (["store", "verify", "mysql://host"], "store = 'mysql://...' is not allowed"),
     ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
+    ids=lambda value: value[1] if isinstance(value, list) else "",
 )
 def test_mistakes_get_one_sentence(
     words: list[str], sentence: str, served: Path, capsys: pytest.CaptureFixture[str],
@@ -318,7 +318,8 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         same.write_text(text)
         capsys.readouterr()
-        assert main(["store", "warm-start", url, "news", str(same)]) == 2
+        code = 1 if "no arm" in sentence else 2
+        assert main(["store", "warm-start", url, "news", str(same)]) == code
         assert sentence in capsys.readouterr().err
 
 
