@@ -10,7 +10,16 @@ from .lazy import exports
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import client as client, gym as gym, live as live, logs as logs, theory as theory
+    from . import (
+        client as client,
+        gym as gym,
+        live as live,
+        logs as logs,
+        policies as policies,
+        rewards as rewards,
+        theory as theory,
+        users as users,
+    )
     from .changing import Changing as Changing
     from .checking import check_policy as check_policy, check_user as check_user
     from .engine.loops import jitable as jitable

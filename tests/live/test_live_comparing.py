@@ -114,7 +114,7 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
         ),
     ):
         outcome = run(*words)
-        assert outcome.code == (1 if "no experiment" in sentence else 2)
+        assert outcome.code == (2 if "name one" in sentence else 1)
         assert sentence in outcome.err
     assert run("store", "verify", str(tmp_path / "live.db")).code == 0
     assert run("store", "drop", str(tmp_path / "live.db"), "shorts", "--yes").code == 0
