@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import sojourn as sj
 from sojourn.logs import decide
 from sojourn.logs.fitting.by_arm import arm_effects
-from sojourn.logs.fitting.controlled import controlled
+from sojourn.logs.fitting.controlled import joint_model
 from sojourn.logs.fitting.sample import Sample
 from sojourn.logs.fitting.totals import FIRST
 from sojourn.logs.reading.codes import CENSORED, LEFT
@@ -62,7 +62,7 @@ def advised(name: str, seed: int, *, visits: int, users: int) -> Row:
         "counted": fit.costs.case,
         "case": fit.case,
         "arms told": [effect.name for effect in fit.effects if effect.differs],
-        "warnings": [str(doubt) for doubt in fit.warnings],
+        "warnings": [str(doubt) for doubt in fit.diagnostics],
         "advice": advice.name,
         "verdict": advice.verdict,
     }
@@ -160,7 +160,7 @@ def span(numbers: Iterable[float]) -> str:
 def covered(name: str, seed: int, *, visits: int, users: int) -> Row:
     """Whether the intervals of one log hold the truth, and which arms are told to differ."""
     world = WORLDS[name]()
-    found = controlled(sample(world.log(visits, users, seed), world.arms))
+    found = joint_model(sample(world.log(visits, users, seed), world.arms))
     effects = arm_effects(found)
     row: Row = {
         "world": name,

@@ -196,7 +196,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Expected gain over KL-UCB in 100 visits" in capsys.readouterr().out
     assert main(["recommend", "B", *few, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["case"] == "normal"
-    assert main(["recommend", "B", *few, "--present", "Uniform"]) == 0
+    assert main(["recommend", "B", *few, "--incumbent", "Uniform"]) == 0
     assert "over what is there now (Uniform)" in capsys.readouterr().out
     assert main(["recommend", "nowhere"]) == 2
     assert "problem 'nowhere' is not known" in capsys.readouterr().err

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
         live as live,
         logs as logs,
         paper as paper,
+        policies as policies,
+        rewards as rewards,
         theory as theory,
+        users as users,
     )
     from .changing import Changing as Changing
     from .checking import check_policy as check_policy, check_user as check_user

@@ -146,7 +146,7 @@ def test_start_and_stays_first_go_with_any_user_model() -> None:
 TWO = sj.TwoState(0.5, 0.2, 0.3, 0.1)
 GENERAL: dict[str, tuple[dict[str, Any], sj.Problem]] = {
     "odds": (
-        {"means": ".9,.8", "q": [".5,.2,.3,.1"], "odds": "-2,0"},
+        {"means": ".9,.8", "q": [".5,.2,.3,.1"], "log_odds": "-2,0"},
         sj.Problem([0.9, 0.8], sj.ByArm.odds(TWO, [-2, 0])),
     ),
     "a user for each arm": (
@@ -173,7 +173,7 @@ GENERAL: dict[str, tuple[dict[str, Any], sj.Problem]] = {
         {
             "rewards": "beta:2,5  0:.2,.5:.3,1:.5 sample:.1,.7 .4",
             "q": [".5,.2,.3,.1"],
-            "odds": "1,0,0,0",
+            "log_odds": "1,0,0,0",
             "thresholds": ".5",
         },
         sj.Problem(

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import Outcome, Run
 
@@ -34,6 +35,19 @@ def test_version_and_help(run: Run) -> None:
     assert run("--version").out == f"sojourn {sj.__version__}\n"
     assert "simulate" in run().out
     assert "simulate" in run("--help").out
+
+
+def test_an_error_of_numpy_inside_a_command_is_a_bug(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planted(*_: Any, **__: Any) -> Any:
+        return np.zeros(2) + np.zeros(3)
+
+    monkeypatch.setattr(sj.theory, "summary", planted)
+    outcome = run("theory", "A")
+    assert (outcome.code, outcome.out) == (70, "")
+    assert outcome.err.startswith("Traceback") and "in planted" in outcome.err
+    assert outcome.err.endswith("This is a bug in Sojourn. Please report it.\n")
 
 
 def test_theory_as_text_and_json(run: Run) -> None:
@@ -110,7 +124,7 @@ def test_an_assumption_that_fails_is_one_friendly_line(run: Run) -> None:
 
 def test_without_a_bound_the_table_has_none(run: Run) -> None:
     """With a policy and a user that other tests compile."""
-    given = ("--means", "0.8,0.6,0.4", "--q", ".15,.08,.12,.06", "--odds", "2,0,0")
+    given = ("--means", "0.8,0.6,0.4", "--q", ".15,.08,.12,.06", "--log-odds", "2,0,0")
     outcome = run("simulate", *given, "-p", "Uniform", *SMALL)
     assert outcome.code == 0
     assert "the\npaper has no bound for this problem.\n" in outcome.out
@@ -163,17 +177,20 @@ MISTAKES = [
     ("theory --rewards '0:.5,1:.6 .4' --q 1,0,0,0", "rewards[0]: chances = [0.5, 0.6] is not"),
     ("theory --rewards '.5 .4' --means .5,.4 --q 1,0,0,0", "rewards is not allowed beside means"),
     ("theory --rewards '.5 .4'", "describe the user with --q, or with both"),
-    ("theory --odds 2,0", "give a problem"),
-    ("theory A --odds 2,0", "give either the problem 'A' or options"),
+    ("theory --log-odds 2,0", "give a problem"),
+    ("theory A --log-odds 2,0", "give either the problem 'A' or options"),
     (
-        "theory --means .5,.4 --q .5,.2,.3,.1 --odds 2",
+        "theory --means .5,.4 --q .5,.2,.3,.1 --log-odds 2",
         "the number of its arms is 1, and there are 2",
     ),
     (
-        "theory --means .5,.4 --q .5,.2,.3,.1 --odds 2,x",
-        "--odds 2,x is not allowed: it must be num",
+        "theory --means .5,.4 --q .5,.2,.3,.1 --log-odds 2,x",
+        "--log-odds 2,x is not allowed: it must be num",
     ),
-    ("theory --means .5,.4 --q 1,0,0,0 --q 1,0,0,1 --odds 2,0", "give either --odds or a user for"),
+    (
+        "theory --means .5,.4 --q 1,0,0,0 --q 1,0,0,1 --log-odds 2,0",
+        "give either --log-odds or a user for",
+    ),
     ("theory --means .5,.4 --q 1,0,0,0 --q 1,0,0,2", "user[1].q11 = 2.0 is not allowed"),
     ("theory --means .5,.4 --q 1,0,0,0 --thresholds .2,.5", "user.thresholds = [0.2, 0.5] is not"),
     (

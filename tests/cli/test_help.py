@@ -1,5 +1,6 @@
 """Help: every command has an example that it understands, and help loads no engine."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -35,11 +36,18 @@ def example(path: tuple[str, ...]) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        "", "theory", "limit", "simulate", "recommend", "reproduce", "serve",
-        "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
-        "archive", "drop", "erase", "changes", "compare", "drift", "shadow", "warm-start", "fit",
-        "replay",
+        "", "theory", "limit", "simulate", "recommend", "reproduce", "fit",
+        "replay", "serve", "drive", "keys", "keys new", "keys list", "keys revoke", "store",
+        "store verify", "store export", "store backup", "store archive", "store drop",
+        "store erase", "store audit", "store warm-start", "monitor", "monitor compare",
+        "monitor shadow", "monitor drift",
     }  # fmt: skip
+
+
+def test_help_shows_the_commands_in_panels(run: Run) -> None:
+    headings = ["Options", "Your log", "Live", "Simulate and theory", "Operate"]
+    assert re.findall(r"─ ([\w ]+?) ─", run("--help").out) == headings
+    assert {c.rich_help_panel for c in COMMANDS[()].commands.values()} == set(headings[1:])
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

@@ -13,7 +13,7 @@ import pytest
 import serving
 
 import sojourn as sj
-from sojourn import MovingAverage
+from sojourn import InputError, MovingAverage
 from sojourn.client import (
     AccessDenied,
     AsyncClient,
@@ -90,8 +90,8 @@ def test_pauses_grow_and_heed_the_service() -> None:
         (404, "not_found", NotFound),
         (409, "conflict", Conflict),
         (410, "ended", Ended),
-        (413, "too_large", ValueError),
-        (422, "invalid", ValueError),
+        (413, "too_large", InputError),
+        (422, "invalid", InputError),
         (429, "rate_limited", Busy),
         (500, "failed", Unavailable),
         (503, "busy", Busy),

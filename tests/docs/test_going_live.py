@@ -13,7 +13,7 @@ from website import going_live
 def test_the_page_can_be_played(tmp_path: Path) -> None:
     """From a shadow to all visits; what the commands print takes the place of what they printed."""
     text = going_live.PAGE.read_text()
-    played = going_live.play(text, tmp_path, scale=0.01, serving=["--interpreted"])
+    played = going_live.play(text, tmp_path, scale=0.01, serving=["--no-compile"])
     assert going_live.skeleton(played) == going_live.skeleton(text)
     printed = [body for language, body in all_blocks_of(played, tmp_path) if language == "console"]
     told = "\n".join(printed)

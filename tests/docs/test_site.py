@@ -113,7 +113,7 @@ RECORDS = {
         " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
-        "Advice Alternative ArmEffect CandidateOutcome Control Controlled Crowd EmaFit Present"
+        "Advice Alternative ArmEffect CandidateOutcome Control JointModel Crowd EmaFit Present"
         " Replay"
     ),
     "simulation": "OverPrior",

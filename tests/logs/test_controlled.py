@@ -7,7 +7,7 @@ from worlds import WORLDS
 import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.fitting.by_arm import holm
-from sojourn.logs.fitting.controlled import controlled
+from sojourn.logs.fitting.controlled import joint_model
 from sojourn.logs.fitting.crowd import Crowd, always
 from sojourn.logs.fitting.design import groups_of, layout_of
 from sojourn.logs.fitting.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
@@ -95,7 +95,7 @@ def test_the_truth_is_found_within_its_errors() -> None:
     world = WORLDS["looks normal"]()
     sample = sj.fit(world.log(seed=2), ema=False).sample
     assert sample is not None
-    found = controlled(sample)
+    found = joint_model(sample)
     for own, worth in zip(found.worth, world.by_arm, strict=True):
         for interval, truth in zip(own, worth, strict=True):
             error = np.log(interval.high / interval.low) / (2.0 * 1.96)
@@ -109,7 +109,7 @@ def test_the_truth_is_found_within_its_errors() -> None:
 
 
 def test_users_who_are_alike_are_told_from_users_who_differ() -> None:
-    alike, differ = (fitted(name).controlled for name in ("normal", "looks normal"))
+    alike, differ = (fitted(name).model for name in ("normal", "looks normal"))
     assert alike is not None and differ is not None
     assert np.abs(alike.estimate[-3:]).max() < 0.3 < np.abs(differ.estimate[-3:]).max()
     one = fit_jointly(groups_of(*_pair("normal")), nodes(differ=False))
@@ -177,7 +177,7 @@ def test_clickbait_is_noticed_and_told(clickbait: Fit) -> None:
     assert [row.split()[0] for row in table] == ["1", "2", "0"], "by visit value"
     data = clickbait.to_dict()
     assert [e["differs"] for e in data["effects"]] == [True, True, True]
-    assert data["present"]["reward"]["value"] == pytest.approx(3.0, abs=0.15)
+    assert data["incumbent"]["reward"]["value"] == pytest.approx(3.0, abs=0.15)
 
 
 def test_the_fitted_problem_leaves_by_arm_where_the_log_does(clickbait: Fit) -> None:
@@ -229,7 +229,7 @@ def test_first_steps_by_arm_need_odds_for_every_arm() -> None:
 def test_the_case_is_told_only_if_it_stands(world: str, case: str, why: str) -> None:
     fit = fitted(world)
     assert fit.costs.case in ("normal", "opposite"), "as counted it is clear"
-    assert (fit.case, fit.why_undecided) == (case, why)
+    assert (fit.case, fit.undecided_because) == (case, why)
     assert (
         (why in conclusions(fit)[-1])
         if why
@@ -272,7 +272,7 @@ def test_the_spread_between_arms_is_drawn_as_far_as_it_is_known() -> None:
 @pytest.mark.parametrize("world", ["skewed", "looks normal"])
 def test_draws_spread_as_the_intervals_of_visit_values_do(world: str) -> None:
     """Users who are alike, where the likelihood is flat in how they differ, and who are not."""
-    found = fitted(world).controlled
+    found = fitted(world).model
     assert found is not None
     crowds = list(found.draws(np.random.default_rng(3), 300))
     drawn = np.log([crowd.worth_of_arms()[0] for crowd in crowds])
@@ -296,7 +296,7 @@ def test_holm_rejects_no_more_than_it_may() -> None:
 def test_visits_that_are_cut_off_are_not_followed_beyond_the_log() -> None:
     world = WORLDS["course"]()  # which ends after 8 steps
     fit = sj.fit(world.log(seed=1), ema=False)
-    assert fit.controlled is not None and fit.controlled.last == 8
-    crowd = fit.controlled.tables()
+    assert fit.model is not None and fit.model.last == 8
+    crowd = fit.model.tables()
     assert crowd.values(always(0, crowd.arms), of_reward=False).max() <= 8.0
-    assert fitted("normal").controlled.last is None  # type: ignore[union-attr]
+    assert fitted("normal").model.last is None  # type: ignore[union-attr]

@@ -6,7 +6,8 @@ from logs_twin import Log, sample_twin, twin
 from worlds import BY_REWARD, CONSTANT, MEANS, NORMAL, WORLDS, world
 
 from sojourn.logs import Fit
-from sojourn.logs.fitting.doubts import ADVICE, CASE, Doubt
+from sojourn.logs.fitting.doubts import ADVICE, CASE, Diagnostic
+from sojourn.logs.fitting.model import best_share
 from sojourn.logs.fitting.selection import by_propensity, groups
 from sojourn.logs.fitting.stories import stories
 from sojourn.stats.clusters import widening
@@ -20,8 +21,8 @@ def fitted(log: Log) -> Fit:
     return Fit.from_totals(twin(log), sample=sample_twin(log))
 
 
-def warned(log: Log) -> dict[str, Doubt]:
-    return {doubt.name: doubt for doubt in fitted(log).warnings}
+def warned(log: Log) -> dict[str, Diagnostic]:
+    return {doubt.name: doubt for doubt in fitted(log).diagnostics}
 
 
 def left_unfinished(log: Log, rng: np.random.Generator, share: float = 0.7) -> Log:
@@ -60,7 +61,7 @@ def test_zeros_that_are_traces_of_leaving_are_found() -> None:
 def test_what_cannot_be_told_apart_is_a_note() -> None:
     made = world((0.5, 0.5), CONSTANT, spoil=left_unfinished)
     found = fitted(made.log(2000, 500, 2))
-    (doubt,) = [w for w in found.warnings if w.name == "cannot be told apart"]
+    (doubt,) = [w for w in found.diagnostics if w.name == "cannot be told apart"]
     assert doubt.note and "note: with a reward of 0" in str(found)
 
 
@@ -83,7 +84,7 @@ def test_few_users_spoil_no_case_that_is_the_same_without_them() -> None:
         "left": np.ones(500, int),
     }  # fmt: skip
     found = fitted({name: np.concatenate([log[name], added[name]]) for name in added})
-    (doubt,) = [w for w in found.warnings if w.name == "few users decide"]
+    (doubt,) = [w for w in found.diagnostics if w.name == "few users decide"]
     assert "the chance to leave at the first step, with reward 1" in doubt.seen
     assert not doubt.spoils and found.case == "normal"
 
@@ -171,6 +172,7 @@ def test_the_luck_of_the_best_of_many_arms_is_taken_off() -> None:
         found = Fit.from_totals(twin(made.log(1000, 500, seed), min_pulls=1))
         plain.append(max(found.means) - 0.5)
         mine.append(found.costs.d0.low <= d0 <= found.costs.d0.high)
-        assert 0.45 < found._best[0] < 0.58
+        best, _ = best_share(found.arms, found.covariance[-1, -1], found.totals)
+        assert 0.45 < best < 0.58
     assert np.mean(plain) > 0.05
     assert np.mean(mine) > 0.8  # 0.62 without

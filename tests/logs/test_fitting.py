@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sojourn.logs.fitting.totals import CELLS
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.clusters import ratio_covariance
 from sojourn.stats.intervals import Interval
+from sojourn.validation import InputError
 
 LOGS = 500
 """So many that intervals which always cover fail as well."""
@@ -118,13 +120,13 @@ def test_an_improper_log_is_called_so() -> None:
         n=[[12541, 18353], [12911, 56757]], k=[[1668, 311], [1374, 24749]], means=[0.9046, 0.4]
     )
     assert found.case == "improper"
-    assert [w.name for w in found.warnings] == ["improper"]
-    assert "D(1) = -0.6" in str(found.warnings[0])
+    assert [w.name for w in found.diagnostics] == ["improper"]
+    assert "D(1) = -0.6" in str(found.diagnostics[0])
     assert "Lemma 1" in str(found)
 
 
 def names(fit: Fit) -> set[str]:
-    return {doubt.name for doubt in fit.warnings}
+    return {doubt.name for doubt in fit.diagnostics}
 
 
 def test_a_clean_log_has_no_warnings() -> None:
@@ -162,7 +164,7 @@ def test_visit_lengths_that_spike_are_found() -> None:
     kept = ~(quota[log["visit"]] & (log["step"] > 10))
     spiked = {c: v[kept] for c, v in log.items()}
     spiked["left"] = np.where(quota[spiked["visit"]] & (spiked["step"] == 10), 1, spiked["left"])
-    (spike,) = [w for w in Fit.from_totals(twin(spiked)).warnings if w.name == "spikes"]
+    (spike,) = [w for w in Fit.from_totals(twin(spiked)).diagnostics if w.name == "spikes"]
     assert "after 10 steps" in spike.seen
 
 
@@ -221,7 +223,7 @@ def test_published_totals_give_their_ratios() -> None:
         found = Fit.from_counts(row["n"], row["k"], [row["mu1"], row["muM"]], name=name)
         if name == "assist15":
             assert found.case == "improper"
-            assert found.warnings[0].name == "improper"
+            assert found.diagnostics[0].name == "improper"
             assert found.costs.d1.value == pytest.approx(-0.6153, abs=1e-4)
         else:
             assert found.costs.ratio is not None
@@ -252,7 +254,43 @@ def test_a_band_of_three_users_is_made_of_numbers() -> None:
 
 
 def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.logs.fitting.ema.moving_average", lambda sample: 1 / 0)
+    monkeypatch.setattr("sojourn.logs.fitting.model.moving_average", lambda sample: 1 / 0)
     log = {"visit": [1, 1, 2, 2, 3], "arm": list("xyxyx"), "liked": [1, 0, 1, 0, 1]}
     with pytest.raises(ValueError, match=r"has no step with previous reward 0 and reward 0"):
         sj.fit(log)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Fit:
+    problem = sj.Problem([0.75, 0.4], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
+    return sj.fit(synthetic_log(problem, sj.Uniform(), visits=400, users=100, seed=3))
+
+
+def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> None:
+    whole.save(tmp_path / "fit.npz")
+    again = Fit.load(tmp_path / "fit.npz")
+    assert again == whole and str(again) == str(whole) and again.to_dict() == whole.to_dict()
+    assert again.model is not None and whole.model is not None
+    np.testing.assert_array_equal(again.model.joint.moves, whole.model.joint.moves)
+    changed = whole.n.copy()
+    changed[2] += 1.0
+    assert replace(whole, n=changed) != whole and replace(whole, case="normal?") != whole
+    (tmp_path / "other.npz").write_bytes(b"no")
+    with pytest.raises(InputError, match=r"other\.npz' is not allowed: it must be a file that was"):
+        Fit.load(tmp_path / "other.npz")
+
+
+def test_showing_a_fit_infers_nothing(whole: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("joint_model", "adjusted_costs", "arm_effects", "faults", "moving_average"):
+        monkeypatch.setattr(f"sojourn.logs.fitting.model.{name}", lambda *_: 1 / 0)
+    assert str(whole) and whole.to_dict() and whole.problem()
+
+
+def test_counts_without_inference() -> None:
+    log = {"visit": [1, 1, 1, 2, 2, 3, 3, 3, 3], "arm": list("abaabbabb"),
+           "liked": [1, 1, 0, 0, 0, 0, 1, 1, 0]}  # fmt: skip
+    found = sj.fit(log, ema=False, infer=False)
+    assert (found.case, found.model, found.effects, found.diagnostics) == (
+        "not inferred", None, (), (),
+    )  # fmt: skip
+    assert "not inferred" in str(found) and found.counts["10"] == (2, 2)

@@ -1,5 +1,6 @@
 """The moving average: its fit, when it is believed, and its band."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_where_rewards_do_not_matter_no_curve_is_believed(name: str) -> None:
     for ema in found:
         assert len(ema.shuffled) == (38 if ema.above_noise else 0)
         assert np.isnan(ema.low).all() != ema.believed, "a band where there is a curve"
-    fit = Fit.from_totals(twin(world.log(800, 200, 1)), ema=found[1])
+    fit = replace(Fit.from_totals(twin(world.log(800, 200, 1))), ema=found[1])
     with pytest.raises(ValueError, match="tells no better who leaves than a count of steps does"):
         fit.problem("ema")
     assert "is no better than a count of steps" in str(fit)
@@ -141,7 +142,7 @@ def test_the_moving_average_becomes_a_problem() -> None:
     ema = fitted(log)
     assert (ema.theta, ema.start) == (0.5, 1.0)
     assert ema.gain == max(ema.tried.values()) and len(ema.tried) == len(THETAS) * len(STARTS)
-    found = Fit.from_totals(twin(log), ema=ema)
+    found = replace(Fit.from_totals(twin(log)), ema=ema)
     assert (np.diff(ema.curve.q) <= 0.0).all()
     problem = found.problem("ema")
     assert isinstance(problem.user, OwnFirstStep)

@@ -70,7 +70,7 @@ def test_counts_ratio_case_and_warnings(name: str, capsys: pytest.CaptureFixture
     # A bootstrap's ends are themselves known to a few hundredths only.
     assert [mine["low"], mine["high"]] == pytest.approx(ratio[1:], abs=0.02)
     assert found["case"] == case
-    assert {w["name"] for w in found["warnings"]} == WARNINGS[name]
+    assert {w["name"] for w in found["diagnostics"]} == WARNINGS[name]
 
 
 SENSITIVITY = [

@@ -25,7 +25,7 @@ def fitted(name: str, seed: int = 0, visits: int = 4_000) -> Fit:
 
 
 def seen(fit: Fit) -> Evidence:
-    return evidence(fit.sample, plain_crowd(fit), fit.present.rule)
+    return evidence(fit.sample, plain_crowd(fit), fit.incumbent.rule)
 
 
 def stressed(fit: Fit) -> dict[str, Variant]:
@@ -66,7 +66,7 @@ def test_a_crowd_in_more_layers_is_the_same() -> None:
 def test_variants_change_one_thing_each() -> None:
     fit = fitted("normal")
     crowd, made = in_layers(plain_crowd(fit)), stressed(fit)
-    rule = fit.present.rule
+    rule = fit.incumbent.rule
     assert list(made) == ["arms", "users", "personal", "drift", "fatigue"]
     (arms,), (fatigue,) = made["arms"].crowds, made["fatigue"].crowds
     np.testing.assert_array_equal(arms.means, crowd.means)
@@ -90,7 +90,7 @@ def test_a_recommender_that_knows_its_users_is_noticed() -> None:
     (personal,) = stressed(fit)["personal"].crowds
     assert np.abs(personal.means - truth.shares @ truth.means[:, 0]).max() < 0.05
     (alone, *_) = truth.by_arm
-    gain = personal.worth(always(0, 3)).reward - plain_crowd(fit).worth(fit.present.rule).reward
+    gain = personal.worth(always(0, 3)).reward - plain_crowd(fit).worth(fit.incumbent.rule).reward
     assert gain == pytest.approx(alone.reward - truth.worth().reward, abs=0.5)
 
 
@@ -108,7 +108,7 @@ def test_the_model_has_what_was_cut_off() -> None:
     assert now.reward.low < now.model.reward < now.reward.high
     assert now.length.low < now.model.length < now.length.high
     assert abs(now.missed.value) < 0.03 and now.censored > 0.3
-    uncut = crowd.worth(fit.present.rule)
+    uncut = crowd.worth(fit.incumbent.rule)
     assert uncut.reward == pytest.approx(made.worth().reward, rel=0.05)
     assert uncut.reward > now.reward.high
     whole = fitted("normal")
@@ -125,7 +125,7 @@ def test_visits_are_cut_off_step_by_step() -> None:
     log["censored"] = (log["step"] == limit[kept]).astype(int)
     log["left"] = log["left"] * (1 - log["censored"])
     fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
-    crowd, rule = plain_crowd(fit), fit.present.rule
+    crowd, rule = plain_crowd(fit), fit.incumbent.rule
     ends = fit.totals.steps.sum(axis=(0, 2, 3))
     there, length = np.array([[0.0, 1.0]]), 0.0
     for step in range(1, 9):

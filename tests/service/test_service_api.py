@@ -2,18 +2,22 @@
 
 import asyncio
 import re
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from asgi import Caller, client, in_parts
 
 from sojourn.live import Busy, Unavailable
+from sojourn.live.learner import Learner
 from sojourn.service import keys
 from sojourn.service.errors import Refusal
 from sojourn.service.hot import CALLS, VISIT as VISIT_PATH, find
 from sojourn.service.limits import read_body
+from sojourn.validation import PolicyError
 
 SHORTS = "/v1/experiments/shorts"
 PLAIN = {"arms": ["dance", "cooking"], "policy": {"name": "UCB"}}
@@ -24,6 +28,16 @@ def http() -> Iterator[Caller]:
     with client() as http:
         assert http.put(SHORTS, json=PLAIN).status_code == 201
         yield http
+
+
+def np_error(*_: Any, **__: Any) -> Any:
+    """What a mistake in our own code may look like."""
+    return np.zeros(2) + np.zeros(3)
+
+
+def policy_error(*_: Any, **__: Any) -> Any:
+    """A policy that is at fault."""
+    raise PolicyError("the policy chose arm 7 of 2")
 
 
 def metric(http: Caller, name: str, **labels: str) -> float:
@@ -295,6 +309,48 @@ def test_a_mistake_in_the_service_is_told_and_logged(
         assert (answer.status_code, answer.json()["error"]) == (500, "failed")
         assert answer.headers["x-request-id"] in answer.json()["detail"]
         assert answer.headers["x-request-id"] in str([vars(r) for r in caplog.records])
+
+
+@pytest.mark.parametrize("planted", [np_error, policy_error])
+def test_an_error_inside_a_decision_is_a_bug_of_the_service(
+    planted: Any, http: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """NumPy's ValueError is not blamed on the caller, and the experiment still serves."""
+    assert metric(http, "sojourn_bugs_total") == 0
+    batch = {"calls": [{"call": "decide", "visit": "b", "open": {}}]}
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "choose", planted)
+        for number, (path, body) in enumerate(
+            [(f"{VISIT}/decisions", {"open": {}}), (f"{SHORTS}/batch", batch)], 1
+        ):
+            caplog.clear()
+            answer = http.post(path, json=body)
+            assert (answer.status_code, answer.json()["error"]) == (500, "failed")
+            assert answer.headers["x-request-id"] in answer.json()["detail"]
+            (record,) = [r for r in caplog.records if r.levelname == "ERROR"]
+            assert vars(record)["request"] == answer.headers["x-request-id"]
+            assert record.exc_info and planted.__name__ in str(
+                traceback.format_tb(record.exc_info[2])
+            )
+            assert metric(http, "sojourn_bugs_total") == number
+    decided = http.post(f"{VISIT}/decisions", json={"open": {}})
+    assert (decided.status_code, decided.json()["step"]) == (200, 1)
+    assert http.post(f"{VISIT}/step", json={"reward": 1}).json()["step"] == 2
+    assert metric(http, "sojourn_bugs_total") == 2
+
+
+def test_an_error_of_a_page_is_a_bug_of_the_service(
+    http: Caller, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = http.app.state.catalog
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "experiment", np_error)
+        for path, status in ((SHORTS, 500), (f"{SHORTS}/insight", 500), ("/", 200)):
+            caplog.clear()
+            assert http.get(path).status_code == status
+            assert [r.levelname for r in caplog.records].count("ERROR") == 1
+    assert metric(http, "sojourn_bugs_total") == 3
+    assert http.get(SHORTS).status_code == 200
 
 
 def test_long_bodies(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def start(
     under: Sequence[str] = (),
 ) -> "subprocess.Popen[bytes]":
     """The process itself; what it prints and logs goes to `log`."""
-    given = [*arguments, *(["--interpreted"] if interpreted else [])]
+    given = [*arguments, *(["--no-compile"] if interpreted else [])]
     if "--port" not in given:
         given += ["--port", "0"]
     with log.open("wb") as file:

@@ -20,6 +20,15 @@ Seed = Annotated[int, option("The same seed gives the same numbers.")]
 Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
 
+Register = Callable[[str, str], Callable[[Callable[..., None]], Callable[..., None]]]
+
+
+def group(help_: str, example: str) -> tuple[typer.Typer, Register]:
+    """A group of commands, and the decorator of each: its name and an example."""
+    app = typer.Typer(help=help_, epilog=f"Example: {example}", no_args_is_help=True)
+    return app, lambda name, example: app.command(name, epilog=f"Example: {example}")
+
+
 def with_options(
     name: str, make: Callable[..., Any], **settings: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -8,19 +8,17 @@ import typer
 
 from .. import validation
 from ..validation import InputError
-from .arguments import AsJson, option
+from .arguments import AsJson, group, option
 from .output import print_json
 
-app = typer.Typer(
-    help="API keys of the service.",
-    epilog="Example: sojourn keys new keys.json --experiment shorts --expires 90",
-    no_args_is_help=True,
+app, command = group(
+    "API keys of the service.", "sojourn keys new keys.json --experiment shorts --expires 90"
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys (hashes only).")]
 
 
-@app.command("new", epilog="Example: sojourn keys new keys.json --experiment shorts --expires 90")
+@command("new", "sojourn keys new keys.json --experiment shorts --expires 90")
 def new_command(
     file: File,
     experiment: Annotated[
@@ -54,7 +52,7 @@ def new_command(
     print_json({"id": key.id, "key": token}) if as_json else print(token)
 
 
-@app.command("list", epilog="Example: sojourn keys list keys.json")
+@command("list", "sojourn keys list keys.json")
 def list_command(file: File, as_json: AsJson = False) -> None:
     """The keys of a file: their ids, roles, experiments, and when they expire."""
     from ..service import keys
@@ -71,7 +69,7 @@ def list_command(file: File, as_json: AsJson = False) -> None:
         print(f"{key.id}  {key.role:8}  {of:{width}}  since {_day(key.made)}  {until}")
 
 
-@app.command("revoke", epilog="Example: sojourn keys revoke keys.json 1f2e3d4c")
+@command("revoke", "sojourn keys revoke keys.json 1f2e3d4c")
 def revoke_command(
     file: File, id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]
 ) -> None:

@@ -9,6 +9,7 @@ Commands import the rooms they need when they run, so that help is quick.
 import sys
 import traceback
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -18,44 +19,44 @@ from ..live.errors import LiveError
 from ..validation import InputError, PolicyError
 from ..version import __version__
 from . import (
-    archive,
-    backup,
-    changes,
-    compare,
-    drift,
     drive,
-    drop,
-    erase,
-    export,
     fit,
     keys,
     limit,
+    monitor,
     recommend,
     replay,
     reproduce,
     serve,
-    shadow,
     simulate,
+    store,
     theory,
-    verify,
-    warm_start,
 )
 from .arguments import option
 from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
-COMMANDS = (
-    theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
-    drop, erase, changes, compare, drift, shadow, warm_start, fit, replay,
-)  # fmt: skip
-GROUPS = {"keys": keys.app}
+PANELS: dict[str, tuple[ModuleType, ...]] = {
+    "Your log": (fit, replay),
+    "Live": (serve, monitor, drive),
+    "Simulate and theory": (theory, limit, simulate, recommend, reproduce),
+    "Operate": (store, keys),
+}
+"""What help shows together. A module has one command, or `app`: a group of them."""
+
+
+def _add(module: ModuleType, panel: str) -> None:
+    name = module.__name__.rpartition(".")[2]
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name, rich_help_panel=panel)
+        return
+    epilog = f"Example: {module.EXAMPLE}"
+    app.command(name, epilog=epilog, rich_help_panel=panel)(getattr(module, f"{name}_command"))
+
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for module in COMMANDS:
-    name = module.__name__.rpartition(".")[2]
-    command = getattr(module, f"{name}_command")
-    app.command(name.replace("_", "-"), epilog=f"Example: {module.EXAMPLE}")(command)
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name)
+for panel, modules in PANELS.items():
+    for module in modules:
+        _add(module, panel)
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """Any mistake in the arguments; where Typer keeps this class depends on its version."""

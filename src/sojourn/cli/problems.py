@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ARMS = {"means", "rewards"}
 """The options that say what arms give; the others are about the user."""
 
+OPTIONS = {"odds": "--log-odds"}
+"""Options whose name is not that of the key in a problem file."""
+
 
 def find_problem(
     problem: Annotated[
@@ -65,7 +68,7 @@ def find_problem(
         str | None,
         option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
     ] = None,
-    odds: Annotated[
+    log_odds: Annotated[
         str | None, option("Log odds of leaving that every arm adds to the user's.", metavar="2,0")
     ] = None,
     thresholds: Annotated[
@@ -87,7 +90,8 @@ def find_problem(
     from ..settings import SETTINGS
 
     texts = {
-        "means": means, "rewards": rewards, "start": start, "odds": odds, "thresholds": thresholds
+        "means": means, "rewards": rewards, "start": start, "odds": log_odds,
+        "thresholds": thresholds,
     }  # fmt: skip
     given = {name: text for name, text in texts.items() if text is not None}
     described = bool(given or q or user or stays_first) or (theta, c6) != (None, None)
@@ -104,9 +108,12 @@ def find_problem(
             "file, or --means (or --rewards) with --q, with --theta and --c6, or with --user"
         )
     users = _users(q, theta, c6, user)
-    if odds is not None and len(users) > 1:
-        raise InputError("give either --odds or a user for each arm, not both")
-    read = {key: READ.get(key, _numbers)(f"--{key}", text) for key, text in given.items()}
+    if log_odds is not None and len(users) > 1:
+        raise InputError("give either --log-odds or a user for each arm, not both")
+    read = {
+        key: READ.get(key, _numbers)(OPTIONS.get(key, f"--{key}"), text)
+        for key, text in given.items()
+    }
     around = {key: value for key, value in read.items() if key not in ARMS}
     if stays_first:
         around["stays_first"] = True

@@ -16,16 +16,17 @@ EXAMPLE = "sojourn recommend --means 0.9,0.8 --q 0.8,0.2,0.2,0.1"
 def recommend_command(
     problem: "Problem",
     visits: Annotated[int, option("Visits that the policy will serve.")] = 20_000,
-    present: Annotated[
+    incumbent: Annotated[
         str | None,
         option(
-            "What is there now: gains are over it first, and it is kept if they are not sure. "
+            "The current recommender: gains are over it first, and it is kept unless they are "
+            "significant. "
             "Uniform, FixedArm:arm=2, KLUCB.",
             metavar="POLICY",
         ),
     ] = None,
-    certain: Annotated[
-        bool, option("The problem is known exactly: take its best policy.", "--certain")
+    known_problem: Annotated[
+        bool, option("The problem is known exactly: take its best policy.", "--known-problem")
     ] = False,
     precision: Annotated[
         str, option("The 95 % half-width of regrets to simulate to.", metavar="5%")
@@ -33,11 +34,11 @@ def recommend_command(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """The policy to run on a problem, why, and what it gains over what is there now, and KL-UCB."""
+    """The policy to run on a problem, why, and what it gains over the current one and KL-UCB."""
     from ..recommendation import recommend
 
     advice = recommend(
-        problem, visits=visits, certain=certain, precision=number_or_text(precision) or "5%",
-        present=present, seed=seed, progress=True,
+        problem, visits=visits, certain=known_problem, precision=number_or_text(precision) or "5%",
+        present=incumbent, seed=seed, progress=True,
     )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)

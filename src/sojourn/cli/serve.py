@@ -118,8 +118,8 @@ def serve_command(
     parser: Annotated[
         str, setting("PARSER", "Parser of HTTP: httptools, h11 or auto.", hidden=True)
     ] = "auto",
-    interpreted: Annotated[
-        bool, setting("INTERPRETED", "Do not compile policies.", "--interpreted", hidden=True)
+    no_compile: Annotated[
+        bool, setting("NO_COMPILE", "Do not compile policies.", "--no-compile", hidden=True)
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, with a dashboard; nothing has to be configured."""
@@ -136,7 +136,7 @@ def serve_command(
             deadline=deadline, archive=archive, keep_days=keep_days, webhook=webhook,
             connections=connections, peer_connections=peer_connections, header_wait=header_wait,
             body_wait=body_wait, origins=tuple(allow_origin or ()), demo=demo,
-            log_format=log_format, log_level=log_level, parser=parser, compiled=not interpreted,
+            log_format=log_format, log_level=log_level, parser=parser, compiled=not no_compile,
         )  # fmt: skip
         run(options, say=lambda text: print(text, flush=True))
     except InputError as error:

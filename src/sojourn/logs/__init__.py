@@ -7,8 +7,9 @@ The floors, each of which imports only those below it:
     fitting              totals, leave probabilities, mistake costs, warnings
     reading              sources, columns, events, steps of visits
 
-`synthetic` makes logs and stands apart. `Fit`, `Advice` and `Replay` print themselves by importing
-their text from `reporting` when it is asked for. Ibis and the simulator are loaded on first use.
+`synthetic` makes logs and stands apart. `Fit`, `Advice` and `Replay` are plain data: `reporting`
+registers how they print, and is loaded when they do. Ibis and the simulator are loaded on first
+use.
 """
 
 from typing import TYPE_CHECKING
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
     from .fitting.by_arm import ArmEffect as ArmEffect
-    from .fitting.controlled import Control as Control, Controlled as Controlled
+    from .fitting.controlled import AdjustedCosts as AdjustedCosts, JointModel as JointModel
     from .fitting.crowd import Crowd as Crowd
     from .fitting.diagnosis import Costs as Costs, Inequality as Inequality
-    from .fitting.doubts import Doubt as Doubt
+    from .fitting.doubts import Diagnostic as Diagnostic
     from .fitting.ema import EmaFit as EmaFit
     from .fitting.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
     from .fitting.model import ArmFit as ArmFit, Fit as Fit
-    from .fitting.present import Present as Present
+    from .fitting.present import Incumbent as Incumbent
     from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.options import Reading as Reading
     from .reading.source import columns as columns

@@ -1,5 +1,7 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
+from ..engine.loops import jitable as jitable
+from ..engine.streams import Stream as Stream, uniform as uniform
 from ..registry import Registry
 from . import (
     empirical,

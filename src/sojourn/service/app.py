@@ -82,8 +82,9 @@ def create(options: Options) -> Service:
     _add_health(app)
     app.router.routes.extend(routes())
     app.add_exception_handler(HTTPException, _failed)
-    for kind in (LiveError, InputError, Refusal, RequestValidationError, Exception):
+    for kind in (LiveError, InputError, Refusal, RequestValidationError):
         app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(Exception, _bug)
     return app
 
 
@@ -219,11 +220,17 @@ def _answer(refusal: Refusal) -> JSONResponse:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    """The answer to an error; bugs are logged by the gate, which they reach as well."""
-    refusal = refusal_of(error) or broken(request.scope["sojourn.request"])
+    """The answer to an error that has one of its own."""
+    refusal = refusal_of(error)
+    assert refusal is not None
     if refusal.status == 503:
         log.warning("%s", error)
     return _answer(refusal)
+
+
+async def _bug(request: Request, error: Exception) -> JSONResponse:
+    """The answer to any other error, which the gate logs and counts: it gets there as well."""
+    return _answer(broken(request.scope["sojourn.request"]))
 
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:

@@ -12,12 +12,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import ValidationError, to_json
 from starlette.routing import BaseRoute, Match
 
 from ..live.lanes import late
 from ..live.who import ACTING
-from ..validation import InputError
 from . import hot, roles
 from .asked import JSON, Asked
 from .catalog import Catalog
@@ -177,8 +176,10 @@ class Gate:
 
     async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
         refusal, where = refusal_of(error), {"request": asked.id, "route": self._route(asked)}
-        if refusal is None or (isinstance(error, InputError) and not asked.hot):
+        # FastAPI has validated its bodies itself: what reaches here was raised by our own models.
+        if refusal is None or (isinstance(error, ValidationError) and not asked.hot):
             log.error("failed", exc_info=error, extra=where)
+            self.metrics.bugs.inc()
             refusal = broken(asked.id)
         elif refusal.status == 503:
             log.warning("%s", error, extra=where)

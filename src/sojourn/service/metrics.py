@@ -77,6 +77,9 @@ class Metrics:
         self.reward_answers = counter(
             "sojourn_reward_answers", "Rewards sent by themselves.", "experiment", "outcome"
         )
+        self.bugs = counter(
+            "sojourn_bugs", "Errors inside this service; the log has the traceback of each."
+        )
         self.limited = counter("sojourn_rate_limited", "Requests refused with 429.")
         self.unauthorized = counter(
             "sojourn_unauthorized", "Requests refused with 401 or 403.", "status"

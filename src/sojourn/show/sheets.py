@@ -1,7 +1,9 @@
 """What a value has to say: lines and tables, as text where it is printed, as HTML in a notebook."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
 
 from .tables import Table
 
@@ -16,11 +18,25 @@ STYLE = (
 """Notebooks align all cells right. Where styles are taken out, only that is lost."""
 
 
+class Renderer(NamedTuple):
+    """What is shown of a value of some class, and its plain data for JSON."""
+
+    parts: Callable[[Any], Iterable[Part]]
+    data: Callable[[Any], dict[str, Any]] | None = None
+
+
+RENDERERS: dict[str, Renderer] = {}
+"""By the name of the class. Reports know what they show, and never the reverse."""
+
+
 class Shown:
-    """Prints and shows itself: a class says what there is in `_parts`."""
+    """Prints and shows itself: a class has `_parts`, or names the package that renders it."""
+
+    _rendered_by: ClassVar[str] = ""
+    """The package that adds the class to `RENDERERS` when it is imported."""
 
     def _parts(self) -> Iterable[Part]:
-        raise NotImplementedError
+        return renderer(self).parts(self)
 
     def __str__(self) -> str:
         return text(self._parts())
@@ -28,6 +44,14 @@ class Shown:
     def _repr_html_(self) -> str:
         """What notebooks show at the end of a cell."""
         return html(self._parts())
+
+
+def renderer(value: Shown) -> Renderer:
+    """That of the value's class; the package that has it is imported on first use."""
+    name = type(value).__name__
+    if name not in RENDERERS:
+        import_module(value._rendered_by)
+    return RENDERERS[name]
 
 
 def text(parts: Iterable[Part]) -> str:

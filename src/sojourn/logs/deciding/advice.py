@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...policies import Policy
 from ...recommendation import IMPROPER
 from ...show.plain import plain
-from ...show.sheets import Part, Shown
+from ...show.sheets import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from ..fitting.doubts import ADVICE
@@ -41,6 +41,8 @@ class Advice(Shown):
     `policy` and `name` are None if what is there now, `present`, is to be kept. `visits` are
     simulated of those `asked` for. `print` shows a table.
     """
+
+    _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
 
     policy: Policy | None
     reason: str
@@ -85,11 +87,6 @@ class Advice(Shown):
         facts = {name: getattr(self, name) for name in FACTS}
         return plain({**facts, "present": present, "outcomes": outcomes})  # type: ignore[no-any-return]
 
-    def _parts(self) -> Sequence[Part]:
-        from ..reporting.advice import parts
-
-        return parts(self)
-
 
 def advise(
     fit: Fit, present: Baseline, played: Played, simplest: Sequence[Policy], **facts: int
@@ -103,7 +100,7 @@ def advise(
     outcomes = tuple(map(played.outcome, played.policies))
     pays = [o for o in outcomes if o.pays]
     safe = [o for o in pays if o.average.low > present.unseen]
-    spoilt = next((str(doubt) for doubt in fit.warnings if doubt.spoils == ADVICE), None)
+    spoilt = next((str(doubt) for doubt in fit.diagnostics if doubt.spoils == ADVICE), None)
     chosen = _choose(safe, present, played, simplest) if safe and spoilt is None else None
     best = max(pays or outcomes, key=lambda o: o.gain.value)
     if chosen is not None:

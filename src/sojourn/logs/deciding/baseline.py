@@ -56,11 +56,11 @@ class Baseline:
 def baseline(fit: Fit, crowd: Crowd) -> Baseline:
     """The recommender of a fitted log, and what it earns in a crowd."""
     names = [arm.name for arm in fit.arms]
-    if fit.present is None or fit.totals is None or fit.sample is None:
+    if fit.incumbent is None or fit.totals is None or fit.sample is None:
         rule = np.full((3, len(names)), 1.0 / len(names))
         shares = dict.fromkeys(names, 1.0 / len(names))
         return Baseline(EVENLY, rule, shares, crowd.worth(rule))
-    present, reward = fit.present, fit.present.reward
+    present, reward = fit.incumbent, fit.incumbent.reward
     if fit.threshold is not None:  # graded: the crowd has shares of good rewards
         reward = _good(fit.sample)
     return Baseline(

@@ -17,7 +17,7 @@ OWN_LAYER = (1,)
 
 def fitted_crowd(fit: Fit) -> Crowd:
     """The people of a log: with controls if there are steps to control with, else `plain_crowd`."""
-    return plain_crowd(fit) if fit.controlled is None else fit.controlled.tables()
+    return plain_crowd(fit) if fit.model is None else fit.model.tables()
 
 
 def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
@@ -37,8 +37,8 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     """
     validation.whole("draws", draws, 1)
     rng = np.random.default_rng([validation.whole("seed", seed, 0, 2**63 - 1), 6])
-    if fit.controlled is not None:
-        return tuple(fit.controlled.draws(rng, draws))
+    if fit.model is not None:
+        return tuple(fit.model.draws(rng, draws))
     drawn = zip(*_parameters(fit, draws, rng), strict=True)
     return tuple(_tables(fit, q, means) for q, means in drawn)
 

@@ -132,9 +132,9 @@ def _people(fit: Fit, visits: int) -> int:
 
     If some come more often, as many as weigh alike (Kish).
     """
-    if fit.controlled is None:
+    if fit.model is None:
         return NEVER_BACK
-    own = fit.controlled.visits
+    own = fit.model.visits
     return max(1, round(float(visits * own.sum() / (own @ own))))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from .controlled import Controlled
+from .controlled import JointModel
 from .shrinking import contrasts
 
 FALSE_ALARMS = 0.05
@@ -32,7 +32,7 @@ class ArmEffect:
     mean: float
 
 
-def arm_effects(found: Controlled) -> tuple[ArmEffect, ...]:
+def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
     """By arm, in the order of the log's."""
     arms, layout = len(found.names), found.layout
     rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]

@@ -35,7 +35,7 @@ DELTA = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Controlled:
+class JointModel:
     """The joint model fitted to a sample, with arm effects shrunk as far as the data say.
 
     `visits[user]` and `steps[user, step - 1, previous]` (after the first) say how the users of the
@@ -205,23 +205,23 @@ class Controlled:
 
 
 @dataclass(frozen=True)
-class Control:
+class AdjustedCosts:
     """Mistake costs with something held equal; `name` says what."""
 
     name: str
     costs: Costs
 
 
-def controls(sample: Sample, found: Controlled) -> tuple[Control, ...]:
+def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ...]:
     """Mistake costs with more and more held equal."""
     return (
-        Control("the same steps and arms", controlled(sample, differ=False).costs),
-        Control("the same people too", found.costs),
-        Control("whoever is there", found.costs_by_state),
+        AdjustedCosts("the same steps and arms", joint_model(sample, differ=False).costs),
+        AdjustedCosts("the same people too", found.costs),
+        AdjustedCosts("whoever is there", found.costs_by_state),
     )
 
 
-def controlled(sample: Sample, differ: bool = True) -> Controlled:
+def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     """The model with controls; with `differ` False users are taken to be alike."""
     sample = _cut(sample)
     layout = layout_of(sample)
@@ -234,7 +234,7 @@ def controlled(sample: Sample, differ: bool = True) -> Controlled:
     where = (sample.user[later], number, sample.previous[later])
     np.add.at(steps, where, 1.0)
     moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
-    return Controlled(
+    return JointModel(
         names=sample.names,
         layout=layout,
         joint=joint,

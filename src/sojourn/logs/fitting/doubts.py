@@ -32,13 +32,13 @@ CASE, ADVICE = "case", "advice"
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Diagnostic:
     """One warning: a name, what was seen, in numbers, and what it means for the decision.
 
     A `note` says what cannot be known, and is no alarm. `spoils` names what does not stand with it:
     the `CASE`, or any `ADVICE` to change what is shown.
 
-    >>> print(Doubt("few departures", "3 people left", "the intervals are wide"))
+    >>> print(Diagnostic("few departures", "3 people left", "the intervals are wide"))
     3 people left: the intervals are wide
     """
 
@@ -52,9 +52,9 @@ class Doubt:
         return f"{self.seen}: {self.meaning}"
 
 
-def doubts(
-    n: Array, k: Array, costs: Costs, totals: Totals | None, faults: Sequence[Doubt] = ()
-) -> tuple[Doubt, ...]:
+def diagnostics(
+    n: Array, k: Array, costs: Costs, totals: Totals | None, faults: Sequence[Diagnostic] = ()
+) -> tuple[Diagnostic, ...]:
     """All warnings that apply, the gravest first, with `faults` that were found elsewhere."""
     found = [*_improper(costs), *faults, *_few(n, k)]
     if totals is not None:
@@ -65,10 +65,10 @@ def doubts(
     return tuple(found)
 
 
-def _improper(costs: Costs) -> Iterator[Doubt]:
+def _improper(costs: Costs) -> Iterator[Diagnostic]:
     for state, d in ((0, costs.d0), (1, costs.d1)):
         if d.value < 0.0:
-            yield Doubt(
+            yield Diagnostic(
                 "improper",
                 f"a wrong item after a {state} costs less than 0: D({state}) = {bracketed(d)}",
                 "a success there shortens the visit by more than it is worth, so that always "
@@ -91,14 +91,14 @@ def odds_ratio(n: Array, k: Array) -> float:
     return float(above.sum() / below.sum()) if below.sum() > 0.0 else float("inf")
 
 
-def _few(n: Array, k: Array) -> Iterator[Doubt]:
+def _few(n: Array, k: Array) -> Iterator[Diagnostic]:
     small = [
         f"{cell}: {int(a)} of {int(b)}"
         for cell, a, b in zip(CELLS[2:], k[2:], n[2:], strict=True)
         if b < FEW_STEPS or a < FEW_LEFT or b - a < FEW_LEFT
     ]
     if small:
-        yield Doubt(
+        yield Diagnostic(
             "few steps",
             "few departures or steps after some pairs of rewards (departures of steps after "
             f"{', '.join(small)})",
@@ -106,9 +106,9 @@ def _few(n: Array, k: Array) -> Iterator[Doubt]:
         )
 
 
-def _few_users(totals: Totals) -> Iterator[Doubt]:
+def _few_users(totals: Totals) -> Iterator[Diagnostic]:
     if totals.users < FEW_USERS:
-        yield Doubt(
+        yield Diagnostic(
             "few users",
             f"there are only {totals.users} users",
             "intervals rest on how users differ, and so few do not show it",
@@ -145,13 +145,13 @@ def log_likelihood(q: Array, n: Array, left: Array) -> float:
     return float((left * np.log(q) + (n - left) * np.log1p(-q)).sum())
 
 
-def _step_number(totals: Totals) -> Iterator[Doubt]:
+def _step_number(totals: Totals) -> Iterator[Diagnostic]:
     gain = gains(totals)
     if gain["step"] > gain["rewards"] and gain["step"] > 0.1:
         n, k = totals.hazard
         q = [f"{k[i] / n[i]:.3g} at step {i + 1}" for i in (0, 1, 9) if n[i] > 0]
         step, rewards = (100.0 * expm1(gain[x] / 1000.0) for x in ("step", "rewards"))
-        yield Doubt(
+        yield Diagnostic(
             "step number",
             "the number of the step tells better who leaves than rewards do (it makes what "
             f"held-out users did {step:.2g} % likelier per step, rewards {rewards:.2g} %; the "
@@ -161,7 +161,7 @@ def _step_number(totals: Totals) -> Iterator[Doubt]:
         )
 
 
-def _spikes(totals: Totals) -> Iterator[Doubt]:
+def _spikes(totals: Totals) -> Iterator[Diagnostic]:
     n, k = totals.hazard
     visits = k.sum()
     found = []
@@ -181,7 +181,7 @@ def _spikes(totals: Totals) -> Iterator[Doubt]:
             f"{share:.0%} after {length} steps ({times:.1f} times its neighbours)"
             for times, length, share in sorted(found, reverse=True)[:3]
         ]
-        yield Doubt(
+        yield Diagnostic(
             "spikes",
             f"visits end at certain lengths: {', '.join(parts)}",
             "a quota or the end of a lesson ends visits there, not the user; mark them as censored",
@@ -199,10 +199,10 @@ def repeat_correlation(totals: Totals) -> tuple[float, float]:
     return (float(product / spread), float(1.0 / np.sqrt(count))) if spread > 0 else (0.0, 1.0)
 
 
-def _repeats(totals: Totals) -> Iterator[Doubt]:
+def _repeats(totals: Totals) -> Iterator[Diagnostic]:
     correlation, error = repeat_correlation(totals)
     if correlation > max(REPEAT, 4.0 * error):
-        yield Doubt(
+        yield Diagnostic(
             "repeating rewards",
             f"rewards of the same arm repeat within a visit (correlation {correlation:.2f} in "
             f"{totals.arms.pairs.sum():,.0f} pairs, 0 if users and items of an arm were alike)",
@@ -219,10 +219,10 @@ def dispersion(totals: Totals) -> float:
     return float(squares / p[v, one]) if p[v, one] > 0 else 1.0
 
 
-def _users_differ(totals: Totals) -> Iterator[Doubt]:
+def _users_differ(totals: Totals) -> Iterator[Diagnostic]:
     ratio = dispersion(totals)
     if ratio > DISPERSION:
-        yield Doubt(
+        yield Diagnostic(
             "users differ",
             f"users' successes vary {ratio:,.3g} times as much as if users were alike",
             "intervals allow for it; a policy that takes all users for alike learns more slowly "
@@ -230,14 +230,14 @@ def _users_differ(totals: Totals) -> Iterator[Doubt]:
         )
 
 
-def _unknown_at_the_end(totals: Totals) -> Iterator[Doubt]:
+def _unknown_at_the_end(totals: Totals) -> Iterator[Diagnostic]:
     unknown = totals.steps[..., 2, :].sum(axis=(0, 1, 2)).astype(float)
     every = totals.steps.sum(axis=(0, 1, 2, 3)).astype(float)
     if unknown.sum() == 0:
         return
     last, before = unknown[1] / max(every[1], 1.0), unknown[0] / max(every[0], 1.0)
     if unknown[1] >= FEW_LEFT and last > 2.0 * before:
-        yield Doubt(
+        yield Diagnostic(
             "unknown at the end",
             f"{last:.1%} of departures have no known reward, of other steps {before:.1%}",
             "outcomes are lost when people leave, which hides departures after some rewards: "

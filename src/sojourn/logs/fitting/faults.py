@@ -7,7 +7,7 @@ import numpy as np
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from .diagnosis import Costs, bracketed
-from .doubts import ADVICE, CASE, Doubt, odds_ratio
+from .doubts import ADVICE, CASE, Diagnostic, odds_ratio
 from .influence import COSTS, influence
 from .sample import Sample
 from .selection import by_propensity, groups, selection
@@ -46,7 +46,7 @@ SHOWN = 3
 
 def faults(
     sample: Sample | None, n: Array, k: Array, best: int, costs: Costs, leave: dict[str, Interval]
-) -> tuple[Doubt, ...]:
+) -> tuple[Diagnostic, ...]:
     """All that apply; of published totals only what cells alone say."""
     found = [*recorded_at_departure(n, k, sample)]
     if sample is not None:
@@ -54,7 +54,7 @@ def faults(
     return tuple(found)
 
 
-def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator[Doubt]:
+def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator[Diagnostic]:
     """Whether a 0 drives people away, or is what is written down as they leave."""
     steps, left = n[2:].reshape(2, 2), k[2:].reshape(2, 2)
     now, before = odds_ratio(steps, left), odds_ratio(steps.T, left.T)
@@ -62,7 +62,7 @@ def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator
         return
     told = None if sample is None else stories(sample)
     if told is not None and told.better > max(SURE * told.error, NATS):
-        yield Doubt(
+        yield Diagnostic(
             "recorded at departure",
             f"with a reward of 0 the odds of leaving are {now:.3g} times as high, and most so for "
             "arms that are liked otherwise",
@@ -73,7 +73,7 @@ def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator
             spoils=CASE,
         )
     elif before < now**LASTING and (told is None or told.better > -SURE * told.error):
-        yield Doubt(
+        yield Diagnostic(
             "cannot be told apart",
             f"with a reward of 0 the odds of leaving are {now:.3g} times as high, a step later "
             f"{before:.3g} times",
@@ -85,7 +85,7 @@ def recorded_at_departure(n: Array, k: Array, sample: Sample | None) -> Iterator
 
 def _few_decide(
     sample: Sample, best: int, costs: Costs, leave: dict[str, Interval]
-) -> Iterator[Doubt]:
+) -> Iterator[Diagnostic]:
     found = influence(sample, best, costs.ratio, leave)
     if found is None:
         return
@@ -96,7 +96,7 @@ def _few_decide(
     rest = ""
     if found.rest is not None and found.rest.ratio is not None:
         rest = f"; among the others {CASES[found.rest.case]} ({bracketed(found.rest.ratio)} times)"
-    yield Doubt(
+    yield Diagnostic(
         "few users decide",
         f"{len(names)} of {sample.users:,} users ({', '.join(str(name) for name in names)}) make "
         f"{found.steps:.0%} of the steps, and without them {what}{rest}",
@@ -105,7 +105,7 @@ def _few_decide(
     )
 
 
-def _selection(sample: Sample) -> Iterator[Doubt]:
+def _selection(sample: Sample) -> Iterator[Diagnostic]:
     found = selection(sample)
     if found is None:
         return
@@ -119,7 +119,7 @@ def _selection(sample: Sample) -> Iterator[Doubt]:
             f"{listed}{' ...' if sample.arms > SHOWN else ''}"
         )
     less = found.liked.value
-    yield Doubt(
+    yield Diagnostic(
         "selection",
         f"after a 0 the recommender shows other arms ({sample.names[found.arm]} in "
         f"{found.after_0:.0%} of the steps, after a 1 in {found.after_1:.0%}), and then the same "
@@ -129,12 +129,12 @@ def _selection(sample: Sample) -> Iterator[Doubt]:
     )
 
 
-def _apart(sample: Sample) -> Iterator[Doubt]:
+def _apart(sample: Sample) -> Iterator[Diagnostic]:
     found = groups(sample)
     if len(found) < 2:
         return
     named = " and ".join(", ".join(sample.names[i] for i in group[:SHOWN]) for group in found[:2])
-    yield Doubt(
+    yield Diagnostic(
         "arms apart",
         f"arms fall into {len(found)} groups, and hardly a visit is shown more than one of them "
         f"(for instance {named})",

@@ -36,6 +36,7 @@ def fit(
     bad: str = "refuse",
     guess: bool = True,
     ema: bool = True,
+    infer: bool = True,
     table: str | None = None,
     sql: str | None = None,
 ) -> Fit:
@@ -61,6 +62,8 @@ def fit(
       "any", "all" or at least "half" of them have it.
     * `arms` maps items to arms. Arms with fewer than `min_pulls` (0.5 % of the steps, and 100)
       are counted together as others, or with ``rare="refuse"`` refused.
+    * `ema`: fit the moving-average user too. With `infer` False only what is counted is there: no
+      joint model, effects or diagnostics, and the case is "not inferred".
 
     >>> log = {"visit": [1, 1, 1, 2, 2, 3, 3, 3, 3], "arm": list("abaabbabb"),
     ...        "liked": [1, 1, 0, 0, 0, 0, 1, 1, 0]}
@@ -75,7 +78,7 @@ def fit(
         unknown=tuple(unknown), arms=arms, min_pulls=min_pulls, rare=rare, bad=bad, guess=guess,
     )  # fmt: skip
     with opened(source, table, sql) as found:
-        return _fit(found, options, ema)
+        return _fit(found, options, ema, infer)
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,10 @@ def sensitivity(
     return tuple(rows)
 
 
-def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
+def _fit(found: Opened, options: LogOptions, ema: bool, infer: bool = True) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
     from ..reading import log
     from . import count
-    from .ema import moving_average
     from .sample import take
 
     chosen, guessed = log.settled(found, options)
@@ -140,5 +142,4 @@ def _fit(found: Opened, options: LogOptions, ema: bool) -> Fit:
         notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
     reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
     good_from = chosen.threshold if clean.graded else None
-    made = Fit.from_totals(totals, reading, None, good_from, sample)
-    return replace(made, ema=moving_average(sample)) if ema else made
+    return Fit.from_totals(totals, reading, good_from, sample, ema=ema, infer=infer)

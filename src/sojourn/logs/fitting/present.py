@@ -14,7 +14,7 @@ ROWS = (FIRST, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Present:
+class Incumbent:
     """Rewards and steps of a visit under the log's own recommender, and what it showed.
 
     `reward` and `length` are means over the visits as they are, censored ones as far as they go,
@@ -28,7 +28,7 @@ class Present:
     shares: Array
 
 
-def present(totals: Totals, sample: Sample) -> Present:
+def incumbent(totals: Totals, sample: Sample) -> Incumbent:
     """What the log's recommender earned, from totals, with errors from a sample of users."""
     visits, arms = float(totals.visits), totals.arms
     known = sample.reward < 2
@@ -40,7 +40,7 @@ def present(totals: Totals, sample: Sample) -> Present:
         for weights in (np.where(known, sample.value, 0.0), np.ones(known.size))
     ]
     errors = [_error(total, own) * float(np.sqrt(sample.share)) for total in sums]
-    return Present(
+    return Incumbent(
         reward=Interval.from_error(float(reward), errors[0], least=0.0),
         length=Interval.from_error(length, errors[1], least=1.0),
         rule=np.array([_shares(sample, sample.previous == previous) for previous in ROWS]),

@@ -14,14 +14,14 @@ docs/replay.md says what each of them assumes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ... import validation
 from ...policies import Policy
 from ...show.plain import plain
-from ...show.sheets import Part, Shown
+from ...show.sheets import Shown
 from ...stats.intervals import z
 from ...validation import InputError
 from ..reading.options import Reading
@@ -35,6 +35,8 @@ from .task import METHODS, OF_WEIGHTS, Task
 @dataclass(frozen=True)
 class Replay(Shown):
     """The estimates by method, and what they rest on. `print` shows a table."""
+
+    _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
 
     policy: Policy
     visits: int
@@ -59,11 +61,6 @@ class Replay(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         return plain({**vars(self), "policy": repr(self.policy)})  # type: ignore[no-any-return]
-
-    def _parts(self) -> Sequence[Part]:
-        from ..reporting.replay import parts
-
-        return parts(self)
 
 
 def replay(

@@ -1,1 +1,8 @@
-"""A fit and a decision for people: a screen, a page, pictures."""
+"""What people see: text, JSON and an HTML page. Importing it adds the renderers."""
+
+from ...show.sheets import RENDERERS, Renderer
+from . import advice, data, replay, screen
+
+RENDERERS["Fit"] = Renderer(screen.parts, data.as_dict)
+RENDERERS["Advice"] = Renderer(advice.parts)
+RENDERERS["Replay"] = Renderer(replay.parts)

@@ -30,17 +30,17 @@ def as_dict(fit: "Fit") -> dict[str, Any]:
             for a in fit.arms
         ],
         "effects": fit.effects,
-        "present": fit.present,
+        "incumbent": fit.incumbent,
         "assumption_1": {"verdict": overall(fit.assumption_1), "pairs": fit.assumption_1},
         "mistake_cost": {"d0": costs.d0, "d1": costs.d1, "ratio": costs.ratio},
-        "controls": fit.controls,
+        "adjusted": fit.adjusted,
         "case": fit.case,
-        "why_undecided": fit.why_undecided or None,
+        "undecided_because": fit.undecided_because or None,
         "conclusions": conclusions(fit),
         "confidence": costs.confidence,
         "times_the_data": costs.times_the_data,
         "ema": None if fit.ema is None else _ema(fit.ema),
-        "warnings": fit.warnings,
+        "diagnostics": fit.diagnostics,
     }
     if (totals := fit.totals) is not None:
         log |= {"steps": totals.steps.sum(), "censored_visits": totals.censored}

@@ -22,7 +22,7 @@ TEMPLATE = """{% extends "page.html" %}
 {% for line in lead %}
 <p>{{ line }}</p>
 {% endfor %}
-{% for doubt in fit.warnings %}
+{% for doubt in fit.diagnostics %}
 <div class="warning"><strong>{{ "Note" if doubt.note else "Warning" }}: {{ doubt.name }}.</strong>
 {{ doubt }}</div>
 {% endfor %}

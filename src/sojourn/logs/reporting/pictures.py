@@ -216,7 +216,7 @@ def _arms(fit: Fit) -> Picture:
 
 
 def _costs(fit: Fit) -> Picture:
-    every = {"as counted": fit.costs, **{c.name: c.costs for c in fit.controls}}
+    every = {"as counted": fit.costs, **{c.name: c.costs for c in fit.adjusted}}
     ratios = {name: costs.ratio for name, costs in every.items() if costs.ratio is not None}
     rows = [
         (

@@ -28,7 +28,7 @@ def parts(fit: "Fit") -> list[Part]:
         parts += [arms_table(fit, SHOWN), *_explained(fit), ""]
         parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
-    for doubt in fit.warnings:
+    for doubt in fit.diagnostics:
         parts += ["", paragraph(f"{'note' if doubt.note else 'warning'}: {doubt}")]
     return parts
 

@@ -13,6 +13,7 @@ CASES = {
     "normal": "so a mistake is cheaper after a 1: that is when to explore, if at all",
     "opposite": "so a mistake is cheaper after a 0: that is when to explore, if at all",
     "undecided": "so the log does not show when a mistake is cheaper",
+    "not inferred": "whether that stands was not inferred",
     "improper": (
         "in some state people stay longer after a 0 than a 1 is worth: ask first whether the "
         "reward measures what people come for"
@@ -68,7 +69,7 @@ def _arms(fit: "Fit") -> str:
 
 def _until(fit: "Fit") -> str:
     """How long visits are taken to be, where the log does not say."""
-    if fit.controlled is None or (last := fit.controlled.last) is None:
+    if fit.model is None or (last := fit.model.last) is None:
         return ""
     return (
         f" (Many visits in the log are cut off, and few are seen beyond step {last}: visits here "
@@ -82,13 +83,13 @@ def _worth(effect: "ArmEffect") -> str:
 
 def _cheap(fit: "Fit") -> str:
     """When a mistake is cheap, as counted and with controls."""
-    counted, held = fit.costs, fit.controls
+    counted, held = fit.costs, fit.adjusted
     words = f"A mistake costs {_ratio(counted)}"
     if held:
         parts = [f"{_ratio(control.costs, short=True)} for {control.name}" for control in held]
         words += f" as counted, {', '.join(parts)}"
     if fit.case == "undecided" and counted.case in ("normal", "opposite"):
-        return f"{words}: {fit.why_undecided}, {CASES['undecided']}."
+        return f"{words}: {fit.undecided_because}, {CASES['undecided']}."
     end = f"{words}; {CASES[fit.case]}"
     if fit.case == "undecided":
         end += f" ({_times(counted.times_the_data, fit.users)})"

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from ...live import Broken, Experiment, LiveError, NotFound, Split
 from ...validation import InputError
 from ..catalog import Catalog
+from ..errors import refusal_of
 from ..hot import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
 from .reference import calls, models
@@ -86,7 +87,11 @@ class Pages:
             except Broken as error:
                 broken.append((name, str(error)))
             except Exception as error:  # one experiment never hides the others
-                log.warning("the dashboard cannot show %r", name, exc_info=error)
+                if refusal_of(error) is None:
+                    request.app.state.metrics.bugs.inc()
+                    log.error("the dashboard cannot show %r", name, exc_info=error)
+                else:
+                    log.warning("the dashboard cannot show %r: %s", name, error)
                 broken.append((name, f"{name} cannot be shown now: the log says why"))
         base = own_address(request)
         return page(

@@ -1,0 +1,79 @@
+"""The commands `sojourn monitor ...`: what a running experiment shows so far."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from .arguments import AsJson, group, option
+from .output import print_json
+from .stores import reading, store_and, store_words
+
+if TYPE_CHECKING:
+    from ..live import Comparison, History
+
+app, command = group(
+    "Compare variants, evaluate a policy in the shadow, look for drift.",
+    "sojourn monitor compare live.db shorts",
+)
+
+OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
+Alpha = Annotated[float, option("Intervals hold with 1 - alpha, at all looks together.")]
+Planned = Annotated[float, option("Visits (shadow: users) at which intervals are narrowest.")]
+
+
+@command("compare", "sojourn monitor compare live.db shorts")
+def compare_command(
+    words: OneExperiment,
+    alpha: Alpha = 0.05,
+    planned: Planned = 10_000.0,
+    since: Annotated[int, option("Visits opened from this epoch of the shares on.")] = 1,
+    over_time: Annotated[
+        bool, option("What the comparison has said over time instead.", "--history")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the variants of an experiment with its holdout: at any time, as often as wanted."""
+    from ..live import compare, history
+
+    url, experiment = store_and(words, "EXPERIMENT")
+    with reading(url) as store:
+        if over_time:
+            found: History | Comparison = history(store, experiment)
+        else:
+            found = compare(store, experiment, alpha=alpha, planned=planned, since=since)
+    print_json(found.to_dict()) if as_json else print(found)
+
+
+@command("shadow", "sojourn monitor shadow live.db shorts:old")
+def shadow_command(
+    words: OneExperiment,
+    margin: Annotated[
+        float, option("The share of your rewards per departure that it may earn less.")
+    ] = 0.05,
+    alpha: Alpha = 0.05,
+    planned: Planned = 10_000.0,
+    latest: Annotated[int | None, option("So many of the latest events; default: 100,000.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a policy would have shown where your own recommender decides, and whether to go live."""
+    from ..live import shadow
+    from ..live.shadowing import LATEST
+
+    url, experiment = store_and(words, "EXPERIMENT")
+    how = {"alpha": alpha, "planned": planned, "margin": margin}
+    with reading(url) as store:
+        found = shadow(store, experiment, latest=LATEST if latest is None else latest, **how)
+    print_json(found.to_dict()) if as_json else print(found)
+
+
+@command("drift", "sojourn monitor drift live.db shorts")
+def drift_command(
+    words: OneExperiment,
+    delta: Annotated[float, option("The chance of any false alarm, at all looks together.")] = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """Say what has changed: the mean reward of an arm, or how often users leave."""
+    from ..live import drift
+
+    url, experiment = store_and(words, "EXPERIMENT")
+    with reading(url) as store:
+        found = drift(store, experiment, delta=delta)
+    print_json(found.to_dict()) if as_json else print(found)

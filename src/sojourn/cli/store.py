@@ -1,0 +1,278 @@
+"""The commands `sojourn store ...`: what is kept of experiments, and what becomes of it."""
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..show.tables import Table
+from ..validation import InputError
+from .arguments import AsJson, group, option
+from .output import note, print_json, print_table
+from .stores import file_errors_as_input, reading, store_and, store_first, store_words, writable
+
+app, command = group(
+    "Verify, export, archive and delete what a store holds.", "sojourn store verify live.db"
+)
+
+DAY = 86_400.0
+
+SomeExperiments = Annotated[
+    list[str] | None, store_words("[STORE] [EXPERIMENT]...", " Default: all experiments.")
+]
+OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
+Folder = Annotated[
+    Path | None,
+    option("The folder of the archive; default: leave it alone.", "--archive", metavar="FOLDER"),
+]
+Prior = dict[str, tuple[Any, Any]]  # pulls and successes by arm
+
+
+@command("verify", "sojourn store verify live.db")
+def verify_command(
+    words: SomeExperiments = None, archive: Folder = None, as_json: AsJson = False
+) -> None:
+    """Check that all sums are those of the events; a table and exit code 1 if they are not."""
+    from ..live import verify
+    from ..live.stores.base import all_of_their_own
+
+    url, names = store_first(words or [])
+    with reading(url) as store:
+        wrong = {name: verify(store, name, archive) for name in names or all_of_their_own(store)}
+    found = [
+        {"experiment": name, "counter": list(key), "counted": counted, "events": folded}
+        for name, differing in wrong.items()
+        for key, (counted, folded) in sorted(differing.items())
+    ]
+    if as_json:
+        print_json({"experiments": list(wrong), "wrong": found})
+    elif found:
+        print_table(
+            Table(["experiment", "counter", "counted", "by events"], list(map(_difference, found)))
+        )
+    else:
+        count = len(wrong)
+        print(f"{count} experiment{'' if count == 1 else 's'}: all sums are those of the events")
+    if found:
+        raise typer.Exit(1)
+
+
+def _difference(found: dict[str, Any]) -> list[str]:
+    what, *numbers = found["counter"]
+    counts = (f"{found['counted']:,g}", f"{found['events']:,g}")
+    return [found["experiment"], f"{what} {tuple(numbers)}", *counts]
+
+
+@command("export", "sojourn store export live.db shorts steps.parquet && sojourn fit steps.parquet")
+def export_command(
+    words: Annotated[
+        list[str],
+        store_words("[STORE] EXPERIMENT FILE", " FILE: a .parquet or .csv file to write."),
+    ],
+    archive: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the resolved steps of an experiment to a file that `sojourn fit` reads as it is."""
+    from ..live import export
+
+    url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
+    with reading(url) as store:
+        steps = export(store, experiment, file, archive)
+    if as_json:
+        print_json({"experiment": experiment, "file": file, "steps": steps})
+    else:
+        print(f"{file}: {steps:,} steps of {experiment}")
+
+
+@command("backup", "sojourn store backup live.db live-2026-11-16.db")
+def backup_command(
+    words: Annotated[list[str], store_words("[STORE] FILE", " FILE: a new SQLite file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy a SQLite store as it is at one moment, while a server goes on writing to it.
+
+    To restore it, stop the server, remove the -wal file and put the copy in place of the store.
+    """
+    from ..live import store_class
+
+    url, file = store_and(words, "FILE")
+    target = Path(file)
+    if target.exists():
+        raise InputError(f"FILE = {file!r} is not allowed: it is there already, give a new name")
+    with file_errors_as_input():
+        store_class(url).backup(url, target)
+    size = target.stat().st_size
+    print_json({"file": file, "bytes": size}) if as_json else print(f"{file}: {size:,} bytes")
+
+
+@command("archive", "sojourn store archive live.db --to archive --older-than 30")
+def archive_command(
+    words: SomeExperiments = None,
+    to: Annotated[Path, option("The folder of the archive.", metavar="FOLDER")] = Path("archive"),
+    older_than: Annotated[
+        float, option("Visits that ended more than so many days ago.", metavar="DAYS")
+    ] = 30.0,
+    shrink: Annotated[
+        bool, option("Then give the room in the store back to the disk; calls wait.", "--shrink")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move the events of old visits to Parquet files by day; counters and charts stay.
+
+    A SQLite file that a server is using is archived by it: sojourn serve --archive --keep-days.
+    """
+    from ..live import archive
+    from ..live.stores.base import all_of_their_own
+
+    url, names = store_first(words or [])
+    if not 0.0 <= older_than <= 36_500.0:
+        raise InputError(
+            f"--older-than {older_than:g} is not allowed: it must be from 0 to 36500 days"
+        )
+    with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
+        before, done = store.now() - DAY * older_than, {}
+        for name in names or all_of_their_own(store):
+            try:
+                done[name] = archive(store, name, before, to)
+            except InputError as error:
+                if names:
+                    raise
+                note(str(error))
+        if shrink:
+            store.shrink()
+    if as_json:
+        print_json({"archived": {name: moved._asdict() for name, moved in done.items()}})
+        return
+    rows = [[name, *(f"{n:,}" for n in moved)] for name, moved in done.items()]
+    print_table(Table(["experiment", "visits", "events", "files"], rows))
+
+
+@command("drop", "sojourn store drop live.db shorts --yes --archive archive")
+def drop_command(
+    words: OneExperiment,
+    yes: Annotated[bool, option("It cannot be undone: say that you mean it.", "--yes")] = False,
+    archive: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an experiment with its variants and all they have; with its archive if given."""
+    from ..live import drop_archived
+    from ..live.variants import drop_with_variants
+
+    url, experiment = store_and(words, "EXPERIMENT")
+    if not yes:
+        raise InputError(
+            f"experiment {experiment!r} would be deleted with all its visits, which cannot be "
+            "undone: add --yes if you mean it"
+        )
+    with writable(url, f"DELETE /v1/experiments/{experiment}") as store:
+        dropped = drop_with_variants(store, experiment)
+    if archive is not None:
+        for name in dropped:
+            drop_archived(name, archive)
+    print_json({"dropped": experiment}) if as_json else print(f"{experiment}: dropped")
+
+
+@command("erase", "sojourn store erase live.db u42 --archive archive")
+def erase_command(
+    words: Annotated[list[str], store_words("[STORE] USER")],
+    archive: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget the id of a user in all visits and events; their visits stay, as nobody's."""
+    from ..live import erase_archived
+
+    url, user = store_and(words, "USER")
+    with writable(url, f"DELETE /v1/users/{user}") as store:
+        found = store.erase(user)
+        archived: int | None = 0 if archive is None else erase_archived(store, user, archive)
+        if archive is None and store.parts():
+            archived = None
+            note("there is an archive, which may have this user too: give its folder, --archive")
+    if as_json:
+        print_json({"visits": found, "archived": archived})
+    else:
+        print(f"{user}: erased; visits in the store {found:,}, in the archive {archived or 0:,}")
+
+
+@command("audit", "sojourn store audit live.db shorts")
+def audit_command(
+    words: Annotated[
+        list[str] | None, store_words("[STORE] [EXPERIMENT]", " Default: all experiments.")
+    ] = None,
+    last: Annotated[int, option("So many lines, the latest first.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Who changed what, and when: the audit log of experiments."""
+    url, names = store_first(words or [])
+    if len(names) > 1:
+        raise InputError(f"{len(names)} words are given, and wanted is one experiment, or none")
+    if not 1 <= last <= 100_000:
+        raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
+    with reading(url) as store:
+        found = store.edits(last, *names)
+    if as_json:
+        print_json([edit._asdict() for edit in found])
+        return
+    rows = [
+        [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *edit[1:]] for edit in found
+    ]
+    print_table(Table(["when (UTC)", "who", "experiment", "what", "details"], rows))
+
+
+@command("warm-start", "sojourn store warm-start live.db shorts counts.csv")
+def warm_start_command(
+    words: Annotated[
+        list[str],
+        store_words(
+            "[STORE] EXPERIMENT FILE",
+            " FILE: a .csv file with columns arm, pulls, successes, or .json "
+            'like {"arm": {"pulls": 10, "successes": 4}}.',
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Start an experiment with prior counts; given again, they replace the earlier ones."""
+    from ..live import Experiment, Journal
+
+    url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
+    prior = read_prior(Path(file))
+    with (
+        writable(url, f"PUT /v1/experiments/{experiment}/prior") as store,
+        Journal(store, upkeep=False) as journal,
+    ):
+        Experiment.open(experiment, journal, compiled=False).warm_start(prior)
+    if as_json:
+        print_json({"experiment": experiment, "arms": prior})
+    else:
+        print(f"{experiment}: prior counts of {len(prior)} arms")
+
+
+def read_prior(path: Path) -> Prior:
+    """The counts in a file."""
+    readers: dict[str, Callable[[str], Prior]] = {".csv": _from_csv, ".json": _from_json}
+    if path.suffix not in readers:
+        raise InputError(f"FILE = {str(path)!r} is not allowed: it must end in .csv or .json")
+    try:
+        return readers[path.suffix](path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"{path} is not allowed: it must have an arm, its pulls and its successes in each "
+            'line (.csv), or be like {"arm": {"pulls": 10, "successes": 4}} (.json)'
+        ) from None
+
+
+def _from_csv(text: str) -> Prior:
+    rows = csv.DictReader(text.splitlines())
+    return {row["arm"]: (float(row["pulls"]), float(row["successes"])) for row in rows}
+
+
+def _from_json(text: str) -> Prior:
+    data = json.loads(text)
+    arms = data["arms"] if set(data) == {"arms"} else data
+    return {name: (counts["pulls"], counts["successes"]) for name, counts in arms.items()}
