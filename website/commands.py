@@ -23,7 +23,7 @@ COMMANDS: dict[Path, Any] = dict(_below(typer.main.get_command(app)))
 
 
 def identifier(path: Path) -> str:
-    """What links call a command: cli.study.beyond."""
+    """What links call a command: cli.store.verify."""
     return ".".join(("cli", *path))
 
 
