@@ -155,7 +155,8 @@ def _names(module: ModuleType) -> list[str]:
 
 def _home(tree: Any, module: ModuleType, name: str, value: Any) -> str:
     """Where it is defined: classes and functions know, of others the source text says."""
-    if inspect.isclass(value) or inspect.isfunction(value):
+    known = inspect.isclass(value) or inspect.isfunction(value)
+    if known and value.__module__ != "sojourn":  # which InputError says of itself
         return f"{value.__module__}.{value.__qualname__}"
     found = tree[f"{module.__name__}.{name}".removeprefix("sojourn.")]
     return str(found.canonical_path)

@@ -39,27 +39,24 @@ LINES: dict[str, tuple[str, type, str]] = {
     "simulate": ("simulate B -p UCB --visits 5 --runs 2 --json", dict, "policies"),
     "recommend": ("recommend B --visits 20 --precision 50% --json", dict, "regrets"),
     "reproduce": ("reproduce --list --json", list, "title"),
-    "verify": ("verify live.db --json", dict, "wrong"),
-    "export": ("export live.db shorts steps.csv --json", dict, "steps"),
-    "backup": ("backup live.db copy.db --json", dict, "bytes"),
-    "archive": ("archive live.db --to archive --older-than 0 --json", dict, "archived"),
-    "drop": ("drop live.db shorts --yes --json", dict, "dropped"),
-    "erase": ("erase live.db u42 --json", dict, "archived"),
-    "changes": ("changes live.db --json", list, "who"),
-    "compare": ("compare live.db feed --json", dict, "variants"),
-    "shadow": ("shadow live.db feed:old --json", dict, "verdict"),
-    "drift": ("drift live.db shorts --json", dict, "series"),
-    "warm-start": ("warm-start live.db shorts counts.json --json", dict, "arms"),
+    "store verify": ("store verify live.db --json", dict, "wrong"),
+    "store export": ("store export live.db shorts steps.csv --json", dict, "steps"),
+    "store backup": ("store backup live.db copy.db --json", dict, "bytes"),
+    "store archive": ("store archive live.db --to archive --older-than 0 --json", dict, "archived"),
+    "store drop": ("store drop live.db shorts --yes --json", dict, "dropped"),
+    "store erase": ("store erase live.db u42 --json", dict, "archived"),
+    "store audit": ("store audit live.db --json", list, "who"),
+    "monitor compare": ("monitor compare live.db feed --json", dict, "variants"),
+    "monitor shadow": ("monitor shadow live.db feed:old --json", dict, "verdict"),
+    "monitor drift": ("monitor drift live.db shorts --json", dict, "series"),
+    "store warm-start": ("store warm-start live.db shorts counts.json --json", dict, "arms"),
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
     "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
 }
-ELSEWHERE = {
-    "study beyond", "study by-arm", "study drift", "study horizon", "study limit", "study signs",
-    "drive",
-}  # fmt: skip
-"""Tested where there is a study, or a server."""
+ELSEWHERE = {"drive"}
+"""Tested where there is a server."""
 
 
 def test_every_command_with_results_has_json() -> None:
