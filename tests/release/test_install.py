@@ -49,7 +49,7 @@ USES = {
     "cluster": (
         "import sojourn as sj;"
         "sj.simulate(sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0)), [sj.UCB()], client=1)",
-        "ValueError: client = 1 is not allowed: it must be a dask.distributed.Client",
+        "sojourn.InputError: client = 1 is not allowed: it must be a dask.distributed.Client",
     ),
     "gym": (
         "import gymnasium as g; e = g.make('sojourn.gym:sojourn/TwoState-v0', means=[0.7, 0.4]);"

@@ -84,6 +84,7 @@ def share_interval(
         tail = float(((1.0 - level) / 2.0) ** (1.0 / total))
         return (0.0, 1.0 - tail) if count <= 0 else (tail, 1.0)
     q = count / total
-    center, half = np.log(q / (1.0 - q)), z(level) * np.sqrt(variance) / (q * (1.0 - q))
+    spread = np.sqrt(max(variance, 0.0))  # which rounding takes below 0
+    center, half = np.log(q / (1.0 - q)), z(level) * spread / (q * (1.0 - q))
     low, high = (1.0 / (1.0 + np.exp(-np.clip(center + s * half, -700, 700))) for s in (-1, 1))
     return float(low), float(high)
