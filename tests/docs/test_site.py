@@ -68,7 +68,8 @@ def test_every_public_name_has_a_page(site: Path, texts: dict[Path, str]) -> Non
     for module in modules:
         for name in getattr(module, "__all__", dir(module)):
             value = getattr(module, name)
-            if inspect.isclass(value) or inspect.isfunction(value):
+            known = inspect.isclass(value) or inspect.isfunction(value)
+            if known and value.__module__ != "sojourn":  # which InputError says of itself
                 assert f"{value.__module__}.{value.__qualname__}" in titles, name
             elif not inspect.ismodule(value):
                 assert any(title.endswith(f".{name}") for title in titles), name
@@ -113,8 +114,8 @@ RECORDS = {
         " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
-        "Advice Alternative ArmEffect CandidateOutcome Control JointModel Crowd EmaFit Present"
-        " Replay"
+        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"
+        " Incumbent Replay"
     ),
     "simulation": "OverPrior",
     "theory": "Conjecture IndexTable Plan",

@@ -175,10 +175,12 @@ def _spikes(totals: Totals) -> Iterator[Diagnostic]:
             and k[i] - expected > 5.0 * error
             and k[i] > SPIKE_SHARE * visits
         ):
-            found.append((k[i] / expected, i + 1, k[i] / visits))
+            times = k[i] / expected if expected else np.inf  # nobody leaves at the lengths around
+            found.append((times, i + 1, k[i] / visits))
     if found:
         parts = [
-            f"{share:.0%} after {length} steps ({times:.1f} times its neighbours)"
+            f"{share:.0%} after {length} steps "
+            f"({f'{times:.1f} times its' if np.isfinite(times) else 'none at'} neighbours)"
             for times, length, share in sorted(found, reverse=True)[:3]
         ]
         yield Diagnostic(
