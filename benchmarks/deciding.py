@@ -51,7 +51,7 @@ def measure(plan: Plan) -> list[dict[str, Any]]:
         for policy in POLICIES:
             made = learner(policy, arms)
             made.choose(1.0, 2)  # compiled now
-            jobs[policy.name] = deciding(made, max(20, int(plan.decisions / arms)))
+            jobs[type(policy).__name__] = deciding(made, max(20, int(plan.decisions / arms)))
         rows.append({"arms": arms, "ns": race(jobs, plan.rounds, plan.patience)})
     return rows
 
@@ -62,7 +62,10 @@ def table(rows: list[dict[str, Any]]) -> Table:
         "One decision, microseconds",
         ("arms", *(policy.label for policy in POLICIES)),
         [
-            (f"{r['arms']:,}", *(number(r["ns"][policy.name] / 1e3) for policy in POLICIES))
+            (
+                f"{r['arms']:,}",
+                *(number(r["ns"][type(policy).__name__] / 1e3) for policy in POLICIES),
+            )
             for r in rows
         ],
         "Called from Python, as a server does for each step; every arm has been pulled. Thompson "

@@ -47,7 +47,7 @@ def measure_policy(problem: Problem, policy: Policy, plan: Plan) -> Row:
     one_percent = runs_needed(float(deviations["gaps"]), 0.01 * regret)
     needed = {name: runs_needed(float(d)) for name, d in deviations.items()}
     return {
-        "policy": policy.name,
+        "policy": type(policy).__name__,
         "runs": len(found),
         "regret": regret,
         "deviation": {name: float(d) for name, d in deviations.items()},

@@ -107,8 +107,8 @@ def test_draws_that_no_seed_fixes_are_refused(policy: sj.Policy, what: str) -> N
     with pytest.raises(sj.InputError) as refusal:
         sj.simulate(PROBLEM, [policy], visits=3, runs=2)
     assert str(refusal.value) == (
-        f"{policy.name}.{what}, which the seed of a run does not fix: draw from the stream that "
-        "`choose` is given, with sojourn.uniform(rng)"
+        f"{type(policy).__name__}.{what}, which the seed of a run does not fix: draw from the "
+        "stream that `choose` is given, with sojourn.uniform(rng)"
     )
 
 

@@ -11,6 +11,7 @@ from plugins import install
 import sojourn as sj
 from sojourn import problem_files
 from sojourn.live import Settings
+from sojourn.policies.labels import label_of
 from sojourn.policy_names import find_policy
 from sojourn.registry import Registry, RegistryWarning
 
@@ -102,5 +103,5 @@ def test_every_policy_is_typed_as_it_is_printed(cls: type[sj.Policy]) -> None:
     problem = sj.paper.SETTINGS["B"]
     policy = cls.for_problem(problem)
     assert sj.POLICIES[cls.title or cls.__name__] is cls
-    label = policy.label_beside(cls.for_problem(problem))
+    label = label_of(policy, cls.for_problem(problem))
     assert find_policy(label, problem) == policy

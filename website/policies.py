@@ -5,6 +5,8 @@ from dataclasses import MISSING, fields
 
 from sojourn import Problem, paper, theory
 from sojourn.policies import POLICIES, Policy
+from sojourn.registry import described
+from sojourn.simulation.bounds import bound_name
 
 from . import names
 from .markdown import table
@@ -24,7 +26,7 @@ def tables() -> str:
         known = names.public().get(f"sojourn.{name}")  # policies of other packages have no page
         link = f"[`{name}`][{known.home}]" if known else f"`{name}`"
         told = ", ".join(_told(cls)) or "nothing"
-        departures = "learns" if usual(cls).learns_from_departures else ""
+        departures = "learns" if usual(cls).learns_from == "departures" else ""
         facts.append((link, cls.title or name, told, departures, _theorem(cls)))
         lines.append((link, (cls.__doc__ or "").strip().partition("\n")[0]))
     header = ("policy", "title", "has to be told", "departures", "theorem")
@@ -41,7 +43,7 @@ def _told(cls: type[Policy]) -> Iterator[str]:
     needed = {f.name for f in fields(cls) if f.default is f.default_factory is MISSING}
     last_best = Problem([0.8, 0.9], paper.SETTINGS["B"].user)
     problems = (*paper.SETTINGS.values(), last_best)
-    made = [cls.for_problem(problem).parameters for problem in problems]
+    made = [described(cls.for_problem(problem))[1] for problem in problems]
     decided = {key for key in made[0] if any(m[key] != made[0][key] for m in made)}
     if hasattr(cls, "opposite"):
         yield "the case"
@@ -53,7 +55,7 @@ def _theorem(cls: type[Policy]) -> str:
     """The theorems that bound it as it is, and, if there are some, its opposite."""
     policy = usual(cls)
     both = [policy, *([policy.opposite()] if hasattr(policy, "opposite") else [])]
-    wanted = {each.bound.name for each in both if each.bound is not None}
+    wanted = {bound_name(each) for each in both}
     every = [b for problem in paper.SETTINGS.values() for b in theory.bounds(problem)]
     found = dict.fromkeys(b.theorem for b in every if b.name in wanted)
     return ", ".join(found)

@@ -17,6 +17,7 @@ from .engine.kernel import columns, play
 from .engine.leaser import Leaser
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
+from .policies.base import arms_in
 from .problem import Problem
 from .problem_files import problem_of
 from .simulation.chunks import NEVER, chunk
@@ -93,8 +94,8 @@ def _policy_faults(policy: Policy, problem: Problem) -> Iterator[str]:
             )
         elif chances.size and chances[arm] <= 0.0:
             yield f"{name}.probabilities gives the arm that choose returned, {arm}, no chance"
-    if policy.arms_of(memory) != arms:
-        yield f"{name}.arms_of returned {policy.arms_of(memory)} for a memory of {arms} arms"
+    if arms_in(memory) != arms:
+        yield f"{name}.arms_of returned {arms_in(memory)} for a memory of {arms} arms"
     yield from _run_faults(name, problem, policy)
 
 

@@ -12,6 +12,7 @@ scheme of the store's address).
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -90,6 +91,17 @@ class Registry(Mapping[str, T], Generic[T]):
         if isinstance(name, str) and name in self:
             return self[name]
         raise InputError(f"{what} {name!r} is not known: it must be one of {', '.join(self)}")
+
+
+def described(value: Any) -> tuple[str, dict[str, Any]]:
+    """The public name of a policy or user model, that of its class, and its parameters by name.
+
+    >>> from sojourn import UCB
+    >>> described(UCB())
+    ('UCB', {'c': 0.0, 'random_ties': True, 'introduce_in_any_state': True})
+    """
+    shown = (f.name for f in fields(value) if f.init and f.repr)
+    return type(value).__name__, {name: getattr(value, name) for name in shown}
 
 
 def plain_name(name: str) -> str:

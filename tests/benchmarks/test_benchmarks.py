@@ -132,9 +132,9 @@ def test_the_numpy_peer_solves_for_the_bounds_of_the_package(optimism: float) ->
     np.testing.assert_allclose(solved, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", [sj.ULCB(), sj.KLULCB()], ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", [sj.ULCB(), sj.KLULCB()], ids=lambda p: type(p).__name__)
 def test_the_numpy_peer_has_the_regret_of_the_package(policy: sj.policies.Policy) -> None:
-    theirs = lockstep_numpy.check(policy.name, runs=400, visits=10)
+    theirs = lockstep_numpy.check(type(policy).__name__, runs=400, visits=10)
     rows = chunk(sj.paper.SETTINGS["A"], policy, 3, 0, 4000, np.array([10]))
     regret = rows[:, -1, REGRET]
     joint = np.hypot(regret.std() / np.sqrt(len(regret)), theirs["std_error"])

@@ -105,7 +105,7 @@ def test_verdicts() -> None:
 def test_decisions_are_timed_on_arms_that_were_pulled() -> None:
     plan = replace(QUICK, rounds=1, deciding_arms=(10,), decisions=200.0)
     (row,) = deciding.measure(plan)
-    assert set(row["ns"]) == {policy.name for policy in deciding.POLICIES}
+    assert set(row["ns"]) == {type(policy).__name__ for policy in deciding.POLICIES}
     assert all(ns > 0.0 for ns in row["ns"].values())
     assert deciding.learner(sj.ULCB(), 10).memory.pulls.min() >= 1.0
     assert deciding.table([row]).rows[0][0] == "10"

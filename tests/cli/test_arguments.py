@@ -10,6 +10,7 @@ from sojourn.cli.arguments import with_options
 from sojourn.cli.problems import find_problem
 from sojourn.policies import Policy
 from sojourn.policy_names import find_policy
+from sojourn.registry import described
 from sojourn.simulation.bounds import bound_for
 from sojourn.simulation.tables import labels
 
@@ -23,7 +24,7 @@ def variants(cls: type[Policy]) -> list[Policy]:
     if hasattr(usual, "opposite"):
         found.append(usual.opposite())
     changes = {"c0": -0.25, "c": 4.0, "n": 8, "floor": -0.5, "epsilon": 0.25, "arm": 1, "H": 5.0}
-    changed = {n: v for n, v in changes.items() if usual.parameters.get(n, v) != v}
+    changed = {n: v for n, v in changes.items() if described(usual)[1].get(n, v) != v}
     return found + [cls.for_problem(PROBLEM, **{n: v}) for n, v in changed.items()]
 
 

@@ -239,7 +239,7 @@ def test_gaps_add_up_to_regret(problem: sj.Problem) -> None:
     near(problem.value() - reward, exact)
 
 
-@pytest.mark.parametrize("policy", [sj.FixedArm(arm=1), sj.ULCB()], ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", [sj.FixedArm(arm=1), sj.ULCB()], ids=lambda p: type(p).__name__)
 def test_agents_lose_as_much_as_in_the_simulator(policy: Any) -> None:
     runs, visits = 60, 40
     played = gym.play_many(gym.VisitsEnv(B, runs), [policy] * runs, visits, seed=5)

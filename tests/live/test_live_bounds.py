@@ -12,6 +12,7 @@ from sojourn.live.enrolment import MOST_ARMS, MOST_MEGABYTES
 from sojourn.live.records import Arm
 from sojourn.live.settings import DEEPEST, MOST_BINS
 from sojourn.policies import POLICIES
+from sojourn.registry import described
 from sojourn.users import Chain, MovingAverage
 
 EXTREME = (0, 5e-324, 1e15, -1e308, 1e308, 10**15, 10**400)
@@ -49,10 +50,10 @@ def test_whatever_number_is_allowed_can_be_played() -> None:
     played = 0
     for name, cls in POLICIES.items():
         usual = cls(**{"H": 5.0} if name == "UCBQLearning" else {})
-        numbers = [k for k, v in usual.parameters.items() if type(v) in (int, float)]
+        numbers = [k for k, v in described(usual)[1].items() if type(v) in (int, float)]
         for given in ({k: value} for k in numbers for value in EXTREME):
             try:
-                settings = Settings(policy=cls(**{**usual.parameters, **given}))
+                settings = Settings(policy=cls(**{**described(usual)[1], **given}))
             except ValueError:
                 continue
             if name != "FixedArm" or settings.policy == usual:

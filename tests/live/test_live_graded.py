@@ -7,6 +7,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Conflict, Experiment, Journal, MemoryStore, Settings, verify
+from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
 ONLY_BINARY = r"reward = 0.73 is not allowed: rewards of this experiment are 0 or 1, .* such as 0.5"
@@ -82,7 +83,7 @@ def test_means_have_the_reward_and_departures_its_level(user: User, states: list
 
 def test_a_policy_that_splits_rewards_itself_has_the_threshold_of_the_experiment() -> None:
     settings = Settings(policy=sj.LearnedUCB(), reward_threshold=0.3)
-    assert settings.policy.parameters.get("threshold", 0.3) == 0.3
+    assert described(settings.policy)[1].get("threshold", 0.3) == 0.3
     assert Settings.from_json(settings.to_json()) == settings
 
 

@@ -105,7 +105,7 @@ def test_without_exploring_the_best_known_arm_is_played(policy: type[sj.Policy])
         good = float(step % 10 < 8 - 4 * arm)
         for state in (0.0, 1.0):
             told.policy.update(told.memory, state, arm, good, step % 4 == 0, good)
-    best = told.policy.known_worth(told.memory, 1.0)
+    best = told.policy.greedy_values(told.memory, 1.0)
     if knows_nothing:
         assert best[2] == -np.inf and best[0] > best[1]
     for state in (0.0, 1.0):
@@ -123,9 +123,9 @@ def test_the_best_known_arm_is_that_of_the_whole_visit(policy: Policy) -> None:
         arm, good = step % 2, float(step % 10 < 8 - 2 * (step % 2))
         policy.update(memory, 1.0, arm, good, arm == 0 and step % 4 == 0, good)
     assert memory.successes[0] > memory.successes[1]
-    assert np.argmax(policy.known_worth(memory, 1.0)) == 1
+    assert np.argmax(policy.greedy_values(memory, 1.0)) == 1
     memory.strength[:] = 0.0  # if they differed in their means only
-    assert np.argmax(policy.known_worth(memory, 1.0)) == 0
+    assert np.argmax(policy.greedy_values(memory, 1.0)) == 0
 
 
 @pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)

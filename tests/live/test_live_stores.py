@@ -256,7 +256,9 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
             assert learner.memory.clock[0] == 6
 
 
-@pytest.mark.parametrize("policy", [sj.QLearning(), sj.LearnedIMED()], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "policy", [sj.QLearning(), sj.LearnedIMED()], ids=lambda p: type(p).__name__
+)
 def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: Policy) -> None:
     """Counters are subtracted; what learns by events is replayed. Rewards are any number."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:

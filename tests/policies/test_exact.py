@@ -14,6 +14,7 @@ from sojourn.engine.kernel import STEPS, columns, play
 from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import ExactLeaser, leaser_for
 from sojourn.engine.streams import policy_stream
+from sojourn.registry import described
 from sojourn.simulation import over_prior
 from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.stats.intervals import Z95
@@ -37,7 +38,7 @@ def test_it_keeps_the_contract() -> None:
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy)
     assert eval(repr(policy), {name: getattr(sj, name) for name in dir(sj)}) == policy
-    assert type(policy)(**policy.parameters) == policy != exact(B, 50)
+    assert type(policy)(**described(policy)[1]) == policy != exact(B, 50)
     assert sj.ExactIndex.of(policy.table) == policy
     assert policy.label == "Exact index, visits=100"
     assert sj.ExactIndex.for_problem(sj.Problem([0.5, 0.4], B), visits=100, pulls=30) == policy

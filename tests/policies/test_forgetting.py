@@ -240,7 +240,7 @@ EXACT = sj.ExactIndex(sj.TwoState(0.8, 0.2, 0.2, 0.1), visits=20)
 @pytest.mark.parametrize(
     "policy",
     [sj.QLearning(), EXACT, sj.EpsilonMixture(sj.QLearning()), sj.Discounted(), sj.Windowed()],
-    ids=lambda policy: policy.name,
+    ids=lambda policy: type(policy).__name__,
 )
 def test_who_does_not_count_cannot_forget(wrapper: type[Policy], policy: Policy) -> None:
     with pytest.raises(ValueError, match="is no sum of what it saw") as error:

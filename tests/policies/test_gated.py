@@ -14,6 +14,7 @@ from sojourn.engine.leases import leaser_for
 from sojourn.engine.streams import policy_stream
 from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy
+from sojourn.registry import described
 from sojourn.simulation.chunks import chunk
 
 RULES = {
@@ -32,7 +33,7 @@ def test_imed_decides_as_its_twin(
     environment = naive.Environment(MEANS[setting], USERS[setting], seed, run)
     ties = naive.AtRandom(seed, run) if random_ties else naive.first
     twin = naive.run_scores(naive.imed(RULES[policy]), environment, visits, ties)
-    ours = type(policy)(**{**policy.parameters, "random_ties": random_ties})
+    ours = type(policy)(**{**described(policy)[1], "random_ties": random_ties})
     assert step_by_step(SETTINGS[setting], ours, seed, run, visits) == twin
 
 

@@ -63,7 +63,9 @@ def totals(decisions: list[naive.Decision]) -> tuple[float, int, np.ndarray, flo
     return sum(R for _, _, R, _ in decisions), len(decisions), pulls, lost
 
 
-@pytest.mark.parametrize(("policy", "twin"), TWINS, ids=[policy.name for policy, _ in TWINS])
+@pytest.mark.parametrize(
+    ("policy", "twin"), TWINS, ids=[type(policy).__name__ for policy, _ in TWINS]
+)
 @pytest.mark.parametrize(("seed", "run"), [(1, 0), (2**40, 2)])
 def test_decisions_and_regret_are_those_of_the_twin(
     policy: Policy, twin: twins.Twin, seed: int, run: int, monkeypatch: pytest.MonkeyPatch

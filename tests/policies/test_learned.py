@@ -170,7 +170,7 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
     rows = chunk(problem, policy, 5, 0, 40, np.array([2_000, 20_000]))
     late = (rows[:, 1] - rows[:, 0]).mean(axis=0)
     lost = late[BY_LEVEL : BY_LEVEL + 2]
-    plain = policy.name.removeprefix("Learned")
+    plain = type(policy).__name__.removeprefix("Learned")
     plain_rows = chunk(problem, getattr(sj, plain)(), 5, 0, 40, np.array([2_000, 20_000]))
     plain_lost = (plain_rows[:, 1] - plain_rows[:, 0]).mean(axis=0)[BY_LEVEL : BY_LEVEL + 2]
     assert lost[dear] < 0.1 * plain_lost[dear]

@@ -11,6 +11,7 @@ from twins import HARSH, MEANS, RUNS, USERS, step_by_step
 import sojourn as sj
 from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
+from sojourn.registry import described
 
 
 class Case(NamedTuple):
@@ -43,7 +44,7 @@ CASES = [
 
 
 def label(case: Case) -> str:
-    return f"{case.setting}-{case.policy.name}-{CASES.index(case)}"
+    return f"{case.setting}-{type(case.policy).__name__}-{CASES.index(case)}"
 
 
 @cache
@@ -54,7 +55,7 @@ def twin(case: Case, seed: int, run: int, random_ties: bool) -> list[naive.Decis
 
 
 def with_ties(policy: Policy, random_ties: bool) -> Policy:
-    return type(policy)(**{**policy.parameters, "random_ties": random_ties})
+    return type(policy)(**{**described(policy)[1], "random_ties": random_ties})
 
 
 def test_the_problems_are_the_papers() -> None:

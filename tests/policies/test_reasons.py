@@ -16,7 +16,8 @@ from sojourn.policies import Policy
 from sojourn.policies.empirical import Empirical
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
-from sojourn.policies.reasons import short
+from sojourn.policies.mixture import base_policy
+from sojourn.policies.reasons import explain, short
 from sojourn.policies.wrapper import Wrapper
 
 PROBLEM = sj.paper.SETTINGS["B"]
@@ -51,14 +52,14 @@ def test_every_policy_has_words_for_what_it_does(
     figures = 0
     for choice, (event, pulls, successes, t) in zip(choices, counted, strict=True):
         assert (choice.visit, choice.step) == (event.visit, event.step)
-        why = policy.reason(choice)
+        why = explain(policy, choice)
         assert f"*{choice.arm}*" in str(why)
         assert "  " not in str(why)
         figure = re.search(r"bound (-?\d?\.\d\d)", why.rest)
         if figure is not None:
             figures += 1
             arm = event.arm
-            value = twin(policy.pupil, pulls[arm], successes[arm], t, choice.optimism)
+            value = twin(base_policy(policy), pulls[arm], successes[arm], t, choice.optimism)
             assert figure[1] == short(value)
     inner = policy.policy if isinstance(policy, Wrapper) else policy
     by_bounds = isinstance(inner, Index) and not isinstance(
@@ -153,4 +154,4 @@ NOT = {"state": 0.0, "optimism": -1.0}
 )  # fmt: skip
 def test_words(policy: Policy, changes: dict[str, Any], words: str) -> None:
     """Bounds of (80, 100, 1000) are in FACTS."""
-    assert str(policy.reason(choice_of(**changes))) == words
+    assert str(explain(policy, choice_of(**changes))) == words

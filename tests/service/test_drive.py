@@ -64,7 +64,7 @@ def test_one_user_at_a_time_sees_what_the_simulator_shows(
     server: serving.Server, interpreted: Any, problem: sj.Problem, policy: Any
 ) -> None:
     """Step by step: the same pulls in the same states, the same rewards, the same regret."""
-    name = f"exact {policy.name} {problem.arms} {problem.graded}"
+    name = f"exact {type(policy).__name__} {problem.arms} {problem.graded}"
     traffic = Traffic(server.url, problem, policy=policy, users=1, visits=25, seed=7)
     runs = range(3)
     reports = driven([replace(traffic, experiment=f"{name} {run}", run=run) for run in runs])

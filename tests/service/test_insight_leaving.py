@@ -9,6 +9,7 @@ from asgi import client
 import sojourn as sj
 from sojourn.live import Settings
 from sojourn.live.records import NO_ARM, Arm, Counts
+from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
 from sojourn.service.insight import insight
 from sojourn.service.insight.leaving import WRONGLY, Leaving
@@ -175,4 +176,4 @@ def test_graded_rewards_are_told_as_such() -> None:
     for threshold in (None, 0.0, 0.6):
         settings = Settings(policy=sj.LearnedIMED(), reward_threshold=threshold)
         assert policy_label(settings) == "Learned IMED"
-        assert settings.policy.parameters["threshold"] == (threshold or 0.5)
+        assert described(settings.policy)[1]["threshold"] == (threshold or 0.5)

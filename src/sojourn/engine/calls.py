@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..policies.base import Policy
 from ..policies.index import Index
 from ..policies.learned import Learned
-from ..policies.mixture import EpsilonMixture
+from ..policies.mixture import EpsilonMixture, base_policy
 from ..policies.visit import Visit
 from .loops import Loop, call
 from .streams import policy_stream
@@ -24,12 +24,12 @@ class Calls(NamedTuple):
 
     choose(policy, memory, state, rng) -> arm
     chances(policy, memory, state) -> the probability of every arm, or nothing
-    follow(pupil, memory, state, arm, reward, left, after)
-    think(pupil, memory)
+    follow(learner, memory, state, arm, reward, left, after)
+    think(learner, memory)
 
     The policy is the one that decides: of an `EpsilonMixture` the inner one, while any arm with
-    chance `share` is for the caller, who knows which arms there are. The pupil is the one who
-    learns (`Policy.pupil`). A policy that goes by an index has no `chances`: they are 1, or shares
+    chance `share` is for the caller, who knows which arms there are. The learner is the one who
+    learns (`base_policy`). A policy that goes by an index has no `chances`: they are 1, or shares
     of a tie. `counts` says that a step is to be counted when it is resolved; else all of it is
     learned by `follow`. `think` is for those who draw conclusions from time to time.
     """
@@ -45,7 +45,7 @@ class Calls(NamedTuple):
 
 def calls_for(policy: Policy, compiled: bool) -> Calls:
     """The functions of a policy; if compiled, then now, so that no call has to wait for it."""
-    pupil, memory, state, reward, arm = policy.pupil, policy.memory(2), 1.0, 1.0, 0
+    learner, memory, state, reward, arm = base_policy(policy), policy.memory(2), 1.0, 1.0, 0
     share = 0.0
     if isinstance(policy, EpsilonMixture):
         share, policy = policy.epsilon, policy.policy
@@ -60,12 +60,12 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
     sure = type(policy).probabilities is Index.probabilities and not share
     chances = None if sure else ready(_chances, policy, state)
     decides = policy, share, choose, chances
-    learned = isinstance(pupil, Learned) and type(pupil).watch_many is Learned.watch_many
-    if learned or isinstance(pupil, Visit):
-        return Calls(*decides, True, think=ready(_think, pupil))
-    if type(pupil).update is Policy.update:
+    learned = isinstance(learner, Learned) and type(learner).watch_many is Learned.watch_many
+    if learned or isinstance(learner, Visit):
+        return Calls(*decides, True, think=ready(_think, learner))
+    if type(learner).update is Policy.update:
         return Calls(*decides, True)
-    return Calls(*decides, False, ready(_update, pupil, state, arm, reward, True, state))
+    return Calls(*decides, False, ready(_update, learner, state, arm, reward, True, state))
 
 
 @call

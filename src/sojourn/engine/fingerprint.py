@@ -49,7 +49,7 @@ def fingerprint(thing: Any) -> str:
 
 def methods_of(cls: type) -> Iterator[tuple[str, FunctionType]]:
     """The methods that compiled code may call on an instance, as inheritance resolves them."""
-    left_out = getattr(cls, "python_only", ())
+    left_out = getattr(cls, "_python_only", ())
     for name in sorted(dir(cls)):
         method = getattr(cls, name)
         if isinstance(method, FunctionType) and not name.startswith("_") and name not in left_out:

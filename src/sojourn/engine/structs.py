@@ -29,7 +29,7 @@ PYTHON_ONLY = {"python_only": True}
 class Compiled:
     """Base of the frozen dataclasses that compiled code can use."""
 
-    python_only: ClassVar[frozenset[str]] = frozenset()
+    _python_only: ClassVar[frozenset[str]] = frozenset()
     """Public methods that compiled code does not call: an edit of them compiles nothing anew."""
 
     def __init_subclass__(cls) -> None:

@@ -5,6 +5,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from .. import validation
+from ..policies.base import Policy
+from ..registry import described
 from .names import check_name
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
@@ -83,7 +85,7 @@ def reward_of(value: Any, name: str = "reward") -> float:
 def policy_data(policy: Any) -> dict[str, Any]:
     """A policy as plain data: its name, and its parameters, policies among them."""
     parameters = {
-        name: policy_data(value) if hasattr(value, "parameters") else value
-        for name, value in policy.parameters.items()
+        name: policy_data(value) if isinstance(value, Policy) else value
+        for name, value in described(policy)[1].items()
     }
-    return {"name": policy.name, "parameters": parameters}
+    return {"name": type(policy).__name__, "parameters": parameters}

@@ -96,8 +96,8 @@ def _settings(store: Store, experiment: str) -> str:
     policy = Settings.from_json(text).policy
     if not calls_for(policy, compiled=False).counts:
         raise InputError(
-            f"experiment {experiment!r} cannot be archived: {policy.name} learns from the events "
-            "themselves, at each start"
+            f"experiment {experiment!r} cannot be archived: {type(policy).__name__} learns from "
+            "the events themselves, at each start"
         )
     return text
 

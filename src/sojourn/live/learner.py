@@ -15,6 +15,9 @@ from ..engine.calls import calls_for
 from ..engine.faults import no_such_arm
 from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key, uniform
 from ..policies.base import Array, Policy, by_means
+from ..policies.mixture import base_policy
+from ..policies.reasons import explainer
+from ..policies.wrapper import plays_each_once
 from ..validation import InputError
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
@@ -47,8 +50,8 @@ class Learner:
         self, settings: Settings, *, seed: int, run: int = 0, compiled: bool = True
     ) -> None:
         policy = self.policy = settings.policy
-        self.pupil = policy.pupil
-        self.plays_each_once = policy.plays_each_once
+        self.base_policy = base_policy(policy)
+        self.plays_each_once = plays_each_once(policy)
         self.count_in_flight = settings.count_in_flight and self.plays_each_once
         self.calls = calls_for(policy, compiled)
         self.rng: Stream = policy_stream(seed, run)
@@ -123,7 +126,7 @@ class Learner:
             assert self.calls.follow is not None
             column = self.column[step.arm]
             self.calls.follow(
-                self.pupil, self.memory, step.state, column, step.reward, left, step.after
+                self.base_policy, self.memory, step.state, column, step.reward, left, step.after
             )
 
     def conclude(self, earlier: "Learner | None" = None) -> None:
@@ -142,7 +145,7 @@ class Learner:
                     getattr(memory, name)[:] = getattr(earlier.memory, name)
         due = getattr(memory, "due", None)  # by arm, for policies that look at each
         if memory.clock[0] >= memory.agenda[0] or (due is not None and (memory.pulls >= due).any()):
-            self.calls.think(self.pupil, memory)
+            self.calls.think(self.base_policy, memory)
 
     def replay(self, events: Iterable[Event]) -> None:
         for event, previous in told(events):
@@ -152,7 +155,7 @@ class Learner:
     def view(self, position: int, state: float) -> Knowledge:
         """What the policy knows of an arm in a state, to explain a choice."""
         memory, column = self.memory, self.column[position]
-        optimism = self.policy.optimism_in_view(memory, state)
+        optimism = explainer(self.policy).optimism_in(memory, state)
         if not hasattr(memory, "pulls"):
             t = float(self.resolved.sum()) + 1.0
             return Knowledge(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
@@ -228,7 +231,7 @@ class Learner:
     def _best_known(self, state: float, able: Sequence[int]) -> tuple[int, float]:
         """The arm of greatest known worth; any of them if several are, or none was ever shown."""
         memory = self.memory if len(able) == len(self.positions) else self._only(self.memory, able)
-        worth = self.policy.known_worth(memory, state)
+        worth = self.policy.greedy_values(memory, state)
         tied = np.flatnonzero(worth == worth.max())
         chosen = tied[int(uniform(self.rng) * len(tied)) if len(tied) > 1 else 0]
         return self.positions[able[chosen]], 1.0 / len(tied)
@@ -252,7 +255,7 @@ class Learner:
     def _with_flights(self, memory: Any, state: float) -> Any:
         """Pulls without a result narrow the bounds, means unchanged, if optimism is positive."""
         flying: Array = self.issued - self.resolved
-        if not flying.any() or (self.policy.optimism_in_view(memory, state) or 0.0) <= 0.0:
+        if not flying.any() or (explainer(self.policy).optimism_in(memory, state) or 0.0) <= 0.0:
             return memory
         played = memory.pulls > 0.0
         share = np.where(played, 1.0 + flying / np.where(played, memory.pulls, 1.0), 1.0)

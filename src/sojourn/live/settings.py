@@ -9,6 +9,8 @@ from typing import Any
 from .. import validation
 from ..engine.calls import calls_for
 from ..policies import POLICIES, Policy, VisitIMED
+from ..policies.mixture import base_policy
+from ..registry import described
 from ..users import LastReward, User
 from ..validation import InputError
 from . import states
@@ -73,14 +75,14 @@ class Settings:
             late = validation.number("late_horizon", late, 0, inf)
             if not calls_for(self.policy, compiled=False).counts:
                 raise InputError(
-                    f"late_horizon = {late:g} is not allowed: {self.policy.name} learns from each "
-                    "step at once and cannot take a reward back; leave it out"
+                    f"late_horizon = {late:g} is not allowed: {type(self.policy).__name__} "
+                    "learns from each step at once and cannot take a reward back; leave it out"
                 )
         others = tuple(check_name("learns_from", name) for name in self.learns_from)
         if others and not calls_for(self.policy, compiled=False).counts:
             raise InputError(
-                f"learns_from is not allowed: {self.policy.name} learns from each step of its own "
-                "visits, and not from counters, which others could share"
+                f"learns_from is not allowed: {type(self.policy).__name__} learns from each step "
+                "of its own visits, and not from counters, which others could share"
             )
         object.__setattr__(self, "learns_from", others)
         kept = {
@@ -105,7 +107,7 @@ class Settings:
     @cached_property
     def bins(self) -> int:
         """Into how many equal parts of the state counters are split: the policy's if it has any."""
-        return int(getattr(self.policy.pupil, "bins", self.user.levels))
+        return int(getattr(base_policy(self.policy), "bins", self.user.levels))
 
     def reward(self, value: Any, name: str = "reward") -> float:
         """A reward as this experiment takes it; InputError if it does not.
@@ -156,7 +158,7 @@ from 0 to 1
 
 
 def _depth(policy: Policy) -> int:
-    inner = [value for value in policy.parameters.values() if isinstance(value, Policy)]
+    inner = [value for value in described(policy)[1].values() if isinstance(value, Policy)]
     return 1 + max(map(_depth, inner), default=0)
 
 
@@ -174,10 +176,10 @@ def _told(policy: Policy, parameters: dict[str, Any]) -> Policy:
     """The policy, and those within it, with these parameters where they have them."""
     changed: dict[str, Any] = {
         name: _told(value, parameters)
-        for name, value in policy.parameters.items()
+        for name, value in described(policy)[1].items()
         if isinstance(value, Policy)
     }
-    changed |= {name: parameters[name] for name in policy.parameters if name in parameters}
+    changed |= {name: parameters[name] for name in described(policy)[1] if name in parameters}
     return replace(policy, **changed)
 
 

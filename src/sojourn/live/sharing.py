@@ -45,7 +45,7 @@ def check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
     """InputError if a variant that learns from all cannot use what the others count."""
     own = variants[variant]
     for name, other in variants.items():
-        if own.policy.learns_from_departures and other.bins != own.bins:
+        if own.policy.learns_from == "departures" and other.bins != own.bins:
             raise InputError(
                 f"learns_from of {variant!r} is not allowed: its policy has {own.bins} bins of the "
                 f"state, by which departures are counted, and {name!r} has {other.bins}; give "

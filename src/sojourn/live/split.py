@@ -166,7 +166,7 @@ class Split(Serving):
         """Stop exploring in some variants, or go on with it.
 
         A variant that does not explore plays only what its policy knows to be best
-        (`Policy.known_worth`). `Conflict` if the guardrail has stopped it: `undo` that.
+        (`Policy.greedy_values`). `Conflict` if the guardrail has stopped it: `undo` that.
         """
         for name, flag in exploring.items():
             if name in self.variants and not flag:

@@ -109,7 +109,7 @@ def check_settles(variant: str, settings: Settings) -> None:
         )
     policy = settings.policy
     with in_one_sentence(settings):
-        policy.known_worth(policy.memory(2), 1.0)
+        policy.greedy_values(policy.memory(2), 1.0)
 
 
 def _planned(store: Store, name: str, given: Given) -> Plan:

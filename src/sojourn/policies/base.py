@@ -13,19 +13,12 @@ from ..engine.streams import Stream
 from ..engine.structs import Compiled
 from ..problem import Problem
 from ..registry import plain_name as plain_name
-from .reasons import Reason, Seen, mean_of_pulls
+from .labels import default_of, label_of
 
 Array = NDArray[np.float64]
 
 MOST_BINS = 1000
 """Bins of the state: learned policies keep a table of bins x bins, and think in their cube."""
-
-
-class BoundName(NamedTuple):
-    """The name of a bound in `sojourn.theory.bounds`, and the bins of the state it is for."""
-
-    name: str
-    n: int = 4
 
 
 class Counts(NamedTuple):
@@ -115,6 +108,12 @@ def equally(scores: Array) -> Array:
     return tied / tied.sum()  # type: ignore[no-any-return]
 
 
+@jitable
+def arms_in(memory: Any) -> int:
+    """Number of arms in a memory: the last axis of its first array."""
+    return memory[0].shape[-1]  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Policy(Compiled):
     """Base of the policies: frozen values; what they learn is in a memory passed to each call.
@@ -141,18 +140,12 @@ class Policy(Compiled):
     title: ClassVar[str] = ""
     """What the literature calls it: the name of the class, but for hyphens, spaces and case."""
 
-    learns: ClassVar[bool] = True
-    """Whether what it sees can change what it does."""
+    learns_from: ClassVar[str] = "rewards"
+    """What changes its choices: "nothing", "rewards", or "departures" as well."""
 
-    learns_from_departures: ClassVar[bool] = False
-    """Whether it looks at who leaves when, and so has to know what happened after every step."""
-
-    python_only: ClassVar[frozenset[str]] = frozenset(
-        {
-            "check_arms", "known_worth", "label_beside", "opposite",
-            "optimism_in_view", "reason",
-        }
-    )  # fmt: skip
+    _python_only: ClassVar[frozenset[str]] = frozenset(
+        {"check_arms", "greedy_values", "opposite", "optimism_in", "reason"}
+    )
 
     if TYPE_CHECKING:
 
@@ -168,47 +161,11 @@ class Policy(Compiled):
         """Learn from one step."""
         count(memory, arm, 1, reward)
 
-    def fade(self, memory: Any, factor: float) -> None:
-        """Let all that was counted weigh less, by a factor.
-
-        Who keeps another memory, or updates it in another way, and can forget, overrides this,
-        `take_back` and `forget_arm` (else wrappers that forget refuse the policy).
-        """
-        fade_counts(memory, factor)
-
-    def take_back(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Forget one step that `update` was told of."""
-        uncount(memory, arm, reward)
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        """Forget what was learned of an arm."""
-        forget_counts(memory, arm)
-
-    def departure_cells(self) -> int:
-        """How many cells departures are counted in: by bin of the state and level of the reward."""
-        return 0
-
-    def departure_cell(self, state: float, reward: float) -> int:
-        """The cell of a step."""
-        return 0
-
-    def forget_departures(self, memory: Any) -> None:
-        """Forget who left when."""
-
-    def hurry(self, memory: Any, since: float) -> None:
-        """Draw the next conclusion as soon as if it had begun `since` steps ago."""
-
-    def tries(self, memory: Any, state: float) -> bool:
-        """Whether this is a state to try arms in."""
-        return True
-
     def probabilities(self, memory: Any, state: float) -> Array:
-        """The chance of every arm to be what `choose` chooses now; empty: this one cannot say."""
+        """Selection probability of each arm; an empty array if unknown."""
         return np.zeros(0)
 
-    def known_worth(self, memory: Any, state: float) -> Array:
+    def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
         It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
@@ -218,14 +175,10 @@ class Policy(Compiled):
         >>> policy, memory = KLUCB(), KLUCB().memory(3)
         >>> for arm, reward in ((0, 1.0), (1, 0.0), (0, 0.0)):
         ...     policy.update(memory, 1.0, arm, reward, False, reward)
-        >>> policy.known_worth(memory, 1.0).tolist()
+        >>> policy.greedy_values(memory, 1.0).tolist()
         [0.5, 0.0, -inf]
         """
         return by_means(memory)
-
-    def arms_of(self, memory: Any) -> int:
-        """How many arms a memory is for."""
-        return memory.pulls.size  # type: ignore[no-any-return]
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
@@ -233,30 +186,10 @@ class Policy(Compiled):
 
         Those that learn from departures after good and bad rewards are told which are good.
         """
-        cuts = problem.user.cuts if problem.graded and cls.learns_from_departures else ()
+        cuts = problem.user.cuts if problem.graded and cls.learns_from == "departures" else ()
         if len(cuts) == 1 and "threshold" in {field.name for field in fields(cls)}:
             parameters = {"threshold": cuts[0], **parameters}
         return cls(**parameters)
-
-    @property
-    def pupil(self) -> "Policy":
-        """The policy that learns: this one, unless it wraps another."""
-        return self
-
-    @property
-    def bound(self) -> "BoundName | None":
-        """Which of the bounds of `sojourn.theory.bounds` is on its regret, if any is."""
-        return None
-
-    @property
-    def name(self) -> str:
-        """The public name: that of the class."""
-        return type(self).__name__
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All parameters by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
     def label(self) -> str:
@@ -266,69 +199,65 @@ class Policy(Compiled):
         >>> KLULCB().label, KLULCB().opposite().label, LearnedIMED(floor=-1).label
         ('KL-ULCB', 'KL-ULCB, opposite', 'Learned IMED, floor=-1')
         """
-        return self.label_beside(_usual(type(self)))
-
-    def label_beside(self, usual: "Policy | None") -> str:
-        """The title, and the parameters in which this policy differs from the `usual` one."""
-        title = self.title or self.name
-        if usual is not None and hasattr(usual, "opposite") and self == usual.opposite():
-            return f"{title}, opposite"
-        known = {} if usual is None else usual.parameters
-        changed = [f"{k}={_short(v)}" for k, v in self.parameters.items() if v != known.get(k)]
-        return ", ".join([title, *changed])
-
-    @property
-    def plays_each_once(self) -> bool:
-        """Whether it begins with every arm once, so that an arm with no result yet has to wait."""
-        return False
-
-    def reason(self, choice: Seen) -> Reason:
-        """Why it chose as it did, in words.
-
-        >>> from sojourn import KLULCB
-        >>> from sojourn.live import Choice
-        >>> choice = Choice(0.0, "v1", 1, "cooking", 1.0, 1.0, 9.0, 5.0, 20.0, False, "dance")
-        >>> str(KLULCB().reason(choice))
-        'user is engaged: trying *cooking*, upper bound .88'
-        """
-        mood = self._mood(choice)
-        if not choice.exploring:
-            known = f", {mean_of_pulls(choice)}" if choice.pulls > 0.0 else ""
-            return Reason("exploring is stopped", "best known:", choice.arm, known)
-        if choice.new:
-            return Reason(mood, "first time", choice.arm, " is shown")
-        act, figure = self._words(choice)
-        return Reason(mood, act, choice.arm, f", {figure}" if figure else "")
-
-    def _mood(self, choice: Seen) -> str:
-        """How the user is, if the policy cares."""
-        return ""
-
-    def _words(self, choice: Seen) -> tuple[str, str]:
-        """What is done, and by what figure."""
-        return "chosen:", f"by {self.label}"
-
-    def optimism_in_view(self, memory: Any, state: float) -> float | None:
-        """Its optimism in a state, if it has any."""
-        return None
+        return label_of(self, default_of(type(self)))
 
     def check_arms(self, arms: int) -> None:
         """Raise InputError if this policy cannot play this many arms."""
 
 
-def _usual(cls: type[Policy]) -> Policy | None:
-    """The policy with its defaults, if it has one for every parameter."""
-    try:
-        return cls()
-    except TypeError:
-        return None
+@dataclass(frozen=True)
+class Forgetting(Compiled):
+    """Mixin of policies whose statistics are sums, so that observations can be removed.
+
+    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Who counts departures
+    overrides the last five as well; the defaults do nothing.
+    """
+
+    if TYPE_CHECKING:
+
+        def fade(self, memory: Any, factor: float) -> None: ...
+        def take_back(
+            self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+        ) -> None: ...
+        def forget_arm(self, memory: Any, arm: int) -> None: ...
+
+    def departure_cells(self) -> int:
+        """Number of cells in which departures are counted: bins times levels of the reward."""
+        return 0
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        """The cell of a step."""
+        return 0
+
+    def forget_departures(self, memory: Any) -> None:
+        """Forget all departures."""
+
+    def refit_soon(self, memory: Any, since: float) -> None:
+        """Refit as early as if counting had begun `since` steps ago."""
+
+    def explores_in(self, memory: Any, state: float) -> bool:
+        """Whether the policy explores in this state."""
+        return True
 
 
-def _short(value: Any) -> str:
-    """As the command line takes it."""
-    if isinstance(value, Policy):
-        return value.label
-    if isinstance(value, bool):
-        return str(value).lower()
-    brief = f"{value:g}" if isinstance(value, int | float) else str(value)
-    return brief if not isinstance(value, float) or float(brief) == value else repr(value)
+@dataclass(frozen=True)
+class Counting(Forgetting):
+    """`Forgetting` for policies whose memory is `Counts`; list it before `Policy`."""
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Multiply all counts by a factor."""
+        fade_counts(memory, factor)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Remove one step that `update` has counted."""
+        uncount(memory, arm, reward)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Remove all observations of an arm."""
+        forget_counts(memory, arm)
+
+
+class PlaysEachOnce:
+    """Marker: the policy plays each arm once first, so an arm without a result has to wait."""

@@ -17,11 +17,11 @@ import numpy as np
 from .. import validation
 from ..engine.bounded import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
-from .base import Array, Policy, count, fade_counts, forget_counts, greatest_mean, uncount
+from .base import Array, count, fade_counts, forget_counts, greatest_mean, uncount
 from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
-from .reasons import Seen
+from .reasons import Explains, Seen
 from .watched import count_steps, unseen
 from .watching import fade_watched, forget_watched
 
@@ -94,7 +94,7 @@ class Empirical(Index):
         memory.grid[arm] = 0.0
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        return Policy._words(self, choice)  # a bound cannot be told from counts alone
+        return Explains._words(self, choice)  # a bound cannot be told from counts alone
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from ..validation import InputError
 from ..values.prior import Prior
 from ..values.visit_index import GROWTH, IndexTable, visit_index
 from .base import Array, Policy, count, equally
+from .labels import label_of
 from .planned import find_state, looks_of
-from .reasons import Seen
+from .reasons import Explains, Seen
 
 
 class Rated(NamedTuple):
@@ -36,7 +37,7 @@ class Rated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExactIndex(Policy):
+class ExactIndex(Explains, Policy):
     """The arm of greatest visit index, for a known user and a known number of visits.
 
     `visits` is the mean of a geometric number; of a fixed number it is that number. Every mean has
@@ -98,14 +99,6 @@ class ExactIndex(Policy):
         if "visits" not in parameters:
             raise InputError("visits is missing: the exact index has to know how many there are")
         return cls(**{"user": problem.user, **parameters})
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What it is made from: not the tables."""
-        return {name: getattr(self, name) for name in ("user", "visits", "prior", "pulls")}
-
-    def label_beside(self, usual: Policy | None) -> str:
-        return f"{self.title}, visits={self.visits:g}"
 
     def memory(self, arms: int) -> Rated:
         """Nothing seen."""
@@ -186,3 +179,8 @@ class ExactIndex(Policy):
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         return "worth most for what is known:", ""
+
+
+@label_of.register
+def _(policy: ExactIndex, usual: Any) -> str:
+    return f"{policy.title}, visits={policy.visits:g}"

@@ -12,10 +12,11 @@ import numpy as np
 
 from .. import validation
 from ..engine.joined import join
-from .base import Array, Policy
+from .base import Array
 from .index import KLULCB
-from .reasons import Seen
-from .wrapper import Wrapper, check_forgets
+from .mixture import check_forgets
+from .reasons import Seen, explainer
+from .wrapper import Wrapper
 
 __all__ = ["Discounted", "Windowed"]
 """The policies of this module, in the order in which they are listed."""
@@ -44,7 +45,7 @@ class Discounted(Wrapper):
 
     title: ClassVar[str] = "Discounted"
 
-    policy: Policy = field(default_factory=KLULCB)
+    policy: Any = field(default_factory=KLULCB)
     half_life: float = 10_000.0
 
     def __post_init__(self) -> None:
@@ -61,7 +62,7 @@ class Discounted(Wrapper):
         self.policy.update(memory, state, arm, reward, left, next_state)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        act, figure = self.policy._words(choice)
+        act, figure = explainer(self.policy)._words(choice)
         return act, f"{figure}; steps count half after {self.half_life:,g} more"
 
 
@@ -91,7 +92,7 @@ class Windowed(Wrapper):
 
     title: ClassVar[str] = "Windowed"
 
-    policy: Policy = field(default_factory=KLULCB)
+    policy: Any = field(default_factory=KLULCB)
     window: int = 10_000
 
     def __post_init__(self) -> None:
@@ -120,5 +121,5 @@ class Windowed(Wrapper):
         self.policy.update(memory, state, arm, reward, left, next_state)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        act, figure = self.policy._words(choice)
+        act, figure = explainer(self.policy)._words(choice)
         return act, f"{figure}; of the last {self.window:,g} steps"

@@ -22,9 +22,9 @@ from .. import validation
 from ..engine.divergence import kl_lower, kl_upper
 from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
-from .base import Array, BoundName, Counts, Policy, certain, equally
+from .base import Array, Counting, Counts, PlaysEachOnce, Policy, certain, equally
 from .optimism import LEAST, Always, Linear, Never, TopBin, TwoLevel
-from .reasons import Seen, engaged, short
+from .reasons import Explains, Seen, engaged, short
 
 __all__ = [
     "UCB",
@@ -93,7 +93,7 @@ def sure_or_tied(policy: Any, memory: Any, optimism: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Index(Policy):
+class Index(Counting, Explains, PlaysEachOnce, Policy):
     """Plays the arm of greatest index; explorers give the index, optimisms its argument.
 
     Arms never played come first, in their order (Algorithm 1); with `introduce_in_any_state`
@@ -130,7 +130,7 @@ class Index(Policy):
         for name in ("random_ties", "introduce_in_any_state"):
             validation.flag(name, getattr(self, name))
 
-    def tries(self, memory: Any, state: float) -> bool:
+    def explores_in(self, memory: Any, state: float) -> bool:
         """Where optimism is positive."""
         return self.optimism_now(memory, state) > 0.0
 
@@ -184,16 +184,7 @@ class Index(Policy):
         """The arm to play when there is no newcomer."""
         return greatest_score(self, memory, optimism, rng)
 
-    @property
-    def bound(self) -> BoundName | None:
-        title, n = self.title or self.name, int(getattr(self, "n", 4))
-        return None if self._case is None else BoundName(f"{title}{self._case}", n)
-
-    @property
-    def plays_each_once(self) -> bool:
-        return True
-
-    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+    def optimism_in(self, memory: Any, state: float) -> float | None:
         return float(self.optimism_now(memory, state))
 
     def _mood(self, choice: Seen) -> str:

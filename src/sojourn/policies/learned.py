@@ -36,7 +36,7 @@ __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
 
 
 @dataclass(frozen=True)
-class Learned(Watcher, Optimism):
+class Learned(Optimism, Watcher):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
@@ -48,7 +48,7 @@ class Learned(Watcher, Optimism):
     like least, and is therefore not the default.
     """
 
-    learns_from_departures: ClassVar[bool] = True
+    learns_from: ClassVar[str] = "departures"
 
     confidence: float = 1.5
     floor: float = -1.0
@@ -97,7 +97,7 @@ class Learned(Watcher, Optimism):
         """Set the optimism of every bin."""
         reconsider(memory, self.confidence, self.follow_improper)
 
-    def known_worth(self, memory: Watched, state: float) -> Array:
+    def greedy_values(self, memory: Watched, state: float) -> Array:
         """The empirical mean; its negative where the least liked is the one to play."""
         sign = -1.0 if self.optimism_now(memory, state) == LEAST else 1.0
         return by_means(memory, lambda mean: sign * mean)
@@ -131,7 +131,7 @@ class LearnedUCB(Learned, Hoeffding):
 class LearnedKLUCB(Learned, KL):
     """KL-UCB with learned optimism: KL-ULCB, or its opposite, without being told which.
 
-    >>> LearnedKLUCB(bins=2).parameters["confidence"]
+    >>> LearnedKLUCB(bins=2).confidence
     1.5
     """
 
@@ -148,8 +148,8 @@ class LearnedIMED(Learned, ImedExplorer):
     >>> from sojourn import Problem, TwoState, simulate
     >>> problem = Problem([0.6, 0.5], TwoState(0.5, 0.4, 0.45, 0.02))  # the opposite case
     >>> result = simulate(problem, [LearnedIMED()], visits=50, runs=2)
-    >>> result.policies[0].name
-    'LearnedIMED'
+    >>> result.policies[0].label
+    'Learned IMED'
     """
 
     title: ClassVar[str] = "Learned IMED"

@@ -15,9 +15,9 @@ from .. import validation
 from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from ..validation import InputError
-from .base import Array, Counts, Policy
+from .base import Array, Counting, Counts, Forgetting, Policy, arms_in
 from .index import KLULCB
-from .reasons import Seen, engaged
+from .reasons import Explains, Seen, engaged, explainer
 from .wrapper import Wrapper
 
 __all__ = ["EpsilonMixture"]
@@ -25,7 +25,7 @@ __all__ = ["EpsilonMixture"]
 
 
 @dataclass(frozen=True)
-class EpsilonMixture(Wrapper):
+class EpsilonMixture(Forgetting, Wrapper):
     """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
 
     Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
@@ -38,7 +38,7 @@ class EpsilonMixture(Wrapper):
 
     title: ClassVar[str] = "Epsilon mixture"
 
-    policy: Policy = field(default_factory=KLULCB)
+    policy: Any = field(default_factory=KLULCB)
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class EpsilonMixture(Wrapper):
     def anything(self, memory: Any, rng: Stream) -> int:
         """Any arm, with chance epsilon, else -1."""
         if uniform(rng) < self.epsilon:
-            return int(uniform(rng) * self.policy.arms_of(memory))
+            return int(uniform(rng) * arms_in(memory))
         return -1
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
@@ -59,19 +59,60 @@ class EpsilonMixture(Wrapper):
     def probabilities(self, memory: Any, state: float) -> Array:
         """epsilon / arms, and the rest as `policy`; empty if that one cannot say."""
         inner = self.policy.probabilities(memory, state)
-        return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner
+        return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner  # type: ignore[no-any-return]
 
-    @property
-    def pupil(self) -> Policy:
-        return self.policy.pupil
+    def fade(self, memory: Any, factor: float) -> None:
+        self.policy.fade(memory, factor)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        self.policy.take_back(memory, state, arm, reward, left, next_state)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        self.policy.forget_arm(memory, arm)
+
+    def departure_cells(self) -> int:
+        return self.policy.departure_cells()  # type: ignore[no-any-return]
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        return self.policy.departure_cell(state, reward)  # type: ignore[no-any-return]
+
+    def forget_departures(self, memory: Any) -> None:
+        self.policy.forget_departures(memory)
+
+    def refit_soon(self, memory: Any, since: float) -> None:
+        self.policy.refit_soon(memory, since)
+
+    def explores_in(self, memory: Any, state: float) -> bool:
+        return self.policy.explores_in(memory, state)  # type: ignore[no-any-return]
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        act, figure = self.policy._words(choice)
+        act, figure = explainer(self.policy)._words(choice)
         return act, f"{figure}; or by chance, {self.epsilon:.0%} of the time"
 
 
+def base_policy(policy: Policy) -> Any:
+    """The policy that learns: the one within an `EpsilonMixture`, else itself."""
+    return base_policy(policy.policy) if isinstance(policy, EpsilonMixture) else policy
+
+
+def check_forgets(policy: Policy) -> None:
+    """InputError if a policy cannot forget: one that learns in another way has to say how."""
+    inner = base_policy(policy)
+    for cls in type(inner).__mro__ if isinstance(inner, Forgetting) else ():
+        if "take_back" in vars(cls):
+            return
+        if "update" in vars(cls):
+            break
+    raise InputError(
+        f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it saw, "
+        "so that it cannot forget a part of that (one that keeps `Counts` inherits `Counting`)"
+    )
+
+
 @dataclass(frozen=True)
-class Rule(Policy):
+class Rule(Counting, Explains, Policy):
     """Fixed chances by state: one row per equal part of [0, 1], one column per arm.
 
     Two rows are for state 0 and state 1, one row for a rule that does not look at the state.
@@ -81,7 +122,7 @@ class Rule(Policy):
     [0.5, 0.5]
     """
 
-    learns: ClassVar[bool] = False
+    learns_from: ClassVar[str] = "nothing"
 
     chances: tuple[tuple[float, ...], ...]
 
@@ -118,7 +159,7 @@ class Rule(Policy):
         """The row of the state."""
         return np.array(self.chances[level_of(state, len(self.chances))])
 
-    def known_worth(self, memory: Counts, state: float) -> Array:
+    def greedy_values(self, memory: Counts, state: float) -> Array:
         """The chances: the likeliest arm of the rule is what it holds best."""
         return self.probabilities(memory, state)
 

@@ -8,22 +8,22 @@ import numpy as np
 from .. import validation
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
-from .base import Array, Counts, Policy, certain
-from .reasons import Seen
+from .base import Array, Counting, Counts, Policy, certain
+from .reasons import Explains, Seen
 
 __all__ = ["Uniform", "FixedArm"]
 """The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
-class Uniform(Policy):
+class Uniform(Counting, Explains, Policy):
     """Any arm, with equal chance.
 
     >>> Uniform()
     Uniform()
     """
 
-    learns: ClassVar[bool] = False
+    learns_from: ClassVar[str] = "nothing"
 
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
         return int(uniform(rng) * memory.pulls.size)
@@ -37,7 +37,7 @@ class Uniform(Policy):
 
 
 @dataclass(frozen=True)
-class FixedArm(Policy):
+class FixedArm(Counting, Explains, Policy):
     """Always the same arm; `for_problem` takes the best one (the paper's genie).
 
     >>> from sojourn import Problem, TwoState
@@ -47,7 +47,7 @@ class FixedArm(Policy):
 
     title: ClassVar[str] = "Fixed arm"
 
-    learns: ClassVar[bool] = False
+    learns_from: ClassVar[str] = "nothing"
 
     arm: int = 0
 
@@ -62,7 +62,7 @@ class FixedArm(Policy):
         """All on the one arm."""
         return certain(memory.pulls.size, int(self.arm))
 
-    def known_worth(self, memory: Counts, state: float) -> Array:
+    def greedy_values(self, memory: Counts, state: float) -> Array:
         """Nothing but the one arm, shown or not."""
         return np.where(self.probabilities(memory, state) > 0.0, 1.0, -np.inf)
 

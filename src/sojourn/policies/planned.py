@@ -1,6 +1,6 @@
 """The policy of least Bayes regret, from a table that `sojourn.theory.bayes_optimum` has made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,7 +13,8 @@ from ..engine.streams import Stream, uniform
 from ..validation import InputError
 from ..values.finite import FiniteUser
 from .base import Array, Policy, count
-from .reasons import Seen
+from .labels import label_of
+from .reasons import Explains, Seen
 
 
 class Planning(NamedTuple):
@@ -56,7 +57,7 @@ def find_state(seen: Array, first: Array, fresh: float, state: float) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Planned(Policy):
+class Planned(Explains, Policy):
     """The best arm for the counts of all arms and the state, by a table; made by `Planned.of`.
 
     It knows the user, the prior and the number of visits, and has the least Bayes regret that is
@@ -73,16 +74,16 @@ class Planned(Policy):
 
     title: ClassVar[str] = "Bayes optimum"
 
-    masks: NDArray[np.uint8]
-    where: NDArray[np.int64]
-    seen: Array
+    masks: NDArray[np.uint8] = field(repr=False)
+    where: NDArray[np.int64] = field(repr=False)
+    seen: Array = field(repr=False)
     """What is seen of each state."""
-    first: Array
+    first: Array = field(repr=False)
     """1 for states of a first step of its own."""
     arms: int
     last: int
-    alike: bool
-    by_rule: bool
+    alike: bool = field(repr=False)
+    by_rule: bool = field(repr=False)
     """Whether it commits to a rule: the arm in state s of the user is then bit s."""
     visits: int
     """How many, if it is fixed; else 0."""
@@ -104,14 +105,6 @@ class Planned(Policy):
 
     def __repr__(self) -> str:
         return f"Planned(last={self.last})"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What results say of it: not the tables."""
-        return {"arms": self.arms, "last": self.last, "visits": self.visits}
-
-    def label_beside(self, usual: Policy | None) -> str:
-        return self.title
 
     def memory(self, arms: int) -> Planning:
         """Nothing seen."""
@@ -176,3 +169,8 @@ class Planned(Policy):
     def check_arms(self, arms: int) -> None:
         if arms != self.arms:
             raise InputError(f"this plan is for {self.arms} arms, and there are {arms}")
+
+
+@label_of.register
+def _(policy: Planned, usual: Any) -> str:
+    return policy.title

@@ -16,7 +16,7 @@ from ..engine.steps import level_of
 from ..engine.streams import Stream, uniform
 from ..problem import Problem
 from .base import MOST_BINS, Array, Policy, equally
-from .reasons import Seen, engaged
+from .reasons import Explains, Seen, engaged
 
 __all__ = ["QLearning", "UCBQLearning"]
 """The policies of this module, in the order in which they are listed."""
@@ -59,7 +59,7 @@ def of_shown(memory: QTable, visits: Array, worth: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class QLearning(Policy):
+class QLearning(Explains, Policy):
     """Q-learning with epsilon-greedy exploration and learning rate 1 / N(s, a).
 
     Q(s, a) += (r + max_b Q(s', b) - Q(s, a)) / N(s, a), from Q = 0.
@@ -69,7 +69,7 @@ class QLearning(Policy):
     """
 
     title: ClassVar[str] = "Q-learning"
-    learns_from_departures: ClassVar[bool] = True
+    learns_from: ClassVar[str] = "departures"
 
     epsilon: float = 0.1
     bins: int = 2
@@ -107,13 +107,10 @@ class QLearning(Policy):
         rate = 1.0 / memory.visits[0, s, arm]
         memory.q[0, s, arm] += rate * (reward + to_come - memory.q[0, s, arm])
 
-    def known_worth(self, memory: QTable, state: float) -> Array:
+    def greedy_values(self, memory: QTable, state: float) -> Array:
         """Q, of arms shown before."""
         b = level_of(state, int(self.bins))
         return of_shown(memory, memory.visits[0, b], memory.q[0, b])
-
-    def arms_of(self, memory: QTable) -> int:
-        return int(memory.q.shape[2])
 
     def _mood(self, choice: Seen) -> str:
         return engaged(choice.state)
@@ -123,7 +120,7 @@ class QLearning(Policy):
 
 
 @dataclass(frozen=True)
-class UCBQLearning(Policy):
+class UCBQLearning(Explains, Policy):
     """Q-learning with a UCB bonus (UCB-Hoeffding), as set by the paper.
 
     From Q = H, with n = N(s, a), V(s) = min(H, max_b Q(s, b)) and
@@ -140,7 +137,7 @@ class UCBQLearning(Policy):
     """
 
     title: ClassVar[str] = "UCB Q-learning"
-    learns_from_departures: ClassVar[bool] = True
+    learns_from: ClassVar[str] = "departures"
 
     H: float
     c: float = 4.0
@@ -194,13 +191,10 @@ class UCBQLearning(Policy):
         memory.q[h, s, arm] += w * (reward + to_come + bonus - memory.q[h, s, arm])
         memory.step[0] = 0.0 if left else memory.step[0] + 1.0
 
-    def known_worth(self, memory: QTable, state: float) -> Array:
+    def greedy_values(self, memory: QTable, state: float) -> Array:
         """How often an arm was shown: the bonus is in Q, and cannot be told from it."""
         visits = memory.visits[self.stage(memory, 0), level_of(state, int(self.bins))]
         return of_shown(memory, visits, visits)
-
-    def arms_of(self, memory: QTable) -> int:
-        return int(memory.q.shape[2])
 
     def _mood(self, choice: Seen) -> str:
         return engaged(choice.state)

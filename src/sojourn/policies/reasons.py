@@ -1,7 +1,7 @@
 """Why an arm was chosen, in words: what policies say on the dashboard."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 ENGAGED = 0.5
 """From this state on a visit goes well, unless the policy has another threshold."""
@@ -72,3 +72,59 @@ def mean_of_pulls(choice: Seen) -> str:
     """What is known of an arm that has pulls."""
     pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
     return f"mean {short(choice.successes / choice.pulls)} of {pulls}"
+
+
+class Explains:
+    """Mixin of policies that explain their choices."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def label(self) -> str: ...
+
+    def reason(self, choice: Seen) -> Reason:
+        """Why it chose as it did, in words.
+
+        >>> from sojourn import KLULCB
+        >>> from sojourn.live import Choice
+        >>> choice = Choice(0.0, "v1", 1, "cooking", 1.0, 1.0, 9.0, 5.0, 20.0, False, "dance")
+        >>> str(KLULCB().reason(choice))
+        'user is engaged: trying *cooking*, upper bound .88'
+        """
+        mood = self._mood(choice)
+        if not choice.exploring:
+            known = f", {mean_of_pulls(choice)}" if choice.pulls > 0.0 else ""
+            return Reason("exploring is stopped", "best known:", choice.arm, known)
+        if choice.new:
+            return Reason(mood, "first time", choice.arm, " is shown")
+        act, figure = self._words(choice)
+        return Reason(mood, act, choice.arm, f", {figure}" if figure else "")
+
+    def optimism_in(self, memory: Any, state: float) -> float | None:
+        """Its optimism in a state, if it has any."""
+        return None
+
+    def _mood(self, choice: Seen) -> str:
+        """How the user is, if the policy cares."""
+        return ""
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        """What is done, and by what figure."""
+        return "chosen:", f"by {self.label}"
+
+
+@dataclass(frozen=True)
+class Unexplained(Explains):
+    """Speaks for a policy that does not explain itself."""
+
+    label: str
+
+
+def explainer(policy: Any) -> Explains:
+    """Who explains the choices of a policy: itself if it can."""
+    return policy if isinstance(policy, Explains) else Unexplained(policy.label)
+
+
+def explain(policy: Any, choice: Seen) -> Reason:
+    """Why a policy chose as it did."""
+    return explainer(policy).reason(choice)

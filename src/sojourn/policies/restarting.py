@@ -18,10 +18,11 @@ from ..engine.joined import join
 from ..engine.loops import jitable
 from ..engine.streams import Stream, uniform
 from ..stats.changes import nats_needed
-from .base import Array, Policy
+from .base import Array, arms_in
 from .index import KLULCB
-from .reasons import Seen
-from .wrapper import Wrapper, check_forgets
+from .mixture import check_forgets
+from .reasons import Seen, explainer
+from .wrapper import Wrapper
 
 __all__ = ["Restarting"]
 """The policies of this module, in the order in which they are listed."""
@@ -111,7 +112,7 @@ class Restarting(Wrapper):
 
     title: ClassVar[str] = "Restarting"
 
-    policy: Policy = field(default_factory=KLULCB)
+    policy: Any = field(default_factory=KLULCB)
     delta: float = 0.01
     explore: float = 0.0
     local: bool = False
@@ -137,19 +138,20 @@ class Restarting(Wrapper):
 
     def tried(self, memory: Any, state: float) -> float:
         """The chance of any arm in a state."""
-        return self.explore if self.explore > 0.0 and self.tries(memory, state) else 0.0
+        explores = self.explore > 0.0 and self.policy.explores_in(memory, state)
+        return self.explore if explores else 0.0
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
         """What `policy` chooses, or any arm with chance `explore` where arms are tried."""
         chance = self.tried(memory, state)
         if chance > 0.0 and uniform(rng) < chance:
-            return int(uniform(rng) * self.policy.arms_of(memory))
-        return self.policy.choose(memory, state, rng)
+            return int(uniform(rng) * arms_in(memory))
+        return self.policy.choose(memory, state, rng)  # type: ignore[no-any-return]
 
     def probabilities(self, memory: Any, state: float) -> Array:
         """Those of `policy`, and `explore` / arms where arms are tried."""
         inner, chance = self.policy.probabilities(memory, state), self.tried(memory, state)
-        return chance / max(inner.size, 1) + (1.0 - chance) * inner
+        return chance / max(inner.size, 1) + (1.0 - chance) * inner  # type: ignore[no-any-return]
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
@@ -157,7 +159,7 @@ class Restarting(Wrapper):
         """Learn from one step, and forget if it shows a change."""
         self.policy.update(memory, state, arm, reward, left, next_state)
         memory.since[0] += 1.0
-        self.policy.hurry(memory, memory.since[0])
+        self.policy.refit_soon(memory, memory.since[0])
         arms, cells = memory.trail.shape[0], memory.trail_left.shape[0]
         delta = self.delta / (arms + cells)
         if follow(memory.trail[arm], reward, delta):
@@ -175,5 +177,5 @@ class Restarting(Wrapper):
                 memory.since[0] = 0.0
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        act, figure = self.policy._words(choice)
+        act, figure = explainer(self.policy)._words(choice)
         return act, f"{figure}; what changed is forgotten"

@@ -39,8 +39,8 @@ from .accounts import (
     is_due,
     think,
 )
-from .base import Array, Policy, by_means, count, equally
-from .reasons import Seen, engaged, mean_of_pulls
+from .base import Array, PlaysEachOnce, Policy, by_means, count, equally
+from .reasons import Explains, Seen, engaged, mean_of_pulls
 from .watched import GOOD
 from .watching import Watcher, fade_watched, unwatch
 
@@ -55,7 +55,7 @@ PULLS = 3.0
 
 
 @dataclass(frozen=True)
-class Visit(Watcher, Policy):
+class Visit(Watcher, Explains, PlaysEachOnce, Policy):
     """What the two have in common.
 
     `faith` is what speaks, before anything was seen, for arms that differ in their means only: nats
@@ -68,7 +68,7 @@ class Visit(Watcher, Policy):
     drives people away, whatever its reward, counts either way.
     """
 
-    learns_from_departures: ClassVar[bool] = True
+    learns_from: ClassVar[str] = "departures"
 
     if TYPE_CHECKING:
 
@@ -137,7 +137,7 @@ class Visit(Watcher, Policy):
         unwatch(self, memory, state, arm, reward, left, next_state)
         memory.due[arm] -= 1.0
 
-    def tries(self, memory: Any, state: float) -> bool:
+    def explores_in(self, memory: Any, state: float) -> bool:
         """Where mistakes are cheap."""
         return memory.stance[level_of(state, int(self.bins))] > 0.0  # type: ignore[no-any-return]
 
@@ -153,11 +153,7 @@ class Visit(Watcher, Policy):
         arm = self.first_timer(memory)
         return arm if arm >= 0 else self.choose_in_bin(memory, level_of(state, int(self.bins)), rng)
 
-    @property
-    def plays_each_once(self) -> bool:
-        return True
-
-    def known_worth(self, memory: Visited, state: float) -> Array:
+    def greedy_values(self, memory: Visited, state: float) -> Array:
         """What a visit is worth that begins with the arm in this bin, by the likelier account.
 
         If arms differ in their means only, that is the mean, or its negative where less is better.
@@ -168,7 +164,7 @@ class Visit(Watcher, Policy):
         row = memory.terms[: memory.pulls.size, b]
         return by_means(memory, lambda mean: row[:, START] + row[:, SLOPE] * mean)
 
-    def optimism_in_view(self, memory: Any, state: float) -> float | None:
+    def optimism_in(self, memory: Any, state: float) -> float | None:
         return max(float(memory.stance[level_of(state, int(self.bins))]), 0.0)
 
     def _mood(self, choice: Seen) -> str:

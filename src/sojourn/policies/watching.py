@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.loops import jitable
 from ..engine.steps import level_of
-from ..engine.structs import Compiled
-from .base import fade_counts, forget_counts, uncount
+from .base import Forgetting, fade_counts, forget_counts, uncount
 from .watched import FIRST_LOOK, count_steps
 
 
@@ -65,7 +64,7 @@ def look_soon(memory: Any, since: float, growth: float) -> None:
 
 
 @dataclass(frozen=True)
-class Watcher(Compiled):
+class Watcher(Forgetting):
     """Of policies that count departures by bin and level: how they do it, and how they forget."""
 
     if TYPE_CHECKING:
@@ -124,6 +123,6 @@ class Watcher(Compiled):
         """Forget who left when."""
         forget_leaving(memory)
 
-    def hurry(self, memory: Any, since: float) -> None:
+    def refit_soon(self, memory: Any, since: float) -> None:
         """Draw the next conclusion as soon as if it had begun `since` steps ago."""
         look_soon(memory, since, self.growth)

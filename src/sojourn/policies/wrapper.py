@@ -5,13 +5,13 @@ from typing import Any
 
 from ..engine.streams import Stream
 from ..validation import InputError
-from .base import Array, Policy
+from .base import Array, PlaysEachOnce, Policy
 from .index import KLULCB
-from .reasons import Seen
+from .reasons import Explains, Seen, explainer
 
 
 @dataclass(frozen=True)
-class Wrapper(Policy):
+class Wrapper(Explains, Policy):
     """Chooses and learns as `policy`, whose memory it uses; subclasses change a part of that."""
 
     policy: Policy = field(default_factory=KLULCB)
@@ -33,9 +33,9 @@ class Wrapper(Policy):
         """Those of `policy`."""
         return self.policy.probabilities(memory, state)
 
-    def known_worth(self, memory: Any, state: float) -> Array:
+    def greedy_values(self, memory: Any, state: float) -> Array:
         """As `policy` knows it."""
-        return self.policy.known_worth(memory, state)
+        return self.policy.greedy_values(memory, state)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
@@ -43,69 +43,25 @@ class Wrapper(Policy):
         """`policy` learns from all steps, whoever chose."""
         self.policy.update(memory, state, arm, reward, left, next_state)
 
-    def fade(self, memory: Any, factor: float) -> None:
-        self.policy.fade(memory, factor)
-
-    def take_back(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        self.policy.take_back(memory, state, arm, reward, left, next_state)
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        self.policy.forget_arm(memory, arm)
-
-    def departure_cells(self) -> int:
-        return self.policy.departure_cells()
-
-    def departure_cell(self, state: float, reward: float) -> int:
-        return self.policy.departure_cell(state, reward)
-
-    def forget_departures(self, memory: Any) -> None:
-        self.policy.forget_departures(memory)
-
-    def hurry(self, memory: Any, since: float) -> None:
-        self.policy.hurry(memory, since)
-
-    def tries(self, memory: Any, state: float) -> bool:
-        return self.policy.tries(memory, state)
-
-    def arms_of(self, memory: Any) -> int:
-        return self.policy.arms_of(memory)
-
     @property
-    def learns(self) -> bool:  # type: ignore[override]
-        return self.policy.learns
+    def learns_from(self) -> str:  # type: ignore[override]
+        return self.policy.learns_from
 
-    @property
-    def learns_from_departures(self) -> bool:  # type: ignore[override]
-        return self.policy.learns_from_departures
-
-    @property
-    def plays_each_once(self) -> bool:
-        return self.policy.plays_each_once
-
-    def optimism_in_view(self, memory: Any, state: float) -> float | None:
-        return self.policy.optimism_in_view(memory, state)
+    def optimism_in(self, memory: Any, state: float) -> float | None:
+        return explainer(self.policy).optimism_in(memory, state)
 
     def _mood(self, choice: Seen) -> str:
-        return self.policy._mood(choice)
+        return explainer(self.policy)._mood(choice)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
-        return self.policy._words(choice)
+        return explainer(self.policy)._words(choice)
 
     def check_arms(self, arms: int) -> None:
         self.policy.check_arms(arms)
 
 
-def check_forgets(policy: Policy) -> None:
-    """InputError if a policy cannot forget: who learns in another way has to say how."""
-    for method in type(policy).__mro__:
-        if "take_back" in vars(method):
-            break
-        if "update" in vars(method):
-            raise InputError(
-                f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it "
-                "saw, so that it cannot forget a part of that"
-            )
+def plays_each_once(policy: Policy) -> bool:
+    """Whether a policy, or the one it wraps, begins with every arm once."""
     if isinstance(policy, Wrapper):
-        check_forgets(policy.policy)
+        return plays_each_once(policy.policy)
+    return isinstance(policy, PlaysEachOnce)

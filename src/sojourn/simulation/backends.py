@@ -149,7 +149,7 @@ class Cluster:
             self._packed[job.key] = pickle.dumps((job, solutions))
         future: Any = self._client.submit(
             compute_remotely, self._packed[job.key], machine_digest(), first, runs,
-            key=f"sojourn-{job.policy.name}-{first}-{uuid4().hex}", pure=False,
+            key=f"sojourn-{type(job.policy).__name__}-{first}-{uuid4().hex}", pure=False,
         )  # fmt: skip
         self._futures[future.key] = future
         return future  # type: ignore[no-any-return]

@@ -1,8 +1,12 @@
 """Which of the paper's bounds belongs to which policy."""
 
+from functools import singledispatch
+from typing import Any
+
 from .. import theory
 from ..changing import AnyProblem, Changing
 from ..policies import Policy
+from ..policies.index import Index
 
 
 def bound_for(policy: Policy, problem: AnyProblem) -> theory.Bound | None:
@@ -12,11 +16,24 @@ def bound_for(policy: Policy, problem: AnyProblem) -> theory.Bound | None:
     >>> bound_for(sj.ULCB(), sj.paper.SETTINGS["A"]).theorem
     'Theorem 1'
     """
-    wanted = policy.bound
-    if wanted is None or isinstance(problem, Changing):
+    name = bound_name(policy)
+    if name is None or isinstance(problem, Changing):
         return None
-    applying = (b for b in theory.bounds(problem, n=wanted.n) if b.slope is not None)
-    return next((bound for bound in applying if bound.name == wanted.name), None)
+    n = int(getattr(policy, "n", 4))
+    applying = (b for b in theory.bounds(problem, n=n) if b.slope is not None)
+    return next((bound for bound in applying if bound.name == name), None)
+
+
+@singledispatch
+def bound_name(policy: Any) -> str | None:
+    """The name in `theory.bounds` of the bound on the regret of a policy, if there is one."""
+    return None
+
+
+@bound_name.register
+def _(policy: Index) -> str | None:
+    title = policy.title or type(policy).__name__
+    return None if policy._case is None else f"{title}{policy._case}"
 
 
 def lower_bounds(problem: AnyProblem) -> list[theory.Bound]:

@@ -169,7 +169,7 @@ class Result(Shown):
             for wanted, names in (
                 (policy, labels),
                 (plain, [plain_name(label) for label in labels]),
-                (plain, [plain_name(p.name) for p in self.policies]),
+                (plain, [plain_name(type(p).__name__) for p in self.policies]),
             ):
                 if names.count(wanted) == 1:
                     return names.index(wanted)

@@ -27,6 +27,7 @@ from .. import changing as files
 from ..changing import AnyProblem
 from ..engine.kernel import columns
 from ..policies import POLICIES, Policy
+from ..registry import described
 from ..stats.moments import Moments
 from ..validation import InputError
 from .precision import Precision
@@ -160,12 +161,12 @@ def _problem(head: dict[str, Any], given: AnyProblem | None) -> AnyProblem:
 
 
 def _policy_data(policy: Policy) -> dict[str, Any]:
-    plain = POLICIES.get(policy.name) is type(policy) and all(
-        isinstance(v, bool | int | float | str) for v in policy.parameters.values()
+    plain = POLICIES.get(type(policy).__name__) is type(policy) and all(
+        isinstance(v, bool | int | float | str) for v in described(policy)[1].values()
     )
     return {
-        "name": policy.name,
-        "parameters": policy.parameters if plain else None,
+        "name": type(policy).__name__,
+        "parameters": described(policy)[1] if plain else None,
         "text": repr(policy),
     }
 

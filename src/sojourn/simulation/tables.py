@@ -10,6 +10,8 @@ import numpy as np
 from ..changing import AnyProblem, first_of
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
+from ..policies.labels import label_of
+from ..registry import described
 from ..show.plain import plain
 from ..show.sheets import Part
 from ..show.tables import Table
@@ -54,7 +56,7 @@ def labels(policies: Sequence[Policy], problem: AnyProblem) -> list[str]:
     found: list[str] = []
     for policy in policies:
         # A file of results begins with a comment, so that "#" has a meaning there.
-        label = policy.label_beside(_usual(policy, problem)).replace("#", "_")
+        label = label_of(policy, _usual(policy, problem)).replace("#", "_")
         number, name = 1, label
         while name in found:
             number += 1
@@ -139,9 +141,9 @@ def policy_data(policy: Policy, label: str) -> dict[str, Any]:
     """Name, label and parameters; a parameter that is a policy goes by its label."""
     parameters = {
         name: value.label if isinstance(value, Policy) else value
-        for name, value in policy.parameters.items()
+        for name, value in described(policy)[1].items()
     }
-    return {"name": policy.name, "label": label, "parameters": parameters}
+    return {"name": type(policy).__name__, "label": label, "parameters": parameters}
 
 
 def result_data(result: "Result") -> dict[str, Any]:

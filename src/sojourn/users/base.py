@@ -116,7 +116,7 @@ class User(Compiled):
     example: ClassVar[Mapping[str, Any]] = {}
     """Settings to try it with: those of the first problem of its kind in the paper."""
 
-    python_only: ClassVar[frozenset[str]] = frozenset(
+    _python_only: ClassVar[frozenset[str]] = frozenset(
         {"as_ema", "as_two_state", "in_words", "live", "moves", "settings", "states_in_words"}
     )
 

@@ -100,7 +100,7 @@ class ByArm(Wrapper):
     added: tuple[float, ...] = field(default=(), init=False, repr=False, metadata=PYTHON_ONLY)
     """What `odds` has made it from, if it has."""
 
-    python_only: ClassVar[frozenset[str]] = User.python_only | {"odds"}
+    _python_only: ClassVar[frozenset[str]] = User._python_only | {"odds"}
 
     def __post_init__(self) -> None:
         users = self.users

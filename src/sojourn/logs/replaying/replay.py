@@ -111,7 +111,7 @@ def replay(
         horizon = validation.whole("horizon", horizon, 1)
         read = read.until(horizon)
     known = _checked_memory(policy, memory, len(read.arms))
-    learns = memory is None and policy.learns
+    learns = memory is None and policy.learns_from != "nothing"
     task = Task(read, policy, known, learns, horizon)
     if methods is None:
         methods = tuple(OF_WEIGHTS) if learns else METHODS
@@ -195,7 +195,8 @@ def _checked_memory(policy: Policy, memory: Any, arms: int) -> Any:
         memory = fresh
     elif [np.shape(part) for part in memory] != [np.shape(part) for part in fresh]:
         raise InputError(
-            f"memory is not allowed: it must be one of {policy.name} for the {arms} arms of the log"
+            f"memory is not allowed: it must be one of {type(policy).__name__} for the "
+            f"{arms} arms of the log"
         )
     if policy.probabilities(memory, 1.0).size == 0:
         raise InputError(

@@ -21,7 +21,7 @@ from ...live import (
 )
 from ...live.comparing import WORDS
 from ...live.shadowing import MEASURES
-from ...policies.reasons import Reason
+from ...policies.reasons import Reason, explain
 from ..insight import Insight, insight
 from ..reads import Reads
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
@@ -157,7 +157,7 @@ class Snapshots:
             experiment.settings, experiment.all_arms, experiment.counts(),
             self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
         )  # fmt: skip
-        recent = [Decided(c, experiment.policy.reason(c)) for c in experiment.recent()[:RECENT]]
+        recent = [Decided(c, explain(experiment.policy, c)) for c in experiment.recent()[:RECENT]]
         start, cast = SPANS[span].since(now), self._shadow(experiment)
         return Snapshot(
             experiment.name, experiment.settings, span, start, found, recent, changes, cast

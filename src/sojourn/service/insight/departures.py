@@ -10,6 +10,7 @@ from ...live.records import Counts
 from ...live.settings import Settings
 from ...policies.base import Array
 from ...policies.learned import Learned
+from ...policies.mixture import base_policy
 from ...policies.watched import FIRST_LOOK, Watched, mistake_costs
 from ...stats.intervals import Z95, Interval, share
 from .arms import ArmSums
@@ -133,7 +134,7 @@ def departures(
     settings: Settings, arms: ArmSums, moves: Array, seen: Array, left: Array
 ) -> Departures:
     """What the counters of departures say, by the estimates of the learned policies."""
-    confidence = getattr(settings.policy.pupil, "confidence", Learned.confidence)
+    confidence = getattr(base_policy(settings.policy), "confidence", Learned.confidence)
     conclusions = np.ones(settings.bins), np.zeros(1)
     memory = Watched(arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, *conclusions)
     cost, variance = mistake_costs(memory, False)

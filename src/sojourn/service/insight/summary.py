@@ -149,7 +149,7 @@ def insight(
     total = Bucket(*map(sum, zip(NO_VISITS, *timeline, strict=True)))
     return Insight(
         now=now,
-        policy=settings.policy.name,
+        policy=type(settings.policy).__name__,
         states=states,
         best=sums.best_name,
         exploration=exploration,
