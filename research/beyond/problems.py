@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.chain import occupancy
 from sojourn.paper import SETTINGS
 from sojourn.paper.trial import Environment
 from sojourn.problem import Problem
@@ -194,7 +195,7 @@ def cost_ratio(problem: Problem) -> float:
     onward = problem.transition_matrix(problem.best_arm)[:-1, :-1]
     start = np.zeros(len(onward))
     start[np.array(problem.user.start.states, int)] = problem.user.start.chances
-    stays = np.linalg.solve(np.eye(len(onward)) - onward.T, start)
+    stays = occupancy(onward, start)
     costs = stays * [problem.mistake_cost(s) for s in range(len(onward))]
     at_0, at_1 = (costs[s::2].sum() / stays[s::2].sum() for s in (0, 1))
     return float(at_0 / at_1)

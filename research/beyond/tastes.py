@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import validation
+from sojourn.chain import total
 from sojourn.engine.coasting import Coaster
 from sojourn.engine.fingerprint import fingerprint
 from sojourn.engine.kernel import REGRET, columns, run_chunk
@@ -70,14 +71,14 @@ class Tastes:
 
     def _always(self, arm: int) -> Array:
         size = self.user.states
-        matrix, right = np.eye(size), np.zeros(size)
+        moves, gain = np.zeros((size, size)), np.zeros(size)
         for s in range(size):
             mean = self.table[s // 2, arm]
-            right[s] = mean
+            gain[s] = mean
             for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
-                onward = int(self.user.next_state(float(s), reward))
-                matrix[s, onward] -= chance * (1.0 - self.user.leave_probability(float(s), reward))
-        return np.asarray(np.linalg.solve(matrix, right), np.float64)
+                after = int(self.user.next_state(float(s), reward))
+                moves[s, after] += chance * (1.0 - self.user.leave_probability(float(s), reward))
+        return total(moves, gain)
 
     @cached_property
     def best_arm(self) -> int:

@@ -95,7 +95,10 @@ def _policy_faults(policy: Policy, problem: Problem) -> Iterator[str]:
         elif chances.size and chances[arm] <= 0.0:
             yield f"{name}.probabilities gives the arm that choose returned, {arm}, no chance"
     if arms_in(memory) != arms:
-        yield f"{name}.arms_of returned {arms_in(memory)} for a memory of {arms} arms"
+        yield (
+            f"{name}.memory has {arms_in(memory)} arms where {arms} were asked for: the last axis "
+            "of its first array must be the arms"
+        )
     yield from _run_faults(name, problem, policy)
 
 

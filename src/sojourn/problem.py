@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import validation
+from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .rewards import Bernoulli, Reward, compiled, reward_of
 from .show.sheets import html
 from .show.tables import Table
 from .users import User
 from .validation import InputError
-from .values import LONGEST, MeanVariance, NeverEnds, Values, ValuesByArm, solve, solve_by_arm
+from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
 
 STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
 ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded rewards, on [0, 1]

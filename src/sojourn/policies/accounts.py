@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..chain import mistake_cost, solve_in_place
 from ..engine.divergence import bernoulli_kl
-from ..engine.linear import solve
 from ..engine.loops import jitable
 from .base import Array
 from .effects import QUIRKS, chance, fit_effects, spread
@@ -61,9 +61,9 @@ def line(mean: float, good: float, less: float, more: float, signs: bool) -> tup
     only if `signs` are to be followed. Else as much follows a bad reward as a good one: an arm is
     not played for being liked less.
     """
-    if not signs and 1.0 + more - less < 0.0:
+    if not signs and mistake_cost(less, more) < 0.0:
         less = more
-    return less + (good - mean) * (more - less), 1.0 + more - less
+    return less + (good - mean) * (more - less), mistake_cost(less, more)
 
 
 @jitable
@@ -87,7 +87,7 @@ def improve(
                 for r in range(2):
                     level = good[arm] if r == 1 else 1.0 - good[arm]
                     matrix[b, after] -= level * stay[arm, b, r] * follow[b, r, after]
-        solve(matrix, value)
+        solve_in_place(matrix, value)
         settled = True
         for b in range(bins):
             for r in range(2):
@@ -136,7 +136,7 @@ def think_of_means(
                     stay[arm, b, r] = 1.0 - known.leave[b, r]
         _, onward = improve(memory.pulls, known.follow, mean, good, stay, rule, signs)
         for b in range(bins):
-            gain = 1.0 + stay[0, b, 1] * onward[b, 1] - stay[0, b, 0] * onward[b, 0]
+            gain = mistake_cost(stay[0, b, 0] * onward[b, 0], stay[0, b, 1] * onward[b, 1])
             memory.side[b] = -1.0 if gain < -confidence * sqrt(variance[b]) else 1.0
             cost[b] = abs(cost[b])
     for b in range(bins):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.linear import solve
+from ..chain import solve_in_place
 from ..engine.loops import jitable
 from ..engine.steps import level_of
 from .base import Array
@@ -174,7 +174,7 @@ def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
             stays = (good if r == 1 else 1.0 - good) * (1.0 - leave[b, r])
             for after in range(bins):
                 matrix[b, after] -= stays * then[b, r, after]
-    solve(matrix, value)
+    solve_in_place(matrix, value)
     cost, variance = np.empty(bins), np.zeros(bins)
     for b in range(bins):
         cost[b] = 1.0

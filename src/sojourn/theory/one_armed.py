@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import validation
-from ..engine.linear import solve
+from ..chain import solve_in_place
 from ..engine.loops import jitable, loop
 from ..users import User
 from ..values.finite import Array, FiniteUser, Horizon, Moves, Visits
@@ -235,7 +235,7 @@ def settle(outside: Array, known: float, moves: Moves, price: Any, value: Array)
                     chance = mean if r == 1 else 1.0 - mean
                     for i in range(moves.first[2 * s + r], moves.first[2 * s + r + 1]):
                         matrix[s, moves.target[i]] -= chance * moves.weight[i]
-        solve(matrix, value)
+        solve_in_place(matrix, value)
         changed = False
         for s in range(states):
             best = value[s]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import validation
+from ..chain import second_moment, total
 from ..engine.counts import find_counts
 from ..validation import InputError
 from ..values.finite import Array, Visits, Whole
@@ -79,9 +80,8 @@ class Plan:
                 go[s, moves.target[here]] += chance * moves.weight[here]
                 if r:
                     won[s, moves.target[here]] += chance * moves.weight[here]
-        stays = np.eye(size) - go
-        total = np.linalg.solve(stays, mean)
-        return np.array([total, np.linalg.solve(stays, mean + 2.0 * won @ total)])
+        found = total(go, mean, None)
+        return np.array([found, second_moment(go, mean, won, found)])
 
     def _commit(self, now: Array, masks: Masks, mu: Array) -> None:
         rows, n_states = now.reshape(-1, 2, self.visits.size), self.visits.user.size

@@ -4,14 +4,12 @@ from .by_arm import ValuesByArm, solve_by_arm
 from .functions import ByState, Piecewise
 from .prices import CommonPrices, PriceSeries, PriceTable
 from .solution import MeanVariance, Values
-from .solve import LONGEST, NeverEnds, solve
+from .solve import solve
 
 __all__ = [
-    "LONGEST",
     "ByState",
     "CommonPrices",
     "MeanVariance",
-    "NeverEnds",
     "Piecewise",
     "PriceSeries",
     "PriceTable",

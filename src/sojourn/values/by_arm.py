@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..chain import ROUNDING, best_rule, second_moment, total
 from ..rewards import Reward
 from ..users import User
 from ..validation import InputError
@@ -26,10 +27,7 @@ from .functions import Array, ByState
 from .panels import Panels
 from .prices import PriceSeries, PriceTable
 from .solution import MeanVariance, first_states, over_starts
-from .solve import LONGEST, Basis, NeverEnds, follows, on_panels, stays
-
-ROUNDING = 1e-12
-"""An arm is better than another if it is by this share of the greatest value."""
+from .solve import Basis, follows, on_panels, stays
 
 
 class Steps(NamedTuple):
@@ -70,34 +68,16 @@ def steps_of(user: User, rewards: Sequence[Reward], states: Array, basis: Basis)
     return Steps(earn, square, onward, earning)
 
 
-def _best_rule(steps: Steps, earn: Array) -> tuple[Array, Array]:
-    """Policy iteration: the rule that earns most, and what it earns; `NeverEnds` if that grows."""
-    eye, states = np.eye(steps.onward.shape[2]), np.arange(steps.onward.shape[1])
-    rule = earn.argmax(axis=0)
-    while True:
-        try:
-            total: Array = np.linalg.solve(eye - steps.onward[rule, states], earn[rule, states])
-        except np.linalg.LinAlgError:
-            raise NeverEnds from None
-        if not (np.abs(total) <= LONGEST).all() or total.min() < -1e-9:
-            raise NeverEnds
-        worth = earn + steps.to_come(total)
-        better = worth > worth[rule, states] + ROUNDING * np.abs(total).max()
-        if not better.any():
-            return rule, total
-        rule = np.where(better.any(axis=0), worth.argmax(axis=0), rule)
-
-
 def _optimum(steps: Steps, check: bool) -> list[Array]:
     """Value, length and their second moments at the nodes, under the best rule."""
     if check:
-        _best_rule(steps, np.ones_like(steps.earn))
-    rule, value = _best_rule(steps, steps.earn)
+        best_rule(steps.onward, np.ones_like(steps.earn))
+    rule, value = best_rule(steps.onward, steps.earn)
     own = steps.under(rule)
-    solver = np.eye(rule.size) - own.onward
-    length = np.linalg.solve(solver, np.ones(rule.size))
-    squares = [own.earn_square + 2.0 * own.earning @ value, 1.0 + 2.0 * own.onward @ length]
-    return [value, length, *np.linalg.solve(solver, np.transpose(squares)).T]
+    ones = np.ones(rule.size)
+    length = total(own.onward, ones, None)
+    value_square = second_moment(own.onward, own.earn_square, own.earning, value)
+    return [value, length, value_square, second_moment(own.onward, ones, own.onward, length)]
 
 
 def _moments(steps: Steps, solution: Sequence[Array]) -> list[Array]:

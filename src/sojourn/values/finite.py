@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..chain import mistake_cost
 from ..users import User
 from ..validation import InputError
 from .solution import first_states
@@ -195,7 +196,7 @@ class FiniteUser:
         """D by [state, ...], from the values of visits in which the best arm is always shown."""
         stay = (1.0 - self.leave)[:, :, None] * self.onward
         after = np.einsum("srt,t...->rs...", stay, values)
-        return 1.0 + after[1] - after[0]  # type: ignore[no-any-return]
+        return mistake_cost(after[0], after[1])  # type: ignore[no-any-return]
 
     def orders(self) -> tuple[int, int]:
         """How fast the value of a visit grows as the mean nears 0, and as it nears 1.

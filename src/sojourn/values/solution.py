@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..chain import mistake_cost
 from ..engine.steps import onward
 from ..users import User
 from .panels import Panels
@@ -67,7 +68,7 @@ class Values:
     def mistake_cost(self, state: float) -> float:
         """D(s) = 1 + (1 - q(s, 1)) V(s after 1) - (1 - q(s, 0)) V(s after 0)."""
         v0, v1 = self._onward(self.value_function, state)
-        return 1.0 + v1 - v0
+        return mistake_cost(v0, v1)  # type: ignore[no-any-return]
 
     def value(self, state: float) -> float:
         """V*(s), the expected reward of the rest of the visit under the best rule."""
@@ -116,7 +117,7 @@ class Values:
             (v0, v1), (w0, w1) = (
                 self._onward(f, state) for f in (self.value_function, self.reward_square)
             )
-            means.append(v0 + mean * (1.0 + v1 - v0))
+            means.append(v0 + mean * mistake_cost(v0, v1))
             squares.append((1.0 - mean) * w0 + mean * (1.0 + 2.0 * v1 + w1))
         return self._over_starts(means, squares)
 

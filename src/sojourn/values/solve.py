@@ -22,23 +22,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import validation
+from ..chain import mistake_cost, second_moment, total
 from ..users import User
-from ..validation import InputError
 from .functions import Array, ByState
 from .panels import Panels
 from .solution import Values
-
-LONGEST = 1e12
-"""Visits expected to last longer than this many steps count as never ending."""
 
 MAX_PANELS = 48
 ACCURACY = 1e-11
 """The relative error aimed at; what was reached is `Values.error`."""
 ROUNDING = 1e-14
-
-
-class NeverEnds(InputError):
-    """Someone can stay for ever."""
 
 
 # With several threads the last bits of a solution depend on how busy the machine is.
@@ -146,8 +139,7 @@ def _optimum(step: _Step, high: float, low: float, check: bool = True) -> list[A
 
     With `check`, visits must end under every rule, the one with the longest visits included.
     """
-    eye = np.eye(len(step.after_0))
-    ones = np.ones(len(eye))
+    ones = np.ones(len(step.after_0))
 
     def transition(mean: Array) -> Array:
         rows: Array = (1.0 - mean)[:, None] * step.after_0 + mean[:, None] * step.after_1
@@ -155,29 +147,22 @@ def _optimum(step: _Step, high: float, low: float, check: bool = True) -> list[A
 
     def improve(earn: Callable[[Array], Array], earn_more: float) -> tuple[Array, Array]:
         """Policy iteration for a step that earns `earn(mean)`, with slope `earn_more`."""
-        mean: Array = np.full(len(eye), high)
+        mean: Array = np.full(ones.size, high)
         while True:
-            try:
-                total: Array = np.linalg.solve(eye - transition(mean), earn(mean))
-            except np.linalg.LinAlgError:
-                total = np.full(len(eye), np.inf)
-            if not (np.abs(total) <= LONGEST).all() or total.min() < -1e-9:
-                raise NeverEnds
-            slope = earn_more + step.after_1 @ total - step.after_0 @ total
-            better = np.where(slope * (high - low) >= -1e-12 * np.abs(total).max(), high, low)
+            found = total(transition(mean), earn(mean))
+            slope = earn_more + step.after_1 @ found - step.after_0 @ found
+            better = np.where(slope * (high - low) >= -1e-12 * np.abs(found).max(), high, low)
             if (better == mean).all():
-                return mean, total
+                return mean, found
             mean = better
 
     if check:
         improve(lambda mean: ones, 0.0)
     mean, value = improve(lambda mean: mean, 1.0)
     onward = transition(mean)
-    solver = eye - onward
-    length = np.linalg.solve(solver, ones)
-    squares = [mean * (1.0 + 2.0 * step.after_1 @ value), 1.0 + 2.0 * onward @ length]
-    value_square, length_square = np.linalg.solve(solver, np.transpose(squares)).T
-    return [value, length, value_square, length_square]
+    length = total(onward, ones, None)
+    value_square = second_moment(onward, mean, mean[:, None] * step.after_1, value)
+    return [value, length, value_square, second_moment(onward, ones, onward, length)]
 
 
 def _residual(
@@ -188,7 +173,7 @@ def _residual(
     step, here = _step(user, points, panels.basis), panels.basis(points)
     value, length, value_square, length_square = solution
     v0, v1 = step.after_0 @ value, step.after_1 @ value
-    mean = np.where(1.0 + v1 - v0 >= 0.0, high, low)
+    mean = np.where(mistake_cost(v0, v1) >= 0.0, high, low)
 
     def onward(f: Array) -> Array:
         rows: Array = (1.0 - mean) * (step.after_0 @ f) + mean * (step.after_1 @ f)

@@ -17,7 +17,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.linear import solve
+from ..chain import solve_in_place
 from ..engine.loops import jitable, loop
 from .finite import Array, Moves, Whole
 
@@ -122,7 +122,7 @@ def evaluate(gain: Array, idle: Array, pulled: Flags, matrix: Array, value: Arra
     for s in range(gain.size):
         for t in range(gain.size):
             matrix[s, t] = (1.0 if s == t else 0.0) - (0.0 if pulled[s] else idle[s, t])
-    solve(matrix, value)
+    solve_in_place(matrix, value)
 
 
 @jitable

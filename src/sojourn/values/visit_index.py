@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import validation
+from ..chain import LONGEST, total
 from ..users import User
 from ..validation import InputError
 from .finite import Array, FiniteUser, Horizon, Visits
@@ -37,8 +38,6 @@ Z = np.linspace(-8.0, 8.0, 161)
 
 FAR = 4.0
 """Pulls at which the diffusion ends, in multiples of the steps ahead: then one commits."""
-
-LONGEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +132,10 @@ def visit_index(
     index, above = np.full((rows, states), -1.0), np.zeros((rows, states, 2))
     moves = Visits(finite, horizon).moves()
     for i in range(KNOWN - 1, -1, -1):
-        mean, cost, total = known[i], costs[i], steps[i].sum()
+        mean, cost, ahead_of_all = known[i], costs[i], steps[i].sum()
         order = np.argsort(cost, kind="stable")
-        diffuse(clock, GROWTH, mean, cost, steps[i] / total, total, order, Z, worth, nats[i])
+        share = steps[i] / ahead_of_all
+        diffuse(clock, GROWTH, mean, cost, share, ahead_of_all, order, Z, worth, nats[i])
         excess = posterior - mean
         more = np.interp(excess * np.sqrt(clock / (mean * (1.0 - mean))), Z, worth, 0.0, 0.0)
         gain = np.maximum(np.multiply.outer(excess, cost) + more[:, None], 0.0)
@@ -155,6 +155,6 @@ def _ahead(finite: FiniteUser, horizon: Horizon, means: Array) -> Array:
     stay = (1.0 - finite.leave)[:, :, None] * finite.onward
     mean = means[:, None, None]
     go = mean * stay[None, :, 1] + (1.0 - mean) * stay[None, :, 0]
-    of_visit = np.linalg.inv(np.eye(finite.size) - go)
+    of_visit = total(go, np.broadcast_to(np.eye(finite.size), go.shape), None)
     fresh: Any = np.einsum("s,lst->lt", finite.start, of_visit)
     return np.asarray(of_visit + (horizon.visits - 1.0) * fresh[:, None, :])

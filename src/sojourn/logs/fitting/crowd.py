@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...chain import mistake_cost, total
 from ...stats.moments import Array
 
 FIRST_ROW = 0
@@ -76,7 +77,7 @@ class Crowd:
         if self.last is None:
             gain, onward = steps[-1]
             # V = gain + onward V in the last layer, by kind.
-            found[:, -1] = np.linalg.solve(np.eye(2) - onward, gain[..., None])[..., 0]
+            found[:, -1] = total(onward, gain, None)
         for step in range(self.last or self.horizon - 1, 0, -1):
             gain, onward = steps[self.layer(step)]
             found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
@@ -96,7 +97,7 @@ class Crowd:
         gain = np.repeat(gain, 2, axis=2)  # kind, arm, previous
         value = np.zeros_like(gain)
         if self.last is None:
-            value = np.linalg.solve(np.eye(2) - onward[:, -1], gain)
+            value = total(onward[:, -1], gain, None)
         for step in range(self.last or self.horizon - 1, 0, -1):
             value = gain + onward[:, self.layer(step)] @ value
         reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)
@@ -108,9 +109,8 @@ class Crowd:
         later = np.concatenate([value[:, 1:], value[:, -1:]], axis=1)
         steps = [self.layer(step) for step in range(1, self.horizon + 1)]
         stay = 1.0 - self.leave[:, steps, arm]  # kind, step, previous, reward
-        return np.asarray(
-            1.0 + stay[..., 1] * later[:, :, None, 1] - stay[..., 0] * later[:, :, None, 0]
-        )
+        after_0, after_1 = (stay[..., r] * later[:, :, None, r] for r in (0, 1))
+        return np.asarray(mistake_cost(after_0, after_1))
 
     def step(self, rule: Array, step: int, of_reward: bool = True) -> tuple[Array, Array]:
         """What a step brings, [kind, previous], and the chance to go on [kind, previous, next]."""

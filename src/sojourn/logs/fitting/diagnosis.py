@@ -8,11 +8,12 @@ from sys import float_info
 
 import numpy as np
 
+from ...chain import NeverEnds
 from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...users import TwoState
 from ...validation import InputError
-from ...values import NeverEnds, solve
+from ...values import solve
 
 PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
 """Assumption 1: after a worse pair of rewards people leave at least as often as after a better."""

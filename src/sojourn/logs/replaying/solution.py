@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...chain import NeverEnds, total
 from ...policies import Policy
 from ...validation import InputError
 from .curve import Hats, LeaveCurves, hats
@@ -218,15 +219,12 @@ class PolicyInModel:
     def _fundamental(self) -> Floats:
         """Expected steps in every state of the grid, from every one, until the user leaves."""
         try:
-            found = np.linalg.inv(np.eye(self.grid.size) - self._later[2])
-        except np.linalg.LinAlgError:
-            found = np.full((1, 1), np.inf)
-        if not (np.abs(found) < LONGEST).all():
+            return total(self._later[2], np.eye(self.grid.size), LONGEST)
+        except NeverEnds:
             raise InputError(
                 "the log is not allowed without a horizon: by its chances to leave, some visits "
                 "never end"
-            )
-        return found
+            ) from None
 
 
 def _finite_horizon(

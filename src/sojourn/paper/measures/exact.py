@@ -9,6 +9,7 @@ from math import nan
 import numpy as np
 
 from ... import theory
+from ...chain import total
 from ...problem import Problem
 from ...stats.intervals import Interval
 from ...users import TwoState
@@ -162,7 +163,7 @@ class LongestVisits(Computed):
 def _length(problem: Problem, rule: tuple[int, ...]) -> float:
     """Expected steps of a visit from state 1 when state s gets the arm rule[s]."""
     stay = np.array([problem.transition_matrix(a)[s, :-1] for s, a in enumerate(rule)])
-    return float(np.linalg.solve(np.eye(len(rule)) - stay, np.ones(len(rule)))[1])
+    return float(total(stay, np.ones(len(rule)))[1])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...chain import total
 from ...policies.base import Array
 from ...stats.intervals import Interval
 from .arms import ArmSums
@@ -64,10 +65,10 @@ class VisitValues:
         """V(b) = mean + sum over levels of P(level) (1 - leave(b, level)) E V(next bin)."""
         good, leave = np.clip(good, 0.0, 1.0), np.clip(leave, 1e-9, 1.0)
         shares = np.stack([1.0 - good, good], axis=1)[:, None, :] * (1.0 - leave)
-        matrix = np.eye(self.start.size) - np.einsum("abr,brc->abc", shares, self._follow)
-        right = np.broadcast_to(mean[:, None, None], (len(mean), self.start.size, 1))
-        found: Array = np.linalg.solve(matrix, right)[..., 0] @ self.start
-        return found
+        onward = np.einsum("abr,brc->abc", shares, self._follow)
+        gain = np.broadcast_to(mean[:, None], (len(mean), self.start.size))
+        value: Array = total(onward, gain, None) @ self.start
+        return value
 
     @cached_property
     def _good(self) -> Array:
