@@ -37,7 +37,7 @@ def test_all_commands_are_there() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
         "", "theory", "limit", "simulate", "recommend", "reproduce", "study", "study beyond",
         "study by-arm", "study drift", "study horizon", "study limit", "study signs", "serve",
-        "drive", "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
+        "keys", "keys new", "keys list", "keys revoke", "verify", "export", "backup",
         "archive", "drop", "erase", "changes", "compare", "drift", "shadow", "warm-start", "fit",
         "replay",
     }  # fmt: skip

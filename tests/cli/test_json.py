@@ -57,7 +57,6 @@ LINES: dict[str, tuple[str, type, str]] = {
 }
 ELSEWHERE = {
     "study beyond", "study by-arm", "study drift", "study horizon", "study limit", "study signs",
-    "drive",
 }  # fmt: skip
 """Tested where there is a study, or a server."""
 

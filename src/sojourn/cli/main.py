@@ -23,7 +23,6 @@ from . import (
     changes,
     compare,
     drift,
-    drive,
     drop,
     erase,
     export,
@@ -45,7 +44,7 @@ from .arguments import option
 from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
 COMMANDS = (
-    theory, limit, simulate, recommend, reproduce, serve, drive, verify, export, backup, archive,
+    theory, limit, simulate, recommend, reproduce, serve, verify, export, backup, archive,
     drop, erase, changes, compare, drift, shadow, warm_start, fit, replay,
 )  # fmt: skip
 GROUPS = {"study": study.app, "keys": keys.app}
