@@ -25,7 +25,7 @@ from sojourn.live.stores import tables
 from sojourn.service import demo
 from sojourn.service.dashboard.snapshots import Snapshots
 from sojourn.service.dashboard.view import SPANS
-from sojourn.service.drive.crowd import Crowd
+from sojourn.service.demo import Crowd
 
 from .report import Table
 

@@ -3,12 +3,13 @@
     python -m website.going_live        # in full, and writes into the page what was printed
 
 A `toml` block is saved as feed.toml, an `sh` block is a server that runs to the end, and the lines
-of a `console` block that begin with $ are commands of `sojourn`, whose output follows them, and of
-`curl`, which are asked from here, and whose answers are left out. The tests play the page small:
-`scale` multiplies the visits.
+of a `console` block that begin with $ are commands of `sojourn` and of the load
+generator, whose output follows them, and of `curl`, which are asked from here, and whose answers
+are left out. The tests play the page small: `scale` multiplies the visits.
 """
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -58,15 +59,22 @@ def printed(command: str, folder: Path, url: str, scale: float = 1.0) -> str:
     if words[0] == "curl":
         curl(words[1:])
         return ""
-    words[:1] = [sys.executable, "-m", "sojourn"]
+    words[:1] = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "sojourn"]
     found = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+        words, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
     refused = found.returncode == REFUSED and scale < 1.0
     if found.returncode and not refused:
         raise RuntimeError(f"{command}\n{found.stdout}{found.stderr}")
     text = found.stderr if refused else found.stdout
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _environment() -> dict[str, str]:
+    """That of this process, with this repository's benchmarks to be found from any folder."""
+    paths = [str(PAGE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def curl(words: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ import pytest
 import serving
 
 import sojourn as sj
+from benchmarks.drive.wire import Wire
 from sojourn import InputError, MovingAverage
 from sojourn.client import (
     AccessDenied,
@@ -27,7 +28,6 @@ from sojourn.client import (
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
 from sojourn.live import Own
-from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
 
@@ -319,7 +319,6 @@ with Client("http://127.0.0.1:9", retries=0) as client:
             "from sojourn.client import Client; Client('http://x')",
             "",
         ),
-        ("fastapi uvicorn httpx", "from sojourn.service.drive import drive", ""),
         (
             "httpx",
             "from sojourn.client import Client; Client('http://x')",

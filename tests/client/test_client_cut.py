@@ -11,10 +11,10 @@ import pytest
 import serving
 from cutting import cutting
 
+from benchmarks.drive.wire import Wire
 from sojourn.client import AsyncClient, Client, Unavailable, caller
 from sojourn.client.messages import NoResponse, Request
 from sojourn.live import Store, open_store, verify
-from sojourn.service.drive.wire import Wire
 
 ARMS = ["dance", "cooking", "news"]
 

@@ -16,7 +16,7 @@ import serving
 from cutting import cutting
 
 import sojourn as sj
-from sojourn.cli.main import main as run_cli
+from benchmarks.drive.__main__ import main as run_drive
 from sojourn.client import Client
 
 ROOT = Path(__file__).parents[2]
@@ -48,11 +48,11 @@ def test_the_page(server: serving.Server, capsys: Any) -> None:
     assert len(examples) == 3
     for example in examples:
         exec(compile(example, "client.md", "exec"), {})
-    commands = re.findall(r"^sojourn (drive .*)$", page, re.M)
+    commands = re.findall(r"^python -m benchmarks.drive (.*)$", page, re.M)
     assert len(commands) == 2
     for command in commands:
         small = re.sub(r"--(visits|seconds|processes) \S+", "", command) + " --visits 5"
-        assert run_cli(small.split()) == 0
+        assert run_drive(small.split()) == 0
         assert "regret, by gaps" in capsys.readouterr().out
 
 

@@ -19,7 +19,6 @@ from ..live.errors import LiveError
 from ..validation import InputError, PolicyError
 from ..version import __version__
 from . import (
-    drive,
     fit,
     keys,
     limit,
@@ -37,7 +36,7 @@ from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
 PANELS: dict[str, tuple[ModuleType, ...]] = {
     "Your log": (fit, replay),
-    "Live": (serve, monitor, drive),
+    "Live": (serve, monitor),
     "Simulate and theory": (theory, limit, simulate, recommend, reproduce),
     "Operate": (store, keys),
 }

@@ -1,23 +1,27 @@
-"""The command `sojourn drive`."""
+"""Simulated users of a problem against a running service: `python -m benchmarks.drive URL`."""
 
+import sys
 import time
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ..show.progress import Now, Show, progress
-from ..show.tables import Table
-from .arguments import AsJson, option, with_options
-from .output import STOPPED, note, print_json
-from .problems import find_problem
-from .stores import file_errors_as_input
+from benchmarks.drive import LoadReport, OnProgress, Traffic, drive_all
+from sojourn import validation
+from sojourn.cli.arguments import AsJson, option, with_options
+from sojourn.cli.output import FAILED, STOPPED, complain, note, print_json
+from sojourn.cli.problems import find_problem
+from sojourn.cli.stores import file_errors_as_input
+from sojourn.live import LiveError
+from sojourn.policy_names import find_policy
+from sojourn.problem import Problem
+from sojourn.show.progress import Now, Show, progress
+from sojourn.show.tables import Table
+from sojourn.validation import InputError
 
-if TYPE_CHECKING:
-    from ..problem import Problem
-    from ..service.drive import LoadReport, OnProgress, Traffic
-
-EXAMPLE = "sojourn drive http://127.0.0.1:8000 B --policy LearnedIMED --visits 2000"
+EXAMPLE = "python -m benchmarks.drive http://127.0.0.1:8000 B --policy LearnedIMED --visits 2000"
 
 CUT = "not known: visits were cut short, and those that ended are the shorter ones"
 
@@ -25,7 +29,7 @@ CUT = "not known: visits were cut short, and those that ended are the shorter on
 @with_options("problem", find_problem, default="B")
 def drive_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the service.")],
-    problem: "Problem",
+    problem: Problem,
     experiment: Annotated[str, option("The experiment; made if it is missing.")] = "drive",
     policy: Annotated[
         str | None,
@@ -59,10 +63,6 @@ def drive_command(
     Rewards and departures are drawn by the rules of the simulator. Ctrl-C prints what was measured
     so far.
     """
-    from .. import validation
-    from ..policy_names import find_policy
-    from ..service.drive import Traffic, drive_all
-
     limit = 1000 if seconds is None else inf
     most = limit if visits is None else validation.whole("--visits", visits, 1)
     traffic = Traffic(
@@ -86,7 +86,7 @@ def drive_command(
         raise typer.Exit(STOPPED)
 
 
-def _by_steps(show: Show, traffic: "Traffic") -> "OnProgress":
+def _by_steps(show: Show, traffic: Traffic) -> OnProgress:
     began = time.monotonic()
 
     def take(visits: int, steps: int) -> None:
@@ -99,7 +99,7 @@ def _by_steps(show: Show, traffic: "Traffic") -> "OnProgress":
     return take
 
 
-def _table(report: "LoadReport", problem: "Problem") -> Table:
+def _table(report: LoadReport, problem: Problem) -> Table:
     found = report.to_dict(problem)
     latency = found["latency_ms"].items()
     bad = {s: n for s, n in sorted(report.answers.items()) if s not in ("200", "201")}
@@ -122,3 +122,27 @@ def _table(report: "LoadReport", problem: "Problem") -> Table:
 
 def _counts(counts: Any) -> str:
     return ", ".join(f"{name}: {n:,}" for name, n in counts.items()) or "none"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command(epilog=f"Example: {EXAMPLE}")(drive_command)
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it with these arguments (those of the process if None); the exit code."""
+    try:
+        code = app(args=arguments, prog_name="python -m benchmarks.drive", standalone_mode=False)
+    except UsageError as error:
+        return complain(error.format_message())  # type: ignore[attr-defined]
+    except InputError as error:
+        return complain(str(error))
+    except LiveError as error:
+        return complain(str(error), FAILED)
+    except (KeyboardInterrupt, typer.Abort):
+        return STOPPED
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...problem import Problem
-from ...stats.intervals import Z95
+from sojourn.problem import Problem
+from sojourn.stats.intervals import Z95
 
 QUANTILES = (50, 95, 99)
 SUMS = ("visits", "steps", "reward", "reward2", "regret", "pulls", "answers", "failed")

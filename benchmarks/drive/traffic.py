@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...client import AccessDenied, AsyncClient, AsyncExperiment
-from ...client.async_client import OtherSettings
-from ...client.described import described_user
-from ...client.messages import NoResponse, Request, Response
-from ...live import LiveError, NotFound, Unavailable
-from ...policies import Policy
-from ...policies.watched import GOOD
-from ...problem import Problem
-from ...validation import InputError
-from .crowd import Crowd
+from sojourn.client import AccessDenied, AsyncClient, AsyncExperiment
+from sojourn.client.async_client import OtherSettings
+from sojourn.client.described import described_user
+from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.live import LiveError, NotFound, Unavailable
+from sojourn.policies import Policy
+from sojourn.policies.watched import GOOD
+from sojourn.problem import Problem
+from sojourn.service.demo import Crowd
+from sojourn.validation import InputError
+
 from .own import OwnRecommender
 from .report import LoadReport
 from .wire import Wire

@@ -1,6 +1,7 @@
 """Simulated users for a running service: first traffic, load tests, regret over HTTP."""
 
-from .crowd import Crowd, Stay
+from sojourn.service.demo import Crowd, Stay
+
 from .fleet import drive_all
 from .own import OwnRecommender
 from .report import LoadReport

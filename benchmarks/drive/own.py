@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...engine.streams import policy_stream
-from ...live.answers import Own
-from ...policies import Policy
+from sojourn.engine.streams import policy_stream
+from sojourn.live.answers import Own
+from sojourn.policies import Policy
 
 
 class OwnRecommender:

@@ -10,8 +10,8 @@ from collections import deque
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...client.caller import TIMEOUT
-from ...client.messages import NoResponse, Request, Response, bad_url, headers, retry_after
+from sojourn.client.caller import TIMEOUT
+from sojourn.client.messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
 END = b"\r\n\r\n"
 

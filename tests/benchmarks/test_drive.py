@@ -17,12 +17,12 @@ import pytest
 import serving
 
 import sojourn as sj
-from sojourn.cli.main import main as run_cli
+from benchmarks.drive import LoadReport, Traffic, adrive, arm_names, drive
+from benchmarks.drive.__main__ import main as run_drive
 from sojourn.client import Client, caller
 from sojourn.live import Journal, Unavailable, verify
 from sojourn.service import demo
 from sojourn.service.catalog import Catalog
-from sojourn.service.drive import LoadReport, Traffic, adrive, arm_names, drive
 from sojourn.stats.intervals import Z95
 
 B = sj.paper.SETTINGS["B"]
@@ -160,7 +160,7 @@ def test_reports_add_up() -> None:
 
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
-    code = run_cli(["drive", *arguments])
+    code = run_drive(arguments)
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -203,7 +203,7 @@ def test_bad_input(
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_ctrl_c_prints_what_was_measured(server: serving.Server, processes: str) -> None:
-    command = [sys.executable, "-m", "sojourn", "drive", server.url, "A", "--seconds", "600"]
+    command = [sys.executable, "-m", "benchmarks.drive", server.url, "A", "--seconds", "600"]
     command += ["--users", "2", "--processes", processes, "--experiment", f"stopped {processes}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         path = f"/v1/experiments/stopped%20{processes}"

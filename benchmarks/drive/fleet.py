@@ -11,8 +11,9 @@ from multiprocessing.connection import Connection, wait
 from operator import add
 from typing import Any
 
-from ...live import LiveError
-from ...validation import InputError
+from sojourn.live import LiveError
+from sojourn.validation import InputError
+
 from .report import LoadReport
 from .traffic import OnProgress, Traffic, adrive, drive, runner
 
