@@ -26,6 +26,7 @@ from sojourn.cli.main import main
 from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 from sojourn.recommendation import BASELINE, CAVEATS, PLAIN, SURE, _in_words, candidates, choose
+from sojourn.registry import described
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
 
@@ -64,8 +65,8 @@ def test_the_rule(
 
 def test_candidates_are_of_the_right_case() -> None:
     normal, opposite = candidates(SETTINGS["A"]), candidates(SETTINGS["opposite"])
-    assert normal["KL-ULCB"].parameters["c0"] == -1.0
-    assert opposite["Safe IMED, opposite"].parameters["c0"] == 1.0
+    assert described(normal["KL-ULCB"])[1]["c0"] == -1.0
+    assert described(opposite["Safe IMED, opposite"])[1]["c0"] == 1.0
     assert "CONT-KL-ULCB" in candidates(SETTINGS["ema-100"])
     improper = candidates(ASSISTMENTS_2015)
     assert list(improper) == [

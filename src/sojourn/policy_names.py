@@ -7,6 +7,7 @@ from typing import Any
 
 from . import validation
 from .policies import POLICIES, TOLD, Policy
+from .policies.wrapper import Wrapper
 from .problem import Problem
 from .validation import InputError
 
@@ -97,7 +98,7 @@ def _parameter(cls: type[Policy], text: str, problem: Problem | None) -> tuple[s
     if name not in kinds:
         known = ", ".join(kinds) or "none"
         raise InputError(f"{cls.__name__} has no parameter {name!r}: its parameters are {known}")
-    if kinds[name] is Policy:
+    if name == "policy" and issubclass(cls, Wrapper):
         return name, find_policy(value, problem)
     try:
         return name, FLAGS[value.lower()] if kinds[name] is bool else _number(value)

@@ -202,7 +202,7 @@ def test_a_policy_says_truly_whether_it_learns_from_departures(policy: Policy) -
     one, other = told(policy, lefts=True), told(policy, lefts=False)
     learned = [name for name in one._fields if name != "window"]  # that has steps as they were
     differ = any((getattr(one, name) != getattr(other, name)).any() for name in learned)
-    assert differ == policy.learns_from == "departures"
+    assert differ == (policy.learns_from == "departures")
 
 
 @each

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..live.answers import policy_data
+from ..live.answers import is_policy, policy_data
 from ..validation import InputError
 
 
@@ -17,7 +17,7 @@ def described_policy(policy: Any) -> dict[str, Any]:
         return {"name": policy}
     if isinstance(policy, Mapping):
         return dict(policy)
-    if not isinstance(getattr(policy, "name", None), str):
+    if not is_policy(policy):
         raise InputError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
     return policy_data(policy)
 

@@ -1,11 +1,11 @@
 """What the calls of an experiment take and return, in the process and over HTTP alike."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from math import inf
 from typing import Any, NamedTuple
 
 from .. import validation
-from ..policies.base import Policy
 from ..registry import described
 from .names import check_name
 
@@ -84,8 +84,11 @@ def reward_of(value: Any, name: str = "reward") -> float:
 
 def policy_data(policy: Any) -> dict[str, Any]:
     """A policy as plain data: its name, and its parameters, policies among them."""
-    parameters = {
-        name: policy_data(value) if isinstance(value, Policy) else value
-        for name, value in described(policy)[1].items()
-    }
-    return {"name": type(policy).__name__, "parameters": parameters}
+    name, parameters = described(policy)
+    nested = {key: policy_data(p) for key, p in parameters.items() if is_policy(p)}
+    return {"name": name, "parameters": parameters | nested}
+
+
+def is_policy(value: Any) -> bool:
+    """Whether it can choose: clients must not import `Policy`, which brings the compiler."""
+    return is_dataclass(value) and hasattr(type(value), "choose")
