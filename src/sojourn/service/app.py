@@ -112,8 +112,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 from .demo import start
 
                 tasks.append(await start(catalog))
-            if options.keep_days is not None:
-                tasks.append(asyncio.create_task(operating.keep_archiving(catalog, options)))
+            tasks.append(asyncio.create_task(operating.keep_up(catalog, options)))
             await catalog.open_all()
         except Unavailable as error:
             log.warning("experiments are opened when they are asked for: %s", error)
