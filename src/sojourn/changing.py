@@ -195,6 +195,6 @@ def _differ(one: Problem, other: Problem) -> str | None:
         return f"it has {other.arms} arms, another number"
     if one.graded != other.graded:
         return "its rewards are of another kind"
-    if type(one.user) is not type(other.user) or one.user.levels != other.user.levels:
+    if type(one.user) is not type(other.user) or one.user.space.bins != other.user.space.bins:
         return "its user is of another kind"
     return None
