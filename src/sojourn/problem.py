@@ -207,16 +207,17 @@ class Problem:
 
     def _check_user(self) -> None:
         user, arms = self.user, len(self.rewards)
-        if user.arms not in (None, arms):
+        space = user.space
+        if space.arms not in (None, arms):
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: the number of its arms is "
-                f"{user.arms}, and there are {arms}"
+                f"{space.arms}, and there are {arms}"
             )
-        if not user.graded and (self.graded or user.outcomes != 2):
-            even = [round(level / user.outcomes, 2) for level in range(1, user.outcomes)]
+        if not space.graded and (self.graded or space.outcomes != 2):
+            even = [round(level / space.outcomes, 2) for level in range(1, space.outcomes)]
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: it takes rewards by "
-                f"{user.outcomes} levels, so say from where on each is reached, as in "
+                f"{space.outcomes} levels, so say from where on each is reached, as in "
                 f"Levels(user, thresholds={validation.shown(even)})"
             )
 
@@ -257,7 +258,7 @@ class Problem:
     @property
     def by_arm(self) -> bool:
         """Whether leaving depends on the arm."""
-        return self.user.arms is not None
+        return self.user.space.arms is not None
 
     @cached_property
     def coins(self) -> Coins | Grades:
@@ -302,9 +303,9 @@ class Problem:
     def gaps(self, states: Sequence[float] | None = None) -> NDArray[np.float64]:
         """A table of gaps, a row per state and a column per arm (all states if finitely many)."""
         if states is None:
-            if self.user.states is None:
+            if self.user.space.states is None:
                 raise InputError("states = None is not allowed: this user has infinitely many")
-            states = range(self.user.states)
+            states = range(self.user.space.states)
         return np.array([[self.gap(s, a) for a in range(self.arms)] for s in states])
 
     def mistake_cost(self, state: float) -> float:
@@ -356,9 +357,9 @@ class Problem:
 
     def transition_matrix(self, arm: int) -> NDArray[np.float64]:
         """P(s' | s, arm) over the states 0, 1, ... and, last, the end of the visit."""
-        if self.user.states is None:
+        if self.user.space.states is None:
             raise InputError("transition_matrix needs finitely many states: use transitions")
-        size = self.user.states + 1
+        size = self.user.space.states + 1
         matrix = np.zeros((size, size))
         matrix[-1, -1] = 1.0
         for s in range(size - 1):
@@ -393,7 +394,7 @@ def _difference(one: Problem, other: Problem) -> str | None:
         return f"it has {other.arms} arms, another number"
     if one.graded != other.graded:
         return "its rewards are of another kind"
-    if type(one.user) is not type(other.user) or one.user.levels != other.user.levels:
+    if type(one.user) is not type(other.user) or one.user.space.bins != other.user.space.bins:
         return "its user is of another kind"
     return None
 
@@ -408,7 +409,8 @@ def _visits_by_phase(phases: Sequence[Phase], visits: Any) -> NDArray[np.int64]:
 
 def shown_states(user: User) -> list[float]:
     """All states of a user, or five if there are infinitely many."""
-    return [0.0, 0.25, 0.5, 0.75, 1.0] if user.states is None else [*map(float, range(user.states))]
+    states = user.space.states
+    return [0.0, 0.25, 0.5, 0.75, 1.0] if states is None else [*map(float, range(states))]
 
 
 def _coin(name: str, mean: Any) -> Reward:

@@ -195,7 +195,7 @@ def _model(where: str, data: Dict, *more: str) -> tuple[User, Dict]:
         raise InputError(f"{where}.model is missing: it must be one of {', '.join(_models())}")
     model = validation.one_of(f"{where}.model", data["model"], _models())
     cls = USERS[model]
-    levels = () if cls.graded else ("thresholds",)
+    levels = () if getattr(cls.space, "graded", False) else ("thresholds",)
     cls.check_keys(f"{where}.", data, "start", *more, *levels, "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):

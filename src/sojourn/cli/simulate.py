@@ -85,7 +85,7 @@ def simulate_command(
     """
     from ..simulation import Interrupted, simulate
 
-    policies = policy or (GENERAL if problem.user.states is None else TWO_STATE)
+    policies = policy or (GENERAL if problem.user.space.states is None else TWO_STATE)
     _check_outputs(save, plot)
     try:
         result = simulate(

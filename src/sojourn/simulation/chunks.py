@@ -33,7 +33,7 @@ def chunk(
     be used.
     """
     user, fault = problem.user, np.zeros(2, np.int64)
-    out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
+    out = np.zeros((runs, grid.size, columns(user.space.bins, problem.arms)))
     # Sums of graded rewards depend on their order in the last bits, so nothing is summed ahead.
     leaser = Leaser() if problem.graded else leaser_for(policy)
     if len(problem.phases) > 1:
@@ -46,7 +46,7 @@ def chunk(
     else:
         run_chunk(
             policy, user, leaser, coaster_for(user), problem.coins, problem.values.prices,
-            user.levels, seed, first, grid, leases, stop, fault, out,
+            user.space.bins, seed, first, grid, leases, stop, fault, out,
         )  # fmt: skip
     if fault[0]:
         raise no_such_arm(policy, int(fault[1]), problem.arms)
@@ -63,7 +63,7 @@ def _run_through(
     A lease does not outlive the phase: it ends at the latest with the visits asked for. What it
     promises depends on the memory alone.
     """
-    arms, levels = problem.arms, problem.user.levels
+    arms, levels = problem.arms, problem.user.space.bins
     memory, board = policy.memory(arms), leaser.board(policy, arms)
     rng = policy_stream(seed, run)
     pulled, won = np.zeros(arms, np.int64), problem.coins.nothing()

@@ -41,7 +41,7 @@ def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
     [128, 1024, 256]
     """
     by_steps = CHUNK_STEPS / problem.expected_steps(visits)
-    row = 8 * checkpoints * columns(problem.user.levels, problem.arms)
+    row = 8 * checkpoints * columns(problem.user.space.bins, problem.arms)
     wanted = int(min(max(by_steps, 8), 1024))
     return 1 << int(log2(max(1, min(wanted, CHUNK_BYTES // row))))
 

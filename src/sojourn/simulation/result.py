@@ -125,13 +125,13 @@ class Result(Shown):
     @property
     def regret_by_level(self) -> Estimate:
         """Regret by the level of experience it arose in (third axis), lowest first."""
-        levels = self.problem.user.levels
+        levels = self.problem.user.space.bins
         return self._estimate(BY_LEVEL, levels)
 
     @property
     def pulls(self) -> Estimate:
         """Pulls by level of experience (third axis) and arm (fourth)."""
-        levels = self.problem.user.levels
+        levels = self.problem.user.space.bins
         return self._estimate(BY_LEVEL + levels, levels, self.problem.arms)
 
     def difference(self, one: int | str, other: int | str) -> Estimate:

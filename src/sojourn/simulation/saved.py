@@ -124,7 +124,7 @@ def _result(
     grid = np.array(head["checkpoints"], np.int64)
     rows = list(csv.DictReader(io.StringIO(body.decode())))
     mean, squares = (np.array([float(row[name]) for row in rows]) for name in ("mean", "squares"))
-    shape = (len(found), grid.size, columns(problem.user.levels, problem.arms))
+    shape = (len(found), grid.size, columns(problem.user.space.bins, problem.arms))
     own = int(np.prod(shape))
     streams = tuple(tuple(Stream(*stream) for stream in row) for row in head["streams"])
 

@@ -215,7 +215,7 @@ def quantities(levels: int, arms: int) -> list[tuple[str, int | None, int | None
 
 
 def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
-    own = quantities(result.problem.user.levels, result.problem.arms)
+    own = quantities(result.problem.user.space.bins, result.problem.arms)
     names: list[tuple[str, str | None]] = [(label, None) for label in result.labels]
     names += combinations(result.labels, 2)
     for (name, versus), moments in zip(names, result.moments + result.pairs, strict=True):

@@ -47,7 +47,7 @@ class Job:
     @property
     def shape(self) -> tuple[int, int]:
         """Checkpoints and columns of the totals."""
-        return self.grid.size, columns(self.problem.user.levels, self.problem.arms)
+        return self.grid.size, columns(self.problem.user.space.bins, self.problem.arms)
 
     @cached_property
     def key(self) -> str:

@@ -58,7 +58,7 @@ def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
 @lru_cache(maxsize=256)
 def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
     if why := outside(problem):
-        names = MOVING_AVERAGE if problem.user.states is None else TWO_STATE
+        names = MOVING_AVERAGE if problem.user.space.states is None else TWO_STATE
         reason = f"does not apply, because {why}"
         every = (*names, *COMPARISONS)
         return tuple(Bound(name, theorem, None, reason) for name, theorem in every)
