@@ -3,9 +3,9 @@
 Nothing is assumed of who leaves when: chances to leave may depend on the arm, the bin of the state
 and the level of the reward in any way. Two accounts of what was seen compete: in the first, leaving
 depends on bin and level alone, so that arms differ in their means only; in the second, arms also
-differ in who leaves (the model of `stats.departures`). Each has its odds, which what was seen
-decides, from a prior of `faith` nats for the first. An arm is worth playing in a bin if under either account little speaks
-against its being the best for the whole visit: the least evidence, in nats, plus what speaks
+differ in who leaves (the model of `stats.departures`). The data decide the odds of each, from a
+prior of `faith` nats for the first. An arm is worth playing in a bin if under either account little
+speaks against its being the best for the whole visit: the least evidence, in nats, plus what speaks
 against the account. So a wrong account costs a bounded number of nats, which the log of the pulls
 overcomes (IMED: Honda and Takemura 2015; for decision processes Pesquerel and Maillard 2022).
 
