@@ -6,13 +6,12 @@ from worlds import WORLDS
 
 import sojourn as sj
 from sojourn.logs import Fit
-from sojourn.logs.fitting.controlled import joint_model
-from sojourn.logs.fitting.crowd import Crowd, always
-from sojourn.logs.fitting.design import groups_of, layout_of
-from sojourn.logs.fitting.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
-from sojourn.logs.fitting.sample import Sample
-from sojourn.logs.fitting.shrinking import shrink
-from sojourn.logs.fitting.users import OwnFirstStep
+from sojourn.logs.model.adjusted import joint_model
+from sojourn.logs.model.crowd import Crowd, always
+from sojourn.logs.model.design import groups_of, layout_of, shrink
+from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
+from sojourn.logs.model.sample import Sample
+from sojourn.logs.model.users import OwnFirstStep
 from sojourn.logs.reporting.words import conclusions
 from sojourn.stats.departures import Spread, contrasts, holm
 
