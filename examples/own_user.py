@@ -17,14 +17,13 @@ class Impatient(sj.User):
     bored: float
     step: float
     start: Any = 0
-    states: ClassVar[int | None] = 4
-    levels: ClassVar[int] = 4
+    space: ClassVar[sj.users.Space] = sj.users.Space(states=4)
 
     def next_state(self, state: float, reward: float) -> float:
         """Bad items in a row, at most 3."""
         return 0.0 if reward > 0.0 else min(state + 1.0, 3.0)
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """bored, or (state + 1) step."""
         return self.bored if reward > 0.0 else (state + 1.0) * self.step
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn import validation
-from sojourn.users import User
+from sojourn.users import Space, User
 
 NAMES = ("q00", "q01", "q10", "q11")
 
@@ -19,14 +19,12 @@ class Layered(User):
     (`steps`). The state is twice the layer plus the last reward.
 
     >>> user = Layered.kinds([(0.5, 0.1, 0.1, 0.1), (0.9, 0.1, 0.1, 0.1)], shares=(0.5, 0.5))
-    >>> user.next_state(2.0, 1.0), user.leave_probability(2.0, 0.0), user.experience(3.0)
+    >>> user.next_state(2.0, 1.0), user.leave_probability(2.0, 0.0, 0), user.experience(3.0)
     (3.0, 0.9, 1.0)
     """
 
     rows: tuple[tuple[float, float, float, float], ...]
     by_step: bool = False
-
-    levels = 2
 
     def __post_init__(self) -> None:
         rows = tuple(
@@ -54,9 +52,9 @@ class Layered(User):
         return Layered(tuple(rows), by_step=True, start=start)
 
     @property
-    def states(self) -> int:  # type: ignore[override]
-        """Two for each layer."""
-        return 2 * len(self.rows)
+    def space(self) -> Space:  # type: ignore[override]
+        """Two states for each layer."""
+        return Space(states=2 * len(self.rows), bins=2)
 
     def experience(self, state: float) -> float:
         """The last reward."""
@@ -69,6 +67,6 @@ class Layered(User):
             layer = min(layer + 1.0, len(self.rows) - 1.0)
         return 2.0 * layer + reward
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """q(last reward, reward) of the layer."""
         return self.rows[int(state // 2.0)][int(2.0 * (state % 2.0) + reward)]

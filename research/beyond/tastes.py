@@ -70,20 +70,20 @@ class Tastes:
         return np.array([self._always(arm) for arm in range(self.table.shape[1])])
 
     def _always(self, arm: int) -> Array:
-        size = self.user.states
+        size = 2 * len(self.user.rows)
         moves, gain = np.zeros((size, size)), np.zeros(size)
         for s in range(size):
             mean = self.table[s // 2, arm]
             gain[s] = mean
             for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
                 after = int(self.user.next_state(float(s), reward))
-                moves[s, after] += chance * (1.0 - self.user.leave_probability(float(s), reward))
+                moves[s, after] += chance * (1.0 - self.user.leave_probability(float(s), reward, 0))
         return total(moves, gain)
 
     @cached_property
     def best_arm(self) -> int:
         start = self.user.start
-        weights = np.zeros(self.user.states)
+        weights = np.zeros(2 * len(self.user.rows))
         weights[np.array(start.states, int)] = start.chances
         return int(np.argmax(self.worth @ weights))
 

@@ -1,13 +1,12 @@
 """User models: who comes, and when they leave. `USERS` has those that can be named."""
 
 from ..registry import Registry
-from .base import Start, User
+from .base import Space, Start, User
 from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
 from .ema import Ema, FunctionLeave, LeaveCurve, LogLeave, MovingAverage
-from .levels import Levels
-from .stays_first import StaysFirst
 from .two_state import LastReward, TwoState
+from .wrappers import Levels, StaysFirst, can_leave, unwrapped
 
 __all__ = [
     "USERS",
@@ -21,10 +20,13 @@ __all__ = [
     "LogLeave",
     "MovingAverage",
     "ShiftedLeave",
+    "Space",
     "Start",
     "StaysFirst",
     "TwoState",
     "User",
+    "can_leave",
+    "unwrapped",
 ]
 
 USERS: Registry[type[User]] = Registry(
