@@ -31,7 +31,9 @@ class Problem:
     distribution on [0, 1]: `Beta`, `Discrete`, `Sample`, or a number, which is the mean of a
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
 
-    >>> from sojourn import Beta, Levels, TwoState
+    >>> from sojourn import TwoState
+    >>> from sojourn.rewards import Beta
+    >>> from sojourn.users import Levels
     >>> problem = Problem(means=[0.9, 0.8], user=TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> round(problem.value(1), 9), problem.gaps().round(9).tolist()
     (99.0, [[0.0, 10.0], [0.0, 1.0]])
@@ -209,7 +211,8 @@ class Problem:
     def transitions(self, state: float, arm: int) -> list[tuple[float | None, float]]:
         """The paper's transition table, one row: (next state, probability), None for leaving.
 
-        >>> from sojourn import Ema, LogLeave
+        >>> from sojourn import Ema
+        >>> from sojourn.users import LogLeave
         >>> problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1000)))
         >>> [(s, round(p, 4)) for s, p in problem.transitions(1, 0)]
         [(0.5, 0.09), (1.0, 0.9), (None, 0.01)]
