@@ -12,7 +12,6 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import client, gym, live, logs, paper, policies, rewards, theory, users
-    from .changing import Changing
     from .checking import check_policy, check_user
     from .live import Experiment
     from .logs import Fit, fit
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from .validation import InputError
 
 __all__ = [
-    "ByArm", "Chain", "Changing", "Ema", "Experiment", "Fit", "InputError", "Policy", "Problem",
+    "ByArm", "Chain", "Ema", "Experiment", "Fit", "InputError", "Policy", "Problem",
     "Result", "TwoState", "User", "check_policy", "check_user", "client", "fit", "gym", "live",
     "logs", "paper", "policies", "recommend", "rewards", "simulate", "theory", "users",
 ]  # fmt: skip
