@@ -114,7 +114,7 @@ def test_pickle_and_repr(name: str) -> None:
     copy = pickle.loads(pickle.dumps(problem))
     assert copy == problem and hash(copy) == hash(problem)
     assert copy.value(1) == problem.value(1)
-    assert eval(repr(problem), {name: getattr(sj, name) for name in dir(sj)}) == problem
+    assert eval(repr(problem), vars(sj.users) | {"Problem": sj.Problem}) == problem
 
 
 def test_problems_do_not_change() -> None:

@@ -37,7 +37,7 @@ def test_it_keeps_the_contract() -> None:
     assert sj.check_policy(policy) == []
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy)
-    assert eval(repr(policy), {name: getattr(sj, name) for name in dir(sj)}) == policy
+    assert eval(repr(policy), vars(sj.users) | vars(sj.policies)) == policy
     assert type(policy)(**described(policy)[1]) == policy != exact(B, 50)
     assert sj.policies.ExactIndex.of(policy.table) == policy
     assert policy.label == "Exact index, visits=100"

@@ -158,7 +158,7 @@ def test_pickle_and_repr(policy: Policy) -> None:
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy) and type(copy) is type(policy)
     assert "_numba_type_" not in vars(copy)
-    assert eval(repr(policy), {name: getattr(sj, name) for name in dir(sj)}) == policy
+    assert eval(repr(policy), vars(sj.users) | vars(sj.policies)) == policy
     assert type(policy).__name__ in repr(policy)
     assert type(policy)(**described(policy)[1]) == policy
 
