@@ -16,7 +16,7 @@ from sojourn.logs.deciding.crowds import _parameters, draw_crowds, plain_crowd
 from sojourn.logs.deciding.decide import DRAWS, SIMPLEST, STEPS, candidates
 from sojourn.logs.deciding.outcomes import SLIGHT, UNLUCKY, Played, over_draws, without_luck
 from sojourn.logs.deciding.playing import GAIN, PULLS, VISITS
-from sojourn.logs.fitting.crowd import Worth
+from sojourn.logs.model.crowd import Worth
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.intervals import Interval
 

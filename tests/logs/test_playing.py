@@ -18,7 +18,7 @@ from sojourn.logs.deciding.playing import (
     play_visits,
     stage,
 )
-from sojourn.logs.fitting.crowd import Crowd, always
+from sojourn.logs.model.crowd import Crowd, always
 
 TOLERANCE = 4.5
 RULE = np.array([[0.5, 0.5], [0.3, 0.7], [0.8, 0.2]])
