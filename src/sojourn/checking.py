@@ -39,7 +39,7 @@ def check_policy(policy: Policy, problem: Problem | str | Path | None = None) ->
     interpreted, leases must change nothing, the same seed must give the same bits, probabilities
     must be those of its choices.
 
-    >>> from sojourn import ULCB
+    >>> from sojourn.policies import ULCB
     >>> check_policy(ULCB())
     ULCB keeps the contract of a policy
     []

@@ -89,7 +89,7 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
     with Journal(open_store(), upkeep=False) as journal:
         store = journal.store
         options = {"store": journal, "compiled": False, "late_horizon": 3600.0}
-        news = Experiment("news/..", ["a", "b"], sj.LearnedUCB(), **options)  # type: ignore[arg-type]
+        news = Experiment("news/..", ["a", "b"], sj.policies.LearnedUCB(), **options)  # type: ignore[arg-type]
         play(news, 20)
         before = news.counts(), news.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
@@ -118,7 +118,7 @@ def test_old_visits_only_and_day_by_day(tmp_path: Path) -> None:
     now = 86_400.0 * 20_000 + 10.0
     store = SqliteStore.in_memory(lambda: now)
     with Journal(store, upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         for day in range(3):
             now += 86_400.0 * (day > 0)
             news.visit(id=f"v{day}").end()
@@ -131,7 +131,7 @@ def test_files_are_of_bounded_size_and_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archiving, "STEPS", 6)
-    with Experiment("news", ["a"], sj.FixedArm(0), compiled=False) as news:
+    with Experiment("news", ["a"], sj.policies.FixedArm(0), compiled=False) as news:
         store = news.journal.store
         for number in range(7):
             visit = news.visit(id=f"v{number}")
@@ -150,7 +150,7 @@ def test_a_visit_that_changes_meanwhile_is_not_lost(
 ) -> None:
     """Between the file and the deletion a late reward arrives: the file is thrown away."""
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         visit = news.visit(id="v")
         visit.choose()
         visit.end()
@@ -173,7 +173,7 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
     open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 4)
         with monkeypatch.context() as patch:
             patch.setattr(retention.SqlUpkeep, "archive", lambda *given: 1 / 0)
@@ -187,7 +187,7 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
 
 def test_verify_notices_files_that_are_not_the_ones(tmp_path: Path) -> None:
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 3)
         archive(journal.store, "news", news.now() + 1.0, tmp_path)
         (part,) = journal.store.parts()
@@ -224,7 +224,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
     tmp_path: Path, statement: str, wrong: set[str]
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 2)
         archive(news.journal.store, "news", news.now() + 1.0, tmp_path)
         play(news, 4, first=10)
@@ -240,7 +242,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
 def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
     """Neither in the store and its files on disk, nor in the archive; all sums stay."""
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         store = news.journal.store
         for number in range(4):
             visit = news.visit(user=f"anna-{number % 2}-secret", id=f"v{number}")
@@ -265,7 +269,7 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
 def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
     """The writer's connection is not used at the same time, and nobody fails."""
     with Experiment(
-        "news", ["a"], sj.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
     ) as news:
 
         def play(user: int) -> None:
@@ -290,8 +294,8 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
 ) -> None:
     monkeypatch.setattr(retention, "AT_ONCE", 3)  # many small transactions
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
-        other = Experiment("other", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 5)
         play(other, 5)
         counts = other.counts()
@@ -304,9 +308,9 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
             with pytest.raises(
                 Conflict, match=r"'news' was dropped: its name is free again in \d+ s"
             ):
-                Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+                Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             monkeypatch.setattr(PostgresStore, "grace", 0.0)
-        again = Experiment("news", ["b"], sj.UCB(), store=journal, compiled=False)
+        again = Experiment("news", ["b"], sj.policies.UCB(), store=journal, compiled=False)
         assert again.arms == ("b",) and again.counts() == {}
         assert again.visit(id="v1").choose() == "b"
         assert verify(journal.store, "news") == {}
@@ -316,7 +320,9 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 3)
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "_purge", lambda store: None)
@@ -330,7 +336,7 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
 
 def test_a_policy_that_learns_from_events_is_not_archived(tmp_path: Path) -> None:
     with (
-        Experiment("news", ["a"], sj.QLearning(), compiled=False) as news,
+        Experiment("news", ["a"], sj.policies.QLearning(), compiled=False) as news,
         pytest.raises(ValueError, match="'news' cannot be archived: QLearning learns from the"),
     ):
         archive(news.journal.store, "news", 1e12, tmp_path)
@@ -374,7 +380,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     if request.param == "postgres":
         url = postgres.database(request.getfixturevalue("server"), f"kept{next(numbers)}")
     with Journal(url, upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(partial(visited, news), [ERASED + OTHERS] * 50))
             archive(journal.store, "news", 1e12, tmp_path / "archive")
@@ -460,7 +466,7 @@ def test_a_file_of_another_store_is_reported_and_stays(
     """A wrong folder of the archive loses nothing."""
     pages = []
     for name in ("one", "two"):
-        with Experiment("news", ["a"], sj.UCB(), compiled=False) as news:
+        with Experiment("news", ["a"], sj.policies.UCB(), compiled=False) as news:
             play(news, 3)
             archive(news.journal.store, "news", news.now() + 1.0, tmp_path / name)
             pages.append(sorted((tmp_path / name).rglob("*.parquet")))
@@ -490,7 +496,7 @@ def test_an_erasure_waits_for_the_lease_and_the_next_holder_goes_on(
     open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 6)
         store = journal.store
         archive(store, "news", news.now() + 1.0, tmp_path)
@@ -513,8 +519,8 @@ def test_the_archive_of_a_dropped_experiment(open_store: Open, tmp_path: Path) -
     """It stays, users are erased from it, and it goes when that is asked for."""
     with Journal(open_store(), upkeep=False) as journal:
         store = journal.store
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
-        other = Experiment("other", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         for each in (news, other):
             play(each, 6)
             archive(store, each.name, each.now() + 1.0, tmp_path)
@@ -530,7 +536,7 @@ def test_the_archive_of_a_dropped_experiment(open_store: Open, tmp_path: Path) -
 def test_archiving_under_load(open_store: Open, tmp_path: Path) -> None:
     """Visits go on while others are archived: nothing is lost, nothing counted twice."""
     with Journal(open_store()) as journal:
-        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False)
         stop = threading.Event()
 
         def load(number: int) -> None:
