@@ -13,8 +13,7 @@ from . import validation
 from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .rewards import Bernoulli, Reward, compiled, reward_of
-from .show.sheets import html
-from .show.tables import Table
+from .show.tables import Table, html
 from .users import User
 from .validation import InputError
 from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm

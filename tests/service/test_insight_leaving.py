@@ -8,11 +8,11 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
+from sojourn.live.monitor import insight
+from sojourn.live.monitor.leaving import WRONGLY, Leaving
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
-from sojourn.service.insight import insight
-from sojourn.service.insight.leaving import WRONGLY, Leaving
 
 Q = np.array([[0.15, 0.08], [0.12, 0.06]])
 MEANS, SHIFTS = (0.8, 0.6, 0.4), (2.0, 0.0, 0.0)
