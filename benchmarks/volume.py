@@ -18,10 +18,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sojourn import LearnedUCB
 from sojourn.live import Experiment, Journal, archive, open_store, verify
 from sojourn.live.records import MINUTE
 from sojourn.live.stores import tables
+from sojourn.policies import LearnedUCB
 from sojourn.service import demo
 from sojourn.service.dashboard.snapshots import SPANS, Snapshots
 from sojourn.service.demo import Crowd

@@ -147,9 +147,12 @@ def test_a_panel_is_one_template_and_one_line(
 @pytest.mark.parametrize(
     ("policy", "label"),
     [
-        (sj.KLULCB().opposite(), "KL-ULCB, opposite"),
-        (sj.LearnedIMED(floor=-1), "Learned IMED, floor=-1"),
-        (sj.EpsilonMixture(sj.UCB(c=4), 0.1), sj.EpsilonMixture(sj.UCB(c=4), 0.1).label),
+        (sj.policies.KLULCB().opposite(), "KL-ULCB, opposite"),
+        (sj.policies.LearnedIMED(floor=-1), "Learned IMED, floor=-1"),
+        (
+            sj.policies.EpsilonMixture(sj.policies.UCB(c=4), 0.1),
+            sj.policies.EpsilonMixture(sj.policies.UCB(c=4), 0.1).label,
+        ),
     ],
 )
 def test_policies_are_called_by_their_label(policy: Policy, label: str) -> None:

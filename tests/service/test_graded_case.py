@@ -24,7 +24,7 @@ def case(threshold: float | None, seed: int) -> str:
     journal = Journal(MemoryStore(), upkeep=False)
     experiment = Experiment(
         "clips", ["a", "b", "c"], store=journal, seed=seed, compiled=False,
-        policy=sj.LearnedIMED(), reward_threshold=threshold,
+        policy=sj.policies.LearnedIMED(), reward_threshold=threshold,
     )  # fmt: skip
     for _ in range(VISITS):
         visit, bored_before, reward = experiment.visit(), False, None

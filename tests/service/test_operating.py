@@ -97,7 +97,9 @@ def test_options_of_the_archive(tmp_path: Path) -> None:
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live, to = str(tmp_path / "live.db"), str(tmp_path / "archive")
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{live}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{live}", compiled=False
+    ) as news:
         for number in range(4):
             shown = news.visit(user=f"u{number % 2}")
             shown.choose()

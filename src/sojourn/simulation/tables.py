@@ -49,7 +49,8 @@ def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
 
     >>> import sojourn as sj
-    >>> labels([sj.UCB(), sj.ULCB(c0=-0.5), sj.UCB()], sj.paper.SETTINGS["A"])
+    >>> from sojourn.policies import UCB, ULCB
+    >>> labels([UCB(), ULCB(c0=-0.5), UCB()], sj.paper.SETTINGS["A"])
     ['UCB', 'ULCB, c0=-0.5', 'UCB (2)']
     """
     found: list[str] = []

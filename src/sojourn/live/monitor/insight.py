@@ -19,6 +19,7 @@ from ...stats.intervals import Interval, average
 from ..experiment import Experiment
 from ..records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ..settings import Settings
+from ..states import states_in_words
 from .arms import ArmList, ArmSums, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
 from .values import VisitValues
@@ -137,7 +138,7 @@ def insight(
     ('dance', 2.0, 'not known yet')
     """
     bins = settings.bins
-    words = settings.user.states_in_words(bins)
+    words = states_in_words(settings.user, bins)
     sums = arm_sums(arms, counts, bins)
     moves, by_arm, left = watched(counts, len(arms), bins)
     seen = departures(settings, sums, moves, by_arm, left)

@@ -20,18 +20,13 @@ from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
 from ...validation import InputError
 from ..reading.options import Reading
-from . import diagnosis
-from .by_arm import ArmEffect, arm_effects
-from .controlled import AdjustedCosts, JointModel, adjusted_costs, joint_model
-from .design import Layout
-from .diagnosis import Costs, Inequality
-from .doubts import CASE, Diagnostic, diagnostics
+from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
+from .costs import Costs, Inequality, assumption_1, costs
+from .design import Layout, Shrunk, centred
+from .diagnostics import CASE, Diagnostic, diagnostics, faults
 from .ema import EmaFit, believed, moving_average
-from .faults import faults
 from .joint import JointFit, Nodes
-from .present import Incumbent, incumbent
-from .sample import Sample
-from .shrinking import Shrunk, centred
+from .sample import Incumbent, Sample, incumbent
 from .totals import CELLS, USER_SUMS, Arms, Totals
 from .users import OwnFirstStep, TableLeave
 
@@ -196,8 +191,8 @@ class Fit(Shown):
         shrunk[-1, -1] /= kept
         return cls(
             n, k, covariance, arms, leave=leave,
-            assumption_1=diagnosis.assumption_1(q[2:], covariance[2:6, 2:6]),
-            costs=diagnosis.costs(np.array([*q[2:], best]), shrunk), **known,
+            assumption_1=assumption_1(q[2:], covariance[2:6, 2:6]),
+            costs=costs(np.array([*q[2:], best]), shrunk), **known,
         )  # fmt: skip
 
     def _inferred(self) -> "Fit":

@@ -8,19 +8,19 @@ of the log differ, those of the mix of kinds included.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
-from ...stats.departures import contrasts, probability
+from ...stats.departures import contrasts, holm, probability
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ..reading.codes import CENSORED, ON
+from .costs import Costs, costs_of
 from .crowd import LAYER_ENDS, Crowd, layers
-from .design import LAYERS, Layout, groups_of, layout_of
-from .diagnosis import Costs, costs_of
+from .design import LAYERS, Layout, Shrunk, draw_shrunk, groups_of, layout_of, shrink
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
 from .sample import Sample
-from .shrinking import Shrunk, draw_shrunk, shrink
 from .totals import FIRST, UNKNOWN
 
 MOST = 200_000
@@ -322,3 +322,41 @@ def _positive(value: float, error: float) -> Interval:
     """Symmetric on the scale of logarithms: a visit's worth is positive and skewed."""
     factor = np.exp(1.96 * error / value)
     return Interval(float(value), float(value / factor), float(value * factor))
+
+
+@dataclass(frozen=True)
+class ArmEffect:
+    """What an arm does beyond its rewards.
+
+    `times` is how many times as often people leave after it as after the average arm, with the
+    same rewards, at the same steps, the same people; `differs` if that is not 1, with all arms
+    tested at once. `worth` and `length` are rewards and steps of a visit that shows this arm
+    alone, `mean` its rewards for the average user.
+    """
+
+    name: str
+    times: Interval
+    differs: bool
+    worth: Interval
+    length: Interval
+    mean: float
+
+
+def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
+    """By arm, in the order of the log's."""
+    arms, layout = len(found.names), found.layout
+    rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
+    effects = rows @ found.joint.estimate
+    moves = found.joint.moves @ rows.T
+    users = len(moves)
+    errors = np.sqrt((moves**2).sum(axis=0) * users / max(users - 1.0, 1.0))
+    differs = holm(effects / errors)
+    half = NormalDist().inv_cdf(0.975) * errors
+    times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]
+    means = found.tables().means.T @ found.shares
+    return tuple(
+        ArmEffect(name, Interval(*map(float, ends)), bool(flag), *worth, float(mean))
+        for name, ends, flag, worth, mean in zip(
+            found.names, np.transpose(times), differs, found.worth, means, strict=True
+        )
+    )
