@@ -140,7 +140,8 @@ def left(events: str) -> str:
 
 
 SCHEMA = (
-    'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
+    'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL, '
+    f'"version" {WHOLE} NOT NULL)',
     _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
     _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
     'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
