@@ -14,7 +14,17 @@ import pytest
 from crashes import check, kill_server, wait_until
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, LiveError, Split, Unavailable, open_store, verify
+from sojourn.live import (
+    Ask,
+    Experiment,
+    Journal,
+    LiveError,
+    Logged,
+    Split,
+    Unavailable,
+    open_store,
+    verify,
+)
 from sojourn.live.assignment import races, unit_of, winner
 
 HERE = Path(__file__).parents[1] / "support"
@@ -81,7 +91,7 @@ def test_kill_a_process_with_variants(kind: str, tmp_path: Path, server: str) ->
         assert {visit: split.get(visit).info().variant for visit in opened} == homes
         left = [v for v in opened if split.get(v).info().status == "open"]
         for visit in left:  # visits of a killed process go on in their variants
-            assert split.get(visit).decide(own="b").variant == homes[visit]
+            assert split.get(visit).decide(Ask(logged=Logged("b"))).variant == homes[visit]
         assert left
         new = [v for what, v, *_ in said if what == "open" and v.startswith("two")]
         assert new and {split.get(visit).info().variant for visit in new} == {"new"}
@@ -167,7 +177,7 @@ def persist(
     while not stop.is_set():
         reward = None if step == 0 else float(step % 2)
         request = f"r{step}"
-        decision = insist(lambda r=reward, q=request: visit.decide(r, request=q))
+        decision = insist(lambda r=reward, q=request: visit.decide(Ask(reward=r, request=q)))
         if step:
             said.append(["resolve", name, str(step), str(reward)])
         step += 1
@@ -190,7 +200,7 @@ def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Pat
     with Journal(f"sqlite:///{tmp_path / 'live.db'}", upkeep=False) as journal:
         experiment = Experiment("load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
         visit = experiment.visit(id="v")
-        first = visit.decide(request="r1")
+        first = visit.decide(Ask(request="r1"))
         original, broken = journal.writer._append, True
 
         def append(changes):  # type: ignore[no-untyped-def]
@@ -201,10 +211,10 @@ def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Pat
         journal.writer._append = append
         for _ in range(2):
             with pytest.raises(Unavailable, match=r"the store failed \(OSError: no more\)"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         broken = False
         assert visit.row.step == 1
-        second = visit.decide(1, request="r2")
+        second = visit.decide(Ask(reward=1, request="r2"))
         assert (first.step, second.step) == (1, 2)
         assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "load") == {}

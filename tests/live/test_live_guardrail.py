@@ -12,7 +12,17 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Guardrail, Journal, Split, Variant, guarding, open_store
+from sojourn.live import (
+    Ask,
+    Conflict,
+    Guardrail,
+    Journal,
+    Logged,
+    Split,
+    Variant,
+    guarding,
+    open_store,
+)
 from sojourn.live.groups import Group
 from sojourn.live.guarding import CLAIM, violation
 from sojourn.live.plan import Plan
@@ -141,7 +151,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
 
     def shown(split: Split) -> set[tuple[str, float | None]]:
         visits = [split.visit(user=f"w{n}") for n in range(60)]
-        made = [visit.decide(own="a") for visit in visits]
+        made = [visit.decide(Ask(logged=Logged("a"))) for visit in visits]
         return {(each.arm, each.propensity) for each in made if each.variant == "new"}
 
     with Journal(place, upkeep=False) as journal:
@@ -149,7 +159,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
             "shorts", *given, guardrail=rule, store=journal, compiled=False, webhook=url, seed=1
         )
         for n in range(300):  # all like b, and nothing else
-            made = (visit := split.visit(user=f"u{n}")).decide(own="b")
+            made = (visit := split.visit(user=f"u{n}")).decide(Ask(logged=Logged("b")))
             visit.end(int(made.arm == "b" and n % 4 > 0))
         assert {arm for arm, _ in shown(split)} == {"a", "b", "c"}
         before = split.plan.epoch

@@ -25,7 +25,7 @@ def visits(split: Split, users: range, likes: float = 0.5) -> None:
         visit.choose()
         assert visit.opened is not None
         if user % 3 == 0:
-            visit.step(0)
+            visit.choose(0)
         chance = likes if visit.opened.variant == "new" else 0.7
         visit.end(int(user * 0.618 % 1.0 < chance))
 

@@ -19,6 +19,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Busy,
     Conflict,
     Ended,
@@ -49,7 +50,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
         before = [experiment.visit(id=f"v{n}") for n in range(3)]
         for visit in before:
             visit.choose()
-            visit.step(1)
+            visit.choose(1)
         history = store.history
 
         def slow(name: str) -> Any:
@@ -68,7 +69,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
             adding = pool.submit(experiment.add_arm, "c")
             assert started.wait(30)
             for visit in before:
-                visit.step(0)
+                visit.choose(0)
                 visit.reward(1)
                 assert visit.end()
             experiment.visit(id="new").choose()
@@ -112,7 +113,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
 
             watching = asyncio.ensure_future(watch())
             with pytest.raises(Unavailable, match="within the deadline"):
-                await experiment.adecide("v", 1, request="r")
+                await experiment.adecide("v", Ask(reward=1, request="r"))
             with pytest.raises(Unavailable, match="within the deadline"):
                 await experiment.get("v").areward(1)
             done.set()
@@ -128,7 +129,9 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             with pytest.raises(Unavailable):
                 adding.result(30)
         store.counts = counts  # type: ignore[method-assign]
-        assert experiment.decide("v", 1, request="r").step == 2  # it was written after all
+        assert (
+            experiment.decide("v", Ask(reward=1, request="r")).step == 2
+        )  # it was written after all
         assert experiment.arms == ("a", "b", "c")
         pulls = sum(n for (what, *_), n in experiment.counts().items() if what == "pulls")
         assert experiment.memory.clock[0] == pulls  # 2 if the reward was written as well
@@ -144,7 +147,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
         while not done.is_set():
             visit = experiment.visit(id=f"v{rng.integers(4)}-{rng.integers(3)}")
             try:
-                visit.decide(float(rng.integers(2)) if rng.random() < 0.7 else None)
+                visit.decide(Ask(reward=float(rng.integers(2)) if rng.random() < 0.7 else None))
                 if rng.random() < 0.05:
                     visit.end()
             except (Conflict, Ended, NotFound):
@@ -189,7 +192,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         while not done.is_set():
             try:
                 visit = experiment.visit(id=f"v{rng.randrange(200)}")
-                visit.decide(float(rng.randrange(2)) if rng.random() < 0.6 else None)
+                visit.decide(Ask(reward=float(rng.randrange(2)) if rng.random() < 0.6 else None))
                 if rng.random() < 0.1:
                     visit.end()
             except (Conflict, Ended, NotFound, Unavailable):

@@ -61,7 +61,7 @@ def play(experiment: Experiment, visits: int, first: int = 0) -> None:
         visit = experiment.visit(user=f"u{number % 3}", id=f"v{number}")
         visit.choose()
         for step in range(number % 3):
-            visit.step(float((number + step) % 2))
+            visit.choose(float((number + step) % 2))
         if number % 4 == 0:
             visit.reward(1)
             visit.choose()
@@ -329,7 +329,7 @@ AFTER_THREE = ("DROP TABLE sojourn_group", "ALTER TABLE sojourn_visit DROP COLUM
 AFTER_FOUR = (
     "DROP TABLE sojourn_trend",
     "DROP TABLE sojourn_look",
-    "ALTER TABLE sojourn_event DROP COLUMN would",
+    "ALTER TABLE sojourn_event DROP COLUMN shadow_arm",
     "ALTER TABLE sojourn_event DROP COLUMN candidates",
 )
 """What takes back the migrations to the fourth and the fifth version."""
@@ -428,7 +428,7 @@ def test_tables_of_the_fourth_version_go_on(open_store: Open, tmp_path: Path) ->
     archive(store, "news", store.now() + 1.0, folder)
     (part,) = store.parts()
     file = pq.read_table(folder / part.file, partitioning=None)
-    pq.write_table(file.drop_columns(["would", "candidates"]), folder / part.file)
+    pq.write_table(file.drop_columns(["shadow_arm", "candidates"]), folder / part.file)
     store.replace_part(part, part._replace(digest=archiving._digest(folder / part.file)))
     play(news, 4, first=8)
     with store._writing() as run:  # type: ignore[attr-defined]

@@ -11,9 +11,10 @@ import pytest
 import sojourn as sj
 from sojourn.engine.streams import policy_stream
 from sojourn.live import (
+    Ask,
     Conflict,
     Experiment,
-    Own,
+    Logged,
     Shadow,
     Split,
     Variant,
@@ -47,7 +48,7 @@ def crowd(experiment: Any, visits: int, seed: int = 0, told: float = 1.0) -> lis
         while not left:
             arm = int(rng.choice(3, p=CHANCES[state]))
             chance = float(CHANCES[state][arm]) ** told if told else None
-            made = visit.decide(reward, own=Own(ARMS[arm], chance))
+            made = visit.decide(Ask(reward=reward, logged=Logged(ARMS[arm], chance)))
             reward, left = float(rng.random() < LIKES[arm]), rng.random() < LEAVES[arm]
             found.append((state, arm, reward, left, made))
             state = reward
@@ -67,7 +68,7 @@ def test_it_says_what_the_policy_would_show(policy: Any) -> None:
     memory, rng = policy.memory(3), policy_stream(3, 0)
     with external(policy) as feed:
         for state, arm, reward, left, made in crowd(feed, 60):
-            assert made.would == ARMS[policy.choose(memory, state, rng)]
+            assert made.shadow_arm == ARMS[policy.choose(memory, state, rng)]
             assert made.arm == ARMS[arm] and made.propensity == CHANCES[state][arm]
             policy.update(memory, state, arm, reward, left, reward)
         assert verify(feed.journal.store, "feed") == {}
@@ -101,7 +102,7 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
         assert decide(request="1", step=1) == first
         visit.end()
     with external(store=url) as feed:
-        assert feed.decide("v", own="a", request="2", step=2) == second
+        assert feed.decide(Ask(reward="v", logged=Logged("a"), request="2", step=2)) == second
         kept = [
             event.would for event in feed.journal.store.history("feed")[1] if event.kind == DECIDE
         ]
@@ -110,7 +111,7 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
     export(store, "feed", tmp_path / "steps.csv")
     store.close()
     head, *lines = (line.split(",") for line in (tmp_path / "steps.csv").read_text().splitlines())
-    assert [line[head.index("would")] for line in lines] == [first.would, "c"]
+    assert [line[head.index("shadow_arm")] for line in lines] == [first.would, "c"]
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +124,8 @@ def known() -> Any:
 
 def test_the_report_is_what_happened(known: Any) -> None:
     found, seen, _ = known
-    pairs = Counter((ARMS[arm], made.would) for _, arm, _, _, made in found)
-    assert {(one.shown, one.would): one.steps for one in seen.pairs} == pairs
+    pairs = Counter((ARMS[arm], made.shadow_arm) for _, arm, _, _, made in found)
+    assert {(one.shown, one.shadow_arm): one.steps for one in seen.pairs} == pairs
     assert (seen.steps, seen.users) == (len(found), 600)
     assert seen.matched == pairs["c", "c"] and seen.match.value == seen.matched / seen.steps
     assert seen.weighed == seen.steps and not seen.tried
@@ -161,7 +162,7 @@ def test_when_it_cannot_tell() -> None:
     with external(sj.FixedArm(2)) as feed:
         crowd(feed, 60, told=0.0)
         seen = report(feed)
-        assert seen.verdict == "cannot tell" and "own.propensity" in seen.reason
+        assert seen.verdict == "cannot tell" and "logged.propensity" in seen.reason
         assert not seen.measures and seen.weighed == 0
         assert seen.match[1:] == (0.0, 1.0)  # of 30 users
     with external(sj.FixedArm(2)) as feed:
@@ -178,7 +179,7 @@ def test_when_it_cannot_tell() -> None:
     with external() as feed:
         for _ in range(200):
             visit = feed.visit()
-            visit.choose(own=Own("a", 1.0))
+            visit.choose(logged=Logged("a", 1.0))
             visit.end(1)
         seen = report(feed)
         assert seen.verdict == "cannot tell" or "too few" in seen.reason

@@ -10,7 +10,7 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Split, Variant, verify
+from sojourn.live import Ask, Experiment, Journal, Logged, Split, Variant, verify
 from sojourn.live.records import Counts, added
 
 ARMS = ["a", "b", "c"]
@@ -29,7 +29,7 @@ def play(shorts: Split, users: Sequence[str], draw: random.Random) -> None:
         visit, reward = shorts.visit(user=user), None
         arms = shorts.variants[visit.info().variant or ""].arms
         for _ in range(draw.randint(1, 3)):
-            visit.decide(reward, own=draw.choice(arms))
+            visit.decide(Ask(reward=reward, logged=Logged.of(draw.choice(arms))))
             reward = draw.randint(0, 1)
         if draw.random() < 0.8:
             visit.end(reward)

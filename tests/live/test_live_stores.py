@@ -20,6 +20,7 @@ from plugins import install
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Experiment,
     Journal,
     MemoryStore,
@@ -213,7 +214,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
         for step in range(12):
             for number, visit in enumerate(ids):
                 experiments[(step + number) % 2].get(visit).decide(
-                    float(number % 2) if step else None
+                    Ask(reward=float(number % 2) if step else None)
                 )
         for visit in ids:
             assert experiments[0].get(visit).end(1)
@@ -239,8 +240,8 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
         for visit in ("v", "w"):
             first.visit(id=visit)
             second.get(visit).choose()
-            first.get(visit).step(1)
-            second.get(visit).step(0)
+            first.get(visit).choose(1)
+            second.get(visit).choose(0)
             first.get(visit).end(1)
             assert not second.get(visit).end(1)
         assert first.conflicts > 0 and second.conflicts > 0
@@ -270,8 +271,8 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
         for number in range(6):
             visit = first.visit(id=f"v{number}").id
             for step in range(4):
-                first.get(visit).decide(0.25 * step if step else None)
-                second.get(visit).decide(0.5)
+                first.get(visit).decide(Ask(reward=0.25 * step if step else None))
+                second.get(visit).decide(Ask(reward=0.5))
             first.get(visit).end()
         assert first.conflicts > 0
         loads = first._operations.loads
@@ -293,9 +294,9 @@ def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str)
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r", step=2).arm == "b"
+        assert visit.decide(Ask(reward=1, request="r", step=2)).arm == "b"
         assert second.get("v").info().pending_arm == "b"
-        assert second.get("v").decide(request="r", step=2).arm == "b"
+        assert second.get("v").decide(Ask(request="r", step=2)).arm == "b"
 
 
 def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str) -> None:
@@ -307,10 +308,10 @@ def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str)
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r").arm == "b"
+        assert visit.decide(Ask(reward=1, request="r")).arm == "b"
         time.sleep(0.02)
         swept = second.sweep() + second.sweep()
-        assert second.get("v").decide(request="r").arm == "b"
+        assert second.get("v").decide(Ask(request="r")).arm == "b"
         assert swept == 1 and second.arms == ("a", "b")
 
 
@@ -356,7 +357,7 @@ def test_racing_for_a_visit(database: str) -> None:
 
         def play(experiment: Experiment) -> None:
             for number in range(15):
-                decision = experiment.get("v").decide(request=f"r{number}")
+                decision = experiment.get("v").decide(Ask(request=f"r{number}"))
                 answers.setdefault(f"r{number}", set()).add((decision.step, decision.arm))
                 barrier.wait()
 
@@ -392,6 +393,6 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
                 time.sleep(0.001)
             assert second._operations.visits["v"].row.arm == 1
             repeated = pool.submit(second.get("v").decide, request="r")
-            assert first.get("v").decide(request="r").arm == "a"
+            assert first.get("v").decide(Ask(request="r")).arm == "a"
             go.set()
             assert {losing.result().arm, repeated.result().arm} == {"a"}

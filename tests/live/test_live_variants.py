@@ -9,13 +9,14 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Conflict,
     Experiment,
     Guardrail,
     Journal,
+    Logged,
     NotFound,
     Opening,
-    Own,
     Plan,
     Split,
     Variant,
@@ -85,13 +86,19 @@ def test_visits_are_sticky() -> None:
         users = [f"u{n}" for n in range(20)]
         homes = {u: shorts.visit(user=u, id=f"first {u}").info().variant for u in users}
         assert set(homes.values()) == {"old", "new"}
-        again = {u: shorts.decide(f"2 {u}", opening=Opening(u), own="a").variant for u in users}
+        again = {
+            u: shorts.decide(f"2 {u}", Ask(opening=Opening(u), logged=Logged("a"))).variant
+            for u in users
+        }
         assert again == homes
         shorts.roll_back()
         for variant in shorts.variants.values():
             variant._operations.visits.clear()
         for u in users:  # those that are open, by id and with the user
-            assert shorts.decide(f"first {u}", own="b", opening=Opening(u)).variant == homes[u]
+            assert (
+                shorts.decide(f"first {u}", Ask(logged=Logged("b"), opening=Opening(u))).variant
+                == homes[u]
+            )
             assert shorts.get(f"2 {u}").reward(1) == "learned"
             assert shorts.visit(user=u, id=f"2 {u}").opened is None
             assert shorts.get(f"2 {u}").end() is True
@@ -107,10 +114,12 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
     with split(share=0.0) as shorts:
         visit = shorts.visit(user="u")
         assert visit.opened is not None and visit.opened.external
-        assert visit.choose(own=Own("b", 0.25)) == "b"
-        assert visit.step(1, own="c") == "c"
-        first = visit.decide(0, request="r", own="b")
-        assert visit.decide(0, request="r", own="a") == first  # a retry gets what it got
+        assert visit.choose(logged=Logged("b", 0.25)) == "b"
+        assert visit.choose(1, logged="c") == "c"
+        first = visit.decide(Ask(reward=0, request="r", logged=Logged("b")))
+        assert (
+            visit.decide(Ask(reward=0, request="r", logged=Logged("a"))) == first
+        )  # a retry gets what it got
         assert visit.end(1) and (first.arm, first.variant) == ("b", "old")
         old = shorts.variants["old"]
         assert old.memory.pulls.tolist() == [0, 2, 1] and old.memory.successes.sum() == 2
@@ -121,22 +130,22 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
         place = lines[0].index("propensity")
         assert [line[place] for line in lines[1:]] == ["0.25", "", ""]
         other = shorts.visit()
-        with pytest.raises(ValueError, match="own is missing: the arms of 'shorts:old' are chosen"):
+        with pytest.raises(ValueError, match=r"logged is missing: .* of 'shorts:old'"):
             other.choose()
-        with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed: there is no such arm"):
-            other.choose(own="x")
-        with pytest.raises(ValueError, match=r"own.propensity = 2 is not allowed"):
-            other.choose(own=Own("a", 2))
+        with pytest.raises(ValueError, match=r"logged.arm = 'x' is not allowed: there is no"):
+            other.choose(logged="x")
+        with pytest.raises(ValueError, match=r"logged.propensity = 2 is not allowed"):
+            other.choose(logged=Logged("a", 2))
         shorts.variants["old"].retire_arm("a")  # what was shown was shown
-        assert other.choose(own="a") == "a"
+        assert other.choose(logged="a") == "a"
 
 
 def test_a_policy_does_not_take_what_the_caller_shows() -> None:
     with split(share=1.0) as shorts, Experiment("alone", ARMS, sj.UCB(), compiled=False) as alone:
         for served in (shorts, alone):
-            assert [served.visit().choose(own="c") for _ in range(3)] == ["a", "b", "c"]
-            with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed"):
-                served.visit().choose(own="x")
+            assert [served.visit().choose(logged="c") for _ in range(3)] == ["a", "b", "c"]
+            with pytest.raises(ValueError, match=r"logged.arm = 'x' is not allowed"):
+                served.visit().choose(logged="x")
 
 
 def test_settings_of_old_experiments_have_no_new_words() -> None:
@@ -211,8 +220,8 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
         shorts = split(store=journal, late_horizon=60.0)
         for n in range(40):
             visit = shorts.visit(user=f"u{n % 15}")
-            visit.choose(own="a")
-            visit.step(1, own="b")
+            visit.choose(logged="a")
+            visit.choose(1, logged="b")
             if n % 3:
                 visit.end()
                 assert visit.reward(1, step=2) == "learned"  # after the end

@@ -12,7 +12,7 @@ import sys
 import threading
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Split, Variant
+from sojourn.live import Ask, Experiment, Journal, Logged, Split, Variant
 
 
 def say(*words: object) -> None:
@@ -27,16 +27,16 @@ def play(experiment: Experiment | Split, name: str) -> None:
         user = None if own is None else f"user {name} {number // 2}"
         visit = experiment.visit(user, id=f"{name}-{number}")
         say("open", visit.id, 0, "-")
-        decision = visit.decide(request="first", own=own)
+        decision = visit.decide(Ask(request="first", logged=Logged.of(own)))
         say("decide", visit.id, decision.step, decision.arm)
         for step in range(1, 6):
             reward = (number + step) % 2
             if step % 2:
                 visit.reward(reward)
                 say("resolve", visit.id, step, reward)
-                decision = visit.decide(own=own)
+                decision = visit.decide(Ask(logged=Logged.of(own)))
             else:
-                decision = visit.decide(reward, own=own)
+                decision = visit.decide(Ask(reward=reward, logged=Logged.of(own)))
                 say("resolve", visit.id, step, reward)
             say("decide", visit.id, decision.step, decision.arm)
         visit.end(1)

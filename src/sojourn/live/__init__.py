@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
-    from .answers import Decision as Decision, Own as Own
+    from .answers import (
+        Ask as Ask,
+        Decision as Decision,
+        Logged as Logged,
+        Opening as Opening,
+        VisitInfo as VisitInfo,
+    )
     from .archiving import (
         Archived as Archived,
         archive as archive,
@@ -40,6 +46,6 @@ if TYPE_CHECKING:
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
     from .variants import Variant as Variant
-    from .visit import Choice as Choice, Opening as Opening, Visit as Visit, VisitInfo as VisitInfo
+    from .visit import Choice as Choice, Visit as Visit
 
 __getattr__, __dir__ = exports(__name__)

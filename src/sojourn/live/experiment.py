@@ -11,12 +11,12 @@ from .. import validation
 from ..policies import Policy, VisitIMED
 from ..users import User
 from ..validation import InputError
-from .enrolment import check_arms, check_served, enrol
+from .enrolment import check_served, enrol
 from .errors import NotFound
 from .forks import PerProcess
 from .journal import Journal
 from .learner import Learner
-from .names import check_name
+from .names import check_name, check_names
 from .operations import Operations
 from .records import Arm, Bucket, Counts, News, added
 from .settings import IDLE_TIMEOUT, Settings
@@ -30,7 +30,7 @@ class Experiment(Serving):
     >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
     ...     visit = experiment.visit(user="u42")
     ...     first = visit.choose()
-    ...     second = visit.step(1)
+    ...     second = visit.choose(1)
     ...     left = visit.end()
     >>> first, second
     ('dance', 'cooking')
@@ -51,7 +51,7 @@ class Experiment(Serving):
     theorems.
 
     Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. With
+    which one was shown (`logged` of `Ask`); the policy learns from what happens then. With
     `shadow` it says at each decision what it would have shown, which changes nothing: see `shadow`
     of `sojourn.live`. It learns as well from the counters of other experiments of the store, if
     `learns_from` names some.
@@ -86,7 +86,7 @@ class Experiment(Serving):
     ) -> None:
         self.name = check_name("name", name)
         self.exploring = True  # `Split` says otherwise, while exploring is stopped in a variant
-        names = check_arms(arms)
+        names = check_names("arms", arms)
         settings = Settings(
             policy=VisitIMED() if policy is None else policy,
             user=user,  # type: ignore[arg-type]

@@ -1,9 +1,10 @@
 """The operations on visits of an experiment with variants: each is done by the visit's variant."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
-from .answers import Decision, Own
+from .answers import Ask, Decision, Opening, VisitInfo
 from .assignment import races, unit_of
 from .errors import NotFound
 from .experiment import Experiment
@@ -11,7 +12,6 @@ from .journal import Steps
 from .names import check_name
 from .plan import Plan
 from .records import Row
-from .visit import Opening, VisitInfo
 
 
 class Routing:
@@ -30,25 +30,16 @@ class Routing:
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         variant, opening = yield from self._entering(visit, opening)
         opened = yield from self.variants[variant]._operations.opening(visit, opening)
-        return None if opened is None else opened._replace(variant=variant)
+        return None if opened is None else replace(opened, variant=variant)
 
-    def deciding(
-        self,
-        visit: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-        own: Own | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Steps[Decision]:
-        if opening is None:
+    def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
+        if ask.opening is None:
             variant = yield from self._finding(visit)
         else:
-            variant, opening = yield from self._entering(visit, opening)
-        do = self.variants[variant]._operations.deciding
-        made = yield from do(visit, reward, request, step, opening, own, candidates)
-        return made._replace(variant=variant)
+            variant, opening = yield from self._entering(visit, ask.opening)
+            ask = replace(ask, opening=opening)
+        made = yield from self.variants[variant]._operations.deciding(visit, ask)
+        return replace(made, variant=variant)
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         variant = yield from self._finding(visit)
@@ -61,7 +52,7 @@ class Routing:
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         variant = yield from self._finding(visit)
         found = yield from self.variants[variant]._operations.looking_up(visit)
-        return found._replace(variant=variant)
+        return replace(found, variant=variant)
 
     def fetch(self, visit: str) -> Row:
         for variant in self.variants.values():
@@ -102,12 +93,12 @@ class Routing:
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
         """The variant of a visit that may be new, and how it is opened there."""
         check_name("id", visit)
-        opening, plan = opening.checked(), self._plan()
+        plan = self._plan()
         found = self._remembered(visit)
         if found is None:
             home, *others = plan.homes(self._races(visit, opening.user))
             found = (yield from self._stored(visit, others)) or home
-        return found, opening._replace(epoch=plan.epoch)
+        return found, replace(opening, epoch=plan.epoch)
 
     def _races(self, visit: str, user: str | None) -> dict[str, float]:
         return races(self.name, tuple(self.variants), unit_of(visit, user))

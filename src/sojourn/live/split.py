@@ -29,7 +29,7 @@ class Split(Serving):
     >>> old, new = Variant("old", 0.9, external=True), Variant("new", 0.1)
     >>> with Split("shorts", ["dance", "news"], [old, new], "old", compiled=False) as shorts:
     ...     visit = shorts.visit(user="u42")
-    ...     arm = visit.choose(own="news")
+    ...     arm = visit.choose(logged="news")
     ...     shorts.ramp({"new": 0.5})
     ...     visit.info().variant, arm, shorts.shares
     ('old', 'news', {'old': 0.5, 'new': 0.5})

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from .. import validation
 from ..policies import Policy
 from ..validation import InputError
-from .enrolment import Make, check_arms, checked, enrol, in_one_sentence
+from .enrolment import Make, checked, enrol, in_one_sentence
 from .errors import Broken, Conflict
-from .names import check_name
+from .names import check_name, check_names
 from .plan import STOP_EXPLORING, Guardrail, Plan, names_of, whole_of
 from .settings import Settings
 from .sharing import check_alike
@@ -69,7 +69,7 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     is no plan is somebody else's.
     """
     plan = _planned(store, check_name("name", name), given)
-    arms, names = check_arms(given.arms), names_of(name, plan.variants)
+    arms, names = check_names("arms", given.arms), names_of(name, plan.variants)
     settings = {v.name: v.settings(given.common, names) for v in given.variants}
     for each in given.variants:
         if each.learns_from == "all":

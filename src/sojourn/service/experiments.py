@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
 from ..live import Conflict, Experiment, Settings, Split
-from ..live.answers import ranked
+from ..live.answers import ranked, shallow
 from ..users import USERS
 from ..validation import InputError
 from . import models
@@ -134,7 +134,7 @@ async def put_prior(request: Request, experiment: Served, body: models.PriorsIn)
 
 async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
     """A visit as the store has it."""
-    return (await experiment.get(visit).ainfo())._asdict()
+    return shallow(await experiment.get(visit).ainfo())
 
 
 def adder(app: FastAPI, tag: str) -> Callable[..., None]:

@@ -45,7 +45,7 @@ CALLS = (
     Hot("open_visit", "PUT", VISIT,
         models.OpeningIn, visits.open_visit, models.VisitOut, (200, 201, 404, 409)),
     Hot("decide", "POST", f"{VISIT}/decisions",
-        models.DecisionIn, visits.decide, models.DecisionOut, (200, 404, 409, 410)),
+        models.DecideIn, visits.decide, models.DecisionOut, (200, 404, 409, 410)),
     Hot("step", "POST", f"{VISIT}/step",
         models.StepIn, visits.step, models.DecisionOut, (200, 404, 409, 410)),
     Hot("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
 from ..policies import POLICIES
@@ -61,30 +62,42 @@ class OpeningIn(Body):
     state: Share | None = None
 
 
-class OwnIn(Body):
-    """What the caller's own recommender shows, and with which probability, if that is known."""
+class LoggedIn(Body):
+    """The arm that the caller's own recommender shows, and its propensity if it is known."""
 
     arm: Name
     propensity: Share | None = None
 
 
-class DecisionIn(Body):
+class DecideIn(Body):
     """A decision is wanted.
 
-    With the same `request_id` as the visit's last decision, the answer is that decision again.
-    `step` is the number of the decision wanted, if that is known. `open` opens the visit if it is
-    not there. `own` is needed where the caller chooses the arms, and is then the answer. With
-    `candidates`, the policy chooses among these arms.
+    With the same `request` as the visit's last decision, the answer is that decision again. `step`
+    is the number of the decision wanted, if that is known. With an `opening`, a visit that does not
+    exist is opened. `logged` is required where the caller chooses the arms, and is then the answer.
+    With `candidates`, the policy chooses among these arms.
     """
 
-    request_id: Name | None = None
+    request: Name | None = None
     step: Step | None = None
-    open: OpeningIn | None = None
-    own: OwnIn | None = None
+    opening: OpeningIn | None = None
+    logged: LoggedIn | None = None
     candidates: Arms | None = None
 
+    def ask(self) -> Ask:
+        """The request as `live` takes it."""
+        opening, logged, candidates = self.opening, self.logged, self.candidates
+        return Ask(
+            reward=getattr(self, "reward", None),  # of a `StepIn`
+            request=self.request,
+            step=self.step,
+            opening=None if opening is None else Opening(opening.user, opening.state),
+            logged=None if logged is None else Logged(logged.arm, logged.propensity),
+            candidates=None if candidates is None else tuple(candidates),
+        )
 
-class StepIn(DecisionIn):
+
+class StepIn(DecideIn):
     """A decision is wanted, and the reward of the decision before it is here."""
 
     reward: Share
@@ -109,7 +122,7 @@ class OpenCall(OpeningIn):
     visit: Name | None = None
 
 
-class DecideCall(DecisionIn):
+class DecideCall(DecideIn):
     """`POST .../decisions` in a batch."""
 
     call: Literal["decide"]
@@ -277,7 +290,7 @@ class VisitOut(BaseModel):
 
 
 class DecisionOut(BaseModel):
-    """The arm to show. Where the caller chose it, `would` is what the policy would have shown."""
+    """The arm to show; `shadow_arm` is what the policy would have shown where the caller chose."""
 
     id: str
     visit: str
@@ -286,7 +299,7 @@ class DecisionOut(BaseModel):
     state: float
     propensity: float | None
     variant: str | None
-    would: str | None
+    shadow_arm: str | None
 
 
 class OutcomeOut(BaseModel):

@@ -16,18 +16,18 @@ FRESH = 30.0  # seconds for which a report is reused: it reads a hundred thousan
 
 
 class PairOut(BaseModel):
-    """At how many steps the caller has shown one arm where the policy would another."""
+    """At how many steps the caller showed one arm where the policy would show another."""
 
     shown: str
-    would: str
+    shadow_arm: str
     steps: int
 
 
 class WeighedOut(BaseModel):
-    """One measure: the caller's, the policy's by weights, and how much more that is."""
+    """One measure: of what was logged, of the policy by weights, and the difference."""
 
-    yours: IntervalOut
-    would: IntervalOut
+    logged: IntervalOut
+    shadow: IntervalOut
     difference: IntervalOut
 
 

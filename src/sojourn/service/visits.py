@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from ..live import Conflict, Experiment, Opening, Own, Split, Unavailable
+from ..live import Conflict, Experiment, Split, Unavailable
+from ..live.answers import Ask, shallow
 from . import models
 from .errors import refusal_of
 
@@ -29,29 +30,23 @@ async def open_visit(at: Target, body: models.OpeningIn) -> Answer:
     """Open a visit, or find it."""
     visit = await at.experiment.avisit(body.user, at.visit, body.state)
     if visit.opened is not None:
-        return 201, visit.opened._asdict()
-    return 200, (await visit.ainfo())._asdict()
+        return 201, shallow(visit.opened)
+    return 200, shallow(await visit.ainfo())
 
 
-async def decide(at: Target, body: models.DecisionIn) -> Answer:
+async def decide(at: Target, body: models.DecideIn) -> Answer:
     """The next arm."""
-    return await _decide(at, None, body)
+    return await _decide(at, body.ask())
 
 
 async def step(at: Target, body: models.StepIn) -> Answer:
     """The reward of the last arm, and the next one."""
-    return await _decide(at, body.reward, body)
+    return await _decide(at, body.ask())
 
 
-async def _decide(at: Target, reward: float | None, body: models.DecisionIn) -> Answer:
+async def _decide(at: Target, ask: Ask) -> Answer:
     assert at.visit is not None
-    opening = None if body.open is None else Opening(body.open.user, body.open.state)
-    own = None if body.own is None else Own(body.own.arm, body.own.propensity)
-    made = await at.experiment.adecide(
-        at.visit, reward, request=body.request_id, step=body.step, opening=opening, own=own,
-        candidates=body.candidates,
-    )  # fmt: skip
-    return 200, {"id": made.id, **made._asdict()}
+    return 200, shallow(await at.experiment.adecide(at.visit, ask))
 
 
 async def reward(at: Target, body: models.RewardIn) -> Answer:

@@ -153,7 +153,7 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
             "sojourn_event",
             'UNIQUE ("experiment", "visit", "step", "kind")',
             "{serial}",
-            later=("would", "candidates"),
+            later=("shadow_arm", "candidates"),
         ),
         """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
         _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
@@ -175,7 +175,7 @@ MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
         _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
     ),
     (
-        f'ALTER TABLE sojourn_event ADD COLUMN "would" {WHOLE}',
+        f'ALTER TABLE sojourn_event ADD COLUMN "shadow_arm" {WHOLE}',
         f'ALTER TABLE sojourn_event ADD COLUMN "candidates" {TEXT}',
         _table("sojourn_trend", f"PRIMARY KEY ({TREND_KEY})"),
         trend(f"CAST({UNTIMED} AS {REAL})", "sojourn_counter"),
