@@ -81,7 +81,7 @@ def test_an_experiment_has_at_most_so_many_arms_retired_ones_included() -> None:
     with Journal(MemoryStore(), upkeep=False) as journal:
         shorts = Experiment("e", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
         journal.store.save("e", shorts.settings.to_json(), many(MOST_ARMS - 2))
-        shorts.reload()
+        shorts._reload()
         with pytest.raises(ValueError, match="it may have 10000"):
             shorts.add_arm("one more")
         with pytest.raises(ValueError, match="it may have 10000"):

@@ -8,7 +8,7 @@ import pytest
 from asgi import client
 
 import sojourn as sj
-from sojourn.live import Ask, Experiment, Logged, Split, Variant, export, verify
+from sojourn.live import Ask, Experiment, Logged, Variant, export, verify
 from sojourn.logs import replay
 
 ARMS = ["a", "b", "c", "d"]
@@ -51,7 +51,7 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
         ):
             with pytest.raises(ValueError, match=match):
                 news.visit().decide(Ask(candidates=candidates))
-        assert news.memory.clock[0] == 4.0 and not news._operations.stale()
+        assert news.memory.clock[0] == 4.0 and not news.branch.operations.stale()
 
 
 def test_they_are_in_the_log(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_they_are_in_the_log(tmp_path: Path) -> None:
 def test_variants_and_http() -> None:
     policy = sj.Uniform()
     both = [Variant("old", 0.5, policy, external=True), Variant("new", 0.5, policy)]
-    with Split("news", ARMS, both, "old", compiled=False) as news:
+    with Experiment("news", ARMS, variants=both, holdout="old", compiled=False) as news:
         for n in range(10):
             made = news.visit(user=f"u{n}").decide(Ask(logged=Logged("a"), candidates=["b", "c"]))
             assert made.arm == "a" if made.variant == "old" else made.arm in "bc"

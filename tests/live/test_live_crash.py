@@ -20,12 +20,11 @@ from sojourn.live import (
     Journal,
     LiveError,
     Logged,
-    Split,
     Unavailable,
     open_store,
     verify,
 )
-from sojourn.live.assignment import races, unit_of, winner
+from sojourn.live.assignment import hash_scores, unit_of, winner
 
 HERE = Path(__file__).parents[1] / "support"
 
@@ -76,18 +75,20 @@ def test_kill_a_process_with_variants(kind: str, tmp_path: Path, server: str) ->
     if kind == "postgres":
         url = postgres.database(server, "variants")
     said = killed_in_mid_load(url, "one", 150, "0.5")
-    with Split.open("load", url, compiled=False) as split:
+    with Experiment.open("load", url, compiled=False) as split:
         opened = [visit for what, visit, *_ in said if what == "open"]
         homes = {visit: split.get(visit).info().variant for visit in opened}
         assert set(homes.values()) == {"old", "new"}
         for visit in opened:
             row = split.get(visit).row
             unit = unit_of(visit, row.user)
-            assert homes[visit] == winner(races("load", ("old", "new"), unit), split.shares)
+            assert homes[visit] == winner(
+                hash_scores("load", ("old", "new"), unit), split.allocation.shares
+            )
         split.ramp({"new": 1.0})
     said += killed_in_mid_load(url, "two", 150, "0.5")
-    with Split.open("load", url, compiled=False) as split:
-        assert split.shares == {"old": 0.0, "new": 1.0}  # those of the store
+    with Experiment.open("load", url, compiled=False) as split:
+        assert split.allocation.shares == {"old": 0.0, "new": 1.0}  # those of the store
         assert {visit: split.get(visit).info().variant for visit in opened} == homes
         left = [v for v in opened if split.get(v).info().status == "open"]
         for visit in left:  # visits of a killed process go on in their variants
@@ -148,7 +149,7 @@ def test_kill_the_database_in_mid_load() -> None:
             decided = [line for line in said if line[0] == "decide"]
             counts = experiment.counts()
             assert sum(n for k, n in counts.items() if k[0] == "issued") == len(decided)
-            experiment.reload()
+            experiment._reload()
             memory = experiment.memory
             assert memory.clock[0] == sum(n for k, n in counts.items() if k[0] == "pulls")
         assert "the database cannot be used" in "".join(errors)

@@ -145,7 +145,7 @@ def test_memory_made_again_is_the_memory(policy: Policy, journal: Journal) -> No
     experiment = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user)
     served(experiment, B, 50, 3, 0)
     before = experiment.memory
-    experiment.reload()
+    experiment._reload()
     after = experiment.memory
     assert before is not after
     for one, other in zip(before, after, strict=True):
@@ -333,7 +333,7 @@ def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
 def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=sj.ULCB(), count_in_flight=True)
     experiment.warm_start({"a": (10, 8), "b": (10, 7.5)})
-    learner = experiment._operations.learner
+    learner = experiment.branch.operations.learner
     learner.absorb({("issued", 0, 0, 0): 6.0})
     assert learner._with_flights(learner.memory, 0.0) is learner.memory
     seen = learner._with_flights(learner.memory, 1.0)

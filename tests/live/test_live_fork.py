@@ -75,7 +75,7 @@ MANY_PROCESSES = """
                 visit.step(1)
                 visit.end()
         journals = {id(e.journal): e.journal for e in experiments}
-        seeds = [int(e._operations.learner._starts) for e in experiments]
+        seeds = [int(e.branch.operations.learner._starts) for e in experiments]
         return [j.store.writer for j in journals.values()], seeds
 
     def work():

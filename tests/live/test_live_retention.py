@@ -79,7 +79,7 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
         options = {"store": journal, "compiled": False, "late_horizon": 3600.0}
         news = Experiment("news/..", ["a", "b"], sj.LearnedUCB(), **options)  # type: ignore[arg-type]
         play(news, 20)
-        before = news.counts(), news.timeline(0.0, 60.0), news.memory.pulls.tolist()
+        before = news.counts(), news.branch.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
         kept = list(store.history("news/..")[1])
         done = archive(store, "news/..", news.now() + 1.0, tmp_path)
@@ -92,10 +92,10 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
         }
         assert {event.visit for event in store.history("news/..")[1]} == {"open0", "open20"}
         assert verify(store, "news/..", tmp_path) == {}
-        news.reload()
+        news._reload()
         assert sum(news.memory.pulls) > sum(before[2])
         assert news.counts()["open", 0, 0, 0] == 25
-        assert sum(bucket.visits for bucket in news.timeline(0.0, 60.0)) == 23
+        assert sum(bucket.visits for bucket in news.branch.timeline(0.0, 60.0)) == 23
         with pytest.raises(NotFound):
             news.get("v0").reward(1)
         folders = {path.parent.parent.name for path in tmp_path.rglob("*.parquet")}
@@ -339,7 +339,7 @@ def test_tables_of_the_first_version_get_their_charts(tmp_path: Path) -> None:
     path = tmp_path / "live.db"
     with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
         play(news, 6)
-        chart = news.timeline(0.0, 60.0)
+        chart = news.branch.timeline(0.0, 60.0)
     with sqlite3.connect(path) as db:
         for table in ("minute", "archived", "part", "edit", "dropped"):
             db.execute(f"DROP TABLE sojourn_{table}")
@@ -486,7 +486,7 @@ def test_two_processes_that_thin_at_the_same_moment_count_once(
         with journal.store._writing() as run:  # type: ignore[attr-defined]
             for table in ("minute", "trend"):  # so that no bucket begins with its hour
                 run(f"UPDATE sojourn_{table} SET start = FLOOR(start / 3600) * 3600 + 300")
-        before = news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)
+        before = news.branch.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)
         other = PostgresStore(url)
         writing, began = other._writing, threading.Event()
 
@@ -503,7 +503,7 @@ def test_two_processes_that_thin_at_the_same_moment_count_once(
             assert began.wait(10.0)
             journal.store.fold_minutes(1e12)
             first.result()
-        assert (news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)) == before
+        assert (news.branch.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)) == before
         assert verify(journal.store, "news") == {}
         other.close()
 

@@ -16,7 +16,6 @@ from sojourn.live import (
     Experiment,
     Logged,
     Shadow,
-    Split,
     Variant,
     export,
     open_store,
@@ -85,7 +84,7 @@ def test_it_changes_nothing() -> None:
             np.testing.assert_array_equal(one, two)
         assert feed.counts() == blind.counts()
         assert report(blind).reason == "no step says what the policy would have shown"
-        feed.reload()
+        feed._reload()
         assert report(feed).steps == len(found)
 
 
@@ -197,7 +196,7 @@ def test_where_there_is_no_shadow() -> None:
 def test_live_with_what_was_learned_in_the_shadow() -> None:
     """A variant that learns from all shows what the policy would have shown in the external one."""
     variants = [Variant("old", 1.0, external=True), Variant("new", 0.0, learns_from="all")]
-    with Split("feed", ARMS, variants, "old", compiled=False) as feed:
+    with Experiment("feed", ARMS, variants=variants, holdout="old", compiled=False) as feed:
         found = crowd(feed, 60)
         old, new = feed.variants["old"], feed.variants["new"]
         new.refresh()

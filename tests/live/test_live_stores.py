@@ -226,7 +226,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
             assert memory.moves.sum() == 48 and memory.left.sum() == 4
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
-        assert experiments[0].conflicts + experiments[1].conflicts > 0
+        assert experiments[0].branch.conflicts + experiments[1].branch.conflicts > 0
 
 
 def test_what_was_lost_is_taken_back(database: str) -> None:
@@ -244,14 +244,14 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
             second.get(visit).choose(0)
             first.get(visit).end(1)
             assert not second.get(visit).end(1)
-        assert first.conflicts > 0 and second.conflicts > 0
-        assert first._operations.loads == second._operations.loads == 1
+        assert first.branch.conflicts > 0 and second.branch.conflicts > 0
+        assert first.branch.operations.loads == second.branch.operations.loads == 1
         for experiment in (first, second):
             experiment.refresh()
-            learner = experiment._operations.learner
+            learner = experiment.branch.operations.learner
             seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             waiting = set(learner.waiting)
-            experiment.reload()
+            experiment._reload()
             after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             assert repr(seen) == repr(after) and waiting == learner.waiting
             assert learner.memory.clock[0] == 6
@@ -274,12 +274,12 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
                 first.get(visit).decide(Ask(reward=0.25 * step if step else None))
                 second.get(visit).decide(Ask(reward=0.5))
             first.get(visit).end()
-        assert first.conflicts > 0
-        loads = first._operations.loads
+        assert first.branch.conflicts > 0
+        loads = first.branch.operations.loads
         first.visit().end()
         first.refresh()
         kept = [array.copy() for array in first.memory]
-        first.reload()
+        first._reload()
         for name, before, after in zip(first.memory._fields, kept, first.memory, strict=True):
             np.testing.assert_allclose(before, after, rtol=1e-12, err_msg=name)
         assert (loads == 1) == (type(policy).__name__ == "LearnedIMED")
@@ -389,9 +389,9 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
         two.writer._append = slow
         with ThreadPoolExecutor(2) as pool:
             losing = pool.submit(second.get("v").decide, request="r")
-            while "v" not in second._operations.visits:
+            while "v" not in second.branch.operations.visits:
                 time.sleep(0.001)
-            assert second._operations.visits["v"].row.arm == 1
+            assert second.branch.operations.visits["v"].row.arm == 1
             repeated = pool.submit(second.get("v").decide, request="r")
             assert first.get("v").decide(Ask(request="r")).arm == "a"
             go.set()

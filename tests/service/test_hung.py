@@ -84,7 +84,7 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
             answer = client.post(f"{VISITS}/v{n}/decisions", json={"request": "s", "step": 2})
             assert answer.status_code == 200
         experiment = client.app.state.catalog.experiments["news"]
-        wait_until(lambda: not experiment._operations.stale())
+        wait_until(lambda: not experiment.branch.operations.stale())
         sums = dict.fromkeys(("pulls", "issued"), 0.0)
         for (what, *_), n in experiment.counts().items():
             sums[what] = sums.get(what, 0.0) + n

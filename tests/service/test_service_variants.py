@@ -142,7 +142,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     alarm = Alarm(
         at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
     )
-    split.change(lambda plan: plan.stopped(alarm))
+    split._rollout.change(lambda plan: plan.stopped(alarm))
     page = http.get("/experiments/shorts").text
     assert "new does not explore since" in page and "stops exploring.</p>" in page
     assert "new does not explore: it plays only what it knows to be best" in page

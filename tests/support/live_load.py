@@ -12,7 +12,7 @@ import sys
 import threading
 
 import sojourn as sj
-from sojourn.live import Ask, Experiment, Journal, Logged, Split, Variant
+from sojourn.live import Ask, Experiment, Journal, Logged, Variant
 
 
 def say(*words: object) -> None:
@@ -20,8 +20,8 @@ def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def play(experiment: Experiment | Split, name: str) -> None:
-    number, own = 0, "b" if isinstance(experiment, Split) else None
+def play(experiment: Experiment, name: str) -> None:
+    number, own = 0, "b" if experiment.allocation is not None else None
     while True:
         number += 1
         user = None if own is None else f"user {name} {number // 2}"
@@ -46,13 +46,15 @@ def play(experiment: Experiment | Split, name: str) -> None:
 def main(url: str, name: str, share: str | None = None) -> None:
     arms, policy = ["a", "b", "c"], sj.LearnedUCB()
     with Journal(url) as journal:
-        experiment: Experiment | Split
+        experiment: Experiment
         if share is None:
             experiment = Experiment("load", arms, policy, store=journal, compiled=False)
         else:
             old = Variant("old", 1.0 - float(share), policy, external=True)
             both = [old, Variant("new", float(share), policy)]
-            experiment = Split("load", arms, both, "old", store=journal, compiled=False)
+            experiment = Experiment(
+                "load", arms, variants=both, holdout="old", store=journal, compiled=False
+            )
         threads = [
             threading.Thread(target=play, args=(experiment, f"{name}.{n}"), daemon=True)
             for n in range(4)

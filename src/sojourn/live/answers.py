@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import validation
 from ..registry import described
@@ -149,6 +149,28 @@ class VisitInfo:
     pending_arm: str | None
     variant: str | None = None
     external: bool = False
+
+
+class Choice(NamedTuple):
+    """A decision with what the policy knew when it took it.
+
+    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
+    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
+    mean; not `exploring`, it played what it knew to be best.
+    """
+
+    at: float
+    visit: str
+    step: int
+    arm: str
+    state: float
+    optimism: float | None
+    pulls: float
+    successes: float
+    t: float
+    new: bool
+    best: str | None
+    exploring: bool = True
 
 
 def shallow(record: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..validation import InputError
-from .answers import LEARNED, SAME, TOO_LATE, Ask, Decision, Logged, Opening, VisitInfo
+from .answers import LEARNED, SAME, TOO_LATE, Ask, Choice, Decision, Logged, Opening, VisitInfo
 from .errors import Busy, Conflict, Ended, NotFound
 from .journal import Steps
 from .names import check_name
@@ -20,7 +20,6 @@ from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
 from .stores.base import loaded
 from .turn import Turn
-from .visit import Choice
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500

@@ -1,93 +1,13 @@
-"""A visit, and what its calls return."""
+"""A visit, and its calls."""
 
-import uuid
-from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from .answers import Ask, Decision, Logged, Opening, VisitInfo
-from .journal import Journal, Steps
-from .names import check_name
+from .answers import Ask, Decision, Logged, VisitInfo
 from .records import Row
 
-
-class Choice(NamedTuple):
-    """A decision with what the policy knew when it took it.
-
-    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
-    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
-    mean; not `exploring`, it played what it knew to be best.
-    """
-
-    at: float
-    visit: str
-    step: int
-    arm: str
-    state: float
-    optimism: float | None
-    pulls: float
-    successes: float
-    t: float
-    new: bool
-    best: str | None
-    exploring: bool = True
-
-
-class Operating(Protocol):
-    """The operations on visits, as generators for `Journal.run`."""
-
-    def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]: ...
-
-    def deciding(self, visit: str, ask: Ask) -> Steps[Decision]: ...
-
-    def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]: ...
-
-    def ending(self, visit: str, reward: float | None) -> Steps[bool]: ...
-
-    def looking_up(self, visit: str) -> Steps[VisitInfo]: ...
-
-    def fetch(self, visit: str) -> Row: ...
-
-
-class Serving(ABC):
-    """Whatever has visits: an experiment, or one with variants."""
-
-    name: str
-
-    @property
-    @abstractmethod
-    def journal(self) -> Journal:
-        """The store with its threads, those of this process."""
-
-    @property
-    @abstractmethod
-    def _operations(self) -> Operating: ...
-
-    def visit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> "Visit":
-        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
-        return self.journal.run(self._visiting(user, id, state))
-
-    async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> "Visit":
-        return await self.journal.arun(self._visiting(user, id, state))
-
-    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps["Visit"]:
-        visit = str(uuid.uuid4()) if id is None else check_name("id", id)
-        opened = yield from self._operations.opening(visit, Opening(user, state))
-        return Visit(self, visit, opened=opened)
-
-    def decide(self, id: str, ask: Ask) -> Decision:
-        """`Visit.decide` by id."""
-        return self.journal.run(self._operations.deciding(id, ask))
-
-    async def adecide(self, id: str, ask: Ask) -> Decision:
-        return await self.journal.arun(self._operations.deciding(id, ask))
-
-    def get(self, id: str) -> "Visit":
-        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
-        return Visit(self, check_name("id", id))
+if TYPE_CHECKING:
+    from .experiment import Experiment
+    from .routing import Routing
 
 
 class Visit:
@@ -103,7 +23,9 @@ class Visit:
     ('dance', 'news', True)
     """
 
-    def __init__(self, experiment: Serving, id: str, *, opened: VisitInfo | None = None) -> None:
+    def __init__(
+        self, experiment: "Experiment", id: str, *, opened: VisitInfo | None = None
+    ) -> None:
         self.experiment, self.id, self.opened = experiment, id, opened
 
     def __repr__(self) -> str:
@@ -153,5 +75,5 @@ class Visit:
         return self._operations.fetch(self.id)
 
     @property
-    def _operations(self) -> Operating:
+    def _operations(self) -> "Routing":
         return self.experiment._operations

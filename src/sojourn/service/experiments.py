@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
-from ..live import Conflict, Experiment, Settings, Split
+from ..live import Branch, Conflict, Experiment, Settings
 from ..live.answers import ranked, shallow
 from ..users import USERS
 from ..validation import InputError
@@ -33,12 +33,12 @@ async def _experiment(request: Request, experiment: Named) -> Experiment:
     return await _catalog(request).one(experiment)
 
 
-async def _visited(request: Request, experiment: Named) -> Experiment | Split:
+async def _visited(request: Request, experiment: Named) -> Experiment:
     return await _catalog(request).experiment(experiment)
 
 
 Served = Annotated[Experiment, Depends(_experiment)]
-Visited = Annotated[Experiment | Split, Depends(_visited)]
+Visited = Annotated[Experiment, Depends(_visited)]
 
 
 async def list_experiments(request: Request) -> dict[str, Any]:
@@ -68,10 +68,8 @@ async def show_ranking(experiment: Visited, response: Response) -> dict[str, Any
 
     Of an experiment with variants it is that of the holdout.
     """
-    shown = experiment
-    if isinstance(experiment, Split):
-        shown = experiment.variants[experiment.plan.holdout]
-    assert isinstance(shown, Experiment)
+    allocation = experiment.allocation
+    shown = experiment.variants["" if allocation is None else allocation.holdout]
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
     arms = await shown.journal.show(partial(_arms, shown))
     return {"arms": ranked(arms.values())}
@@ -85,7 +83,7 @@ async def show_insight(request: Request, experiment: Served) -> dict[str, Any]:
 
 def _insight(experiment: Experiment) -> dict[str, Any]:
     now = experiment.now()
-    buckets = experiment.timeline(now // WIDTH * WIDTH - WINDOW, WIDTH)
+    buckets = experiment.branch.timeline(now // WIDTH * WIDTH - WINDOW, WIDTH)
     return insight(
         experiment.settings, experiment.all_arms, experiment.counts(), buckets, now=now, width=WIDTH
     ).to_dict()
@@ -195,7 +193,7 @@ def described(experiment: Experiment) -> dict[str, Any]:
     return {"name": experiment.name, "arms": list(_arms(experiment).values()), **settings}
 
 
-def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
+def _arms(experiment: Experiment | Branch) -> dict[str, dict[str, Any]]:
     sums: dict[tuple[str, int], float] = defaultdict(float)
     for (what, position, _, _), n in experiment.counts().items():
         sums[what, position] += n

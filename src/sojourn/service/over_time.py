@@ -11,7 +11,7 @@ from .experiments import Served, adder
 from .hot import EXPERIMENT
 from .reads import Reads
 from .variant_models import SharesOut
-from .variants import Served as ServedSplit
+from .variants import Served as Divided
 
 FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which looks and changes are reused
 
@@ -95,7 +95,7 @@ def _drift(store: Any, name: str) -> dict[str, Any]:
     return drift(store, name).to_dict()
 
 
-async def show_history(request: Request, experiment: ServedSplit) -> dict[str, Any]:
+async def show_history(request: Request, experiment: Divided) -> dict[str, Any]:
     """How the comparison with the holdout came about, over time."""
     reads: Reads[dict[str, Any]] = request.app.state.histories
     return await reads.get(

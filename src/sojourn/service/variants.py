@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 
-from ..live import Guardrail, Split, Variant
-from ..live.plan import Plan
+from ..live import Experiment, Guardrail, Variant
 from ..live.variants import Given
 from . import variant_models
 from .experiments import Named, adder, settings_from
@@ -19,19 +18,19 @@ from .reads import Reads
 FRESH = 1.0  # seconds for which a comparison is reused
 
 
-async def _split(request: Request, experiment: Named) -> Split:
-    found: Split = await request.app.state.catalog.split(experiment)
+async def _divided(request: Request, experiment: Named) -> Experiment:
+    found: Experiment = await request.app.state.catalog.divided(experiment)
     return found
 
 
-Served = Annotated[Split, Depends(_split)]
+Served = Annotated[Experiment, Depends(_divided)]
 
 
 async def make_variants(
     request: Request, experiment: Named, body: variant_models.VariantsIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
-    made, new = await request.app.state.catalog.make_split(experiment, given_by(body))
+    made, new = await request.app.state.catalog.make_divided(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return described(made)
 
@@ -68,7 +67,7 @@ async def show_comparison(request: Request, experiment: Served) -> dict[str, Any
     return await reads.get(experiment.journal, experiment.name, read, FRESH)
 
 
-async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, Any]:
+async def _changed(experiment: Experiment, change: Callable[[], None]) -> dict[str, Any]:
     await asyncio.to_thread(change)
     return described(experiment)
 
@@ -90,18 +89,19 @@ def given_by(body: variant_models.VariantsIn) -> Given:
     return Given(body.arms, variants, body.holdout, rule, common)
 
 
-def described(experiment: Split) -> dict[str, Any]:
+def described(experiment: Experiment) -> dict[str, Any]:
     """An experiment with variants as a JSON object."""
-    plan: Plan = experiment.plan
+    allocation = experiment.allocation
+    assert allocation is not None
     return {
         "name": experiment.name,
-        "holdout": plan.holdout,
-        "shares": plan.shares,
-        "exploring": {name: name not in plan.settled for name in plan.variants},
+        "holdout": allocation.holdout,
+        "shares": allocation.shares,
+        "exploring": {name: name not in allocation.settled for name in allocation.variants},
         "experiments": {name: child.name for name, child in experiment.variants.items()},
-        "epochs": [epoch._asdict() for epoch in plan.epochs],
-        "guardrail": None if plan.guardrail is None else asdict(plan.guardrail),
-        "alarm": None if plan.alarm is None else asdict(plan.alarm),
+        "epochs": [asdict(epoch) for epoch in allocation.epochs],
+        "guardrail": None if allocation.guardrail is None else asdict(allocation.guardrail),
+        "alarm": None if allocation.alarm is None else asdict(allocation.alarm),
     }
 
 

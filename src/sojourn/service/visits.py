@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from ..live import Conflict, Experiment, Split, Unavailable
+from ..live import Conflict, Experiment, Unavailable
 from ..live.answers import Ask, shallow
 from . import models
 from .errors import refusal_of
@@ -20,7 +20,7 @@ class Target(NamedTuple):
     `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
     """
 
-    experiment: Experiment | Split
+    experiment: Experiment
     tell: Callable[[str, str], None]
     visit: str | None = None
     step: int | None = None
