@@ -1,7 +1,7 @@
 """Shadow mode: what a policy would have shown where the caller decides, and what that is worth."""
 
 from collections import Counter
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sojourn.engine.streams import policy_stream
 from sojourn.live import (
     Ask,
     Conflict,
+    Decision,
     Experiment,
     Logged,
     Shadow,
@@ -77,8 +78,8 @@ def test_it_changes_nothing() -> None:
     """Without it all is the same, but for what would have been shown."""
     with external() as feed, external(shadow=False) as blind:
         found, other = crowd(feed, 40), crowd(blind, 40)
-        assert [made._replace(visit="", would=None) for *_, made in found] == [
-            made._replace(visit="") for *_, made in other
+        assert [replace(made, visit="", shadow_arm=None) for *_, made in found] == [
+            replace(made, visit="") for *_, made in other
         ]
         for one, two in zip(feed.memory, blind.memory, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -93,24 +94,29 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'live.db'}"
     with external(store=url) as feed:
         visit = feed.visit(user="u", id="v")
-        decide = partial(feed.decide, "v", own="a")
+
+        def decide(**asked: Any) -> Decision:
+            return feed.decide("v", Ask(logged=Logged("a"), **asked))
+
         first = decide(request="1", step=1)
-        second = decide(1, request="2", candidates=["c"])
-        assert second.would == "c" and first.would in ARMS
-        assert decide(1, request="2") == second == decide(1, request="2", step=2)
+        second = decide(reward=1, request="2", candidates=("c",))
+        assert second.shadow_arm == "c" and first.shadow_arm in ARMS
+        assert decide(reward=1, request="2") == second == decide(reward=1, request="2", step=2)
         assert decide(request="1", step=1) == first
         visit.end()
     with external(store=url) as feed:
-        assert feed.decide(Ask(reward="v", logged=Logged("a"), request="2", step=2)) == second
+        assert feed.decide("v", Ask(logged=Logged("a"), request="2", step=2)) == second
         kept = [
-            event.would for event in feed.journal.store.history("feed")[1] if event.kind == DECIDE
+            event.shadow_arm
+            for event in feed.journal.store.history("feed")[1]
+            if event.kind == DECIDE
         ]
-        assert [ARMS[would] for would in kept if would is not None] == [first.would, "c"]
+        assert [ARMS[arm] for arm in kept if arm is not None] == [first.shadow_arm, "c"]
     store = open_store(url, reading=True)
     export(store, "feed", tmp_path / "steps.csv")
     store.close()
     head, *lines = (line.split(",") for line in (tmp_path / "steps.csv").read_text().splitlines())
-    assert [line[head.index("shadow_arm")] for line in lines] == [first.would, "c"]
+    assert [line[head.index("shadow_arm")] for line in lines] == [first.shadow_arm, "c"]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +134,7 @@ def test_the_report_is_what_happened(known: Any) -> None:
     assert (seen.steps, seen.users) == (len(found), 600)
     assert seen.matched == pairs["c", "c"] and seen.match.value == seen.matched / seen.steps
     assert seen.weighed == seen.steps and not seen.tried
-    yours = {name: one.yours.value for name, one in seen.measures.items()}
+    yours = {name: one.logged.value for name, one in seen.measures.items()}
     reward, left = (float(np.mean([step[i] for step in found])) for i in (2, 3))
     assert yours == pytest.approx({"reward": reward, "left": left, "gain": reward / left})
 
@@ -138,11 +144,11 @@ def test_the_next_item_is_worth_what_it_is(known: Any) -> None:
     _, seen, _ = known
     truth = {"reward": 0.6, "left": 0.2, "gain": 3.0}
     for name, value in truth.items():
-        would = seen.measures[name].would
-        error = (would.high - would.low) / 2 / radius(seen.users)
-        assert abs(would.value - value) < 4.5 * error < value / 2
-        yours, difference = seen.measures[name].yours, seen.measures[name].difference
-        assert difference.value == pytest.approx(would.value - yours.value)
+        measured = seen.measures[name]
+        shadow = measured.shadow
+        error = (shadow.high - shadow.low) / 2 / radius(seen.users)
+        assert abs(shadow.value - value) < 4.5 * error < value / 2
+        assert measured.difference.value == pytest.approx(shadow.value - measured.logged.value)
     assert seen.weight.low < 1.0 < seen.weight.high
     assert seen.verdict == "ready to ramp" and "rewards per departure" in seen.reason
     assert "not the value of whole visits" in str(seen)
@@ -151,7 +157,7 @@ def test_the_next_item_is_worth_what_it_is(known: Any) -> None:
 def test_it_looks_at_whole_visits_of_late(known: Any) -> None:
     found, _, latest = known
     assert 500 < latest.steps < 1_000 and latest.users < 600
-    assert latest.measures["reward"].yours.value == pytest.approx(
+    assert latest.measures["reward"].logged.value == pytest.approx(
         np.mean([step[2] for step in found[-latest.steps :]])
     )
 

@@ -388,11 +388,11 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
 
         two.writer._append = slow
         with ThreadPoolExecutor(2) as pool:
-            losing = pool.submit(second.get("v").decide, request="r")
+            losing = pool.submit(second.get("v").decide, Ask(request="r"))
             while "v" not in second.branch.operations.visits:
                 time.sleep(0.001)
             assert second.branch.operations.visits["v"].row.arm == 1
-            repeated = pool.submit(second.get("v").decide, request="r")
+            repeated = pool.submit(second.get("v").decide, Ask(request="r"))
             assert first.get("v").decide(Ask(request="r")).arm == "a"
             go.set()
             assert {losing.result().arm, repeated.result().arm} == {"a"}
