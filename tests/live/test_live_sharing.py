@@ -37,7 +37,7 @@ def play(shorts: Experiment, users: Sequence[str], draw: random.Random) -> None:
 
 def sums(experiment: Experiment, counts: Counts) -> dict[str, Any]:
     """What the memory of an experiment should have if these were its counters."""
-    fresh = experiment.branch.operations._make(experiment.settings)
+    fresh = experiment.operations._make(experiment.settings)
     fresh.forget(experiment.all_arms)
     fresh.absorb(counts)
     memory = fresh.memory

@@ -42,7 +42,7 @@ class Branch:
         compiled: bool = True,
     ) -> None:
         self.name, self.exploring, self.dropped = name, True, False
-        self._seed = None if seed is None else validation.whole("seed", seed, 0, 2**63 - 1)
+        self._seed = seed
         self._learner = partial(Learner, run=run, compiled=compiled)
         operations = self._operate(settings, journal)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
+from .. import validation
 from ..policies import Policy, VisitIMED
 from ..users import User
 from ..validation import InputError
@@ -109,6 +110,8 @@ class Experiment:
         **settings: Any,
     ) -> None:
         check_name("name", name)
+        if seed is not None:
+            seed = validation.whole("seed", seed, 0, 2**63 - 1)
         options: dict[str, Any] = {"seed": seed, "run": run, "compiled": compiled}
         make = partial(Learner, seed=0, run=run, compiled=compiled)
         common = {"user": user, **settings}
