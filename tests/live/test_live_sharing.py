@@ -10,7 +10,7 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Ask, Experiment, Journal, Logged, Variant, verify
+from sojourn.live import Ask, Branch, Experiment, Journal, Logged, Variant, verify
 from sojourn.live.records import Counts, added
 
 ARMS = ["a", "b", "c"]
@@ -35,7 +35,7 @@ def play(shorts: Experiment, users: Sequence[str], draw: random.Random) -> None:
             visit.end(reward)
 
 
-def sums(experiment: Experiment, counts: Counts) -> dict[str, Any]:
+def sums(experiment: Branch, counts: Counts) -> dict[str, Any]:
     """What the memory of an experiment should have if these were its counters."""
     fresh = experiment.operations._make(experiment.settings)
     fresh.forget(experiment.all_arms)
@@ -46,7 +46,7 @@ def sums(experiment: Experiment, counts: Counts) -> dict[str, Any]:
     return {name: getattr(memory, name).tolist() for name in names}
 
 
-def memory_of(experiment: Experiment) -> dict[str, Any]:
+def memory_of(experiment: Branch) -> dict[str, Any]:
     memory = experiment.memory
     return {name: getattr(memory, name).tolist() for name in sums(experiment, {})}
 
@@ -67,7 +67,7 @@ def test_counters_are_those_of_all_variants(policy: sj.Policy, tmp_path: Path) -
             assert memory_of(new) == sums(new, added(old.counts(), new.counts()))
         assert old.counts() and new.counts() and memory_of(old) == sums(old, old.counts())
         play(shorts, users, draw)
-        new._reload()
+        new.reload()
         assert memory_of(new) == sums(new, added(old.counts(), new.counts()))
         assert all(verify(journal.store, each.name) == {} for each in (old, new))
         pulled = {n: sum(v for (what, *_), v in e.counts().items() if what == "pulls")
