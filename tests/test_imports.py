@@ -60,9 +60,7 @@ def test_public_names_are_listed_and_found() -> None:
 
     for name in dir(sj):
         assert getattr(sj, name) is not None
-    assert {"Chain", "Experiment", "KLULCB", "Policy", "check_policy", "fit", "simulate"} <= set(
-        dir(sj)
-    )
+    assert {"Chain", "Experiment", "KLULCB", "Policy", "check", "fit", "simulate"} <= set(dir(sj))
     assert {"policies", "users", "rewards", "theory", "live", "logs"} <= set(dir(sj))
     assert sj.policies.jitable is sj.jitable and sj.users.Levels is sj.Levels
     with pytest.raises(AttributeError, match="module 'sojourn' has no attribute 'Bandit'"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         theory as theory,
         users as users,
     )
-    from .checking import check_policy as check_policy, check_user as check_user
+    from .contracts import check as check
     from .engine.loops import jitable as jitable
     from .engine.streams import Stream as Stream, uniform as uniform
     from .live import Experiment as Experiment
