@@ -19,7 +19,7 @@ PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
 class SoonTooFar(sj.Policy):
     """Returns an arm that does not exist once it has a result."""
 
-    def choose(self, memory: sj.Counts, state: float, rng: sj.Stream) -> int:
+    def choose(self, memory: sj.policies.Counts, state: float, rng: sj.policies.Stream) -> int:
         return 2 if memory.clock[0] > 0.0 else 0
 
 
@@ -43,7 +43,7 @@ class LuckyBelow(sj.Policy):
         return flip(memory.pulls.size)
 
 
-@sj.jitable
+@sj.policies.jitable
 def flip(arms):
     return np.random.randint(arms)  # noqa: NPY002 - the mistake in question
 
@@ -74,7 +74,7 @@ class Good(sj.Policy):
     title: ClassVar[str] = "Good"
 
     def choose(self, memory, state, rng):
-        return int(sj.uniform(rng) * memory.pulls.size)
+        return int(sj.policies.draw_uniform(rng) * memory.pulls.size)
 
 
 @pytest.mark.parametrize("arm", [2, 100, -1])
@@ -109,7 +109,7 @@ def test_draws_that_no_seed_fixes_are_refused(policy: sj.Policy, what: str) -> N
         sj.simulate(PROBLEM, [policy], visits=3, runs=2)
     assert str(refusal.value) == (
         f"{type(policy).__name__}.{what}, which the seed of a run does not fix: draw from the "
-        "stream that `choose` is given, with sojourn.uniform(rng)"
+        "stream that `choose` is given, with sojourn.policies.draw_uniform(rng)"
     )
 
 
@@ -140,7 +140,7 @@ def test_check_has_a_sentence_for_each_fault(capsys: pytest.CaptureFixture[str])
         OneTooFar(3): "OneTooFar.choose returned 3 in state 0, and there are 3 arms: it must be a "
         "whole number from 0 to 2",
         Lucky(): "Lucky.choose uses random, which the seed of a run does not fix: draw from the "
-        "stream that `choose` is given, with sojourn.uniform(rng)",
+        "stream that `choose` is given, with sojourn.policies.draw_uniform(rng)",
         Loose(): "Loose must be decorated with @dataclass(frozen=True)",
         sj.Policy(): "Policy has no method choose(self, memory, state, rng), which returns an arm",
     }
@@ -196,6 +196,6 @@ def test_check_of_a_user_has_a_sentence_for_each_fault() -> None:
     ]
     with pytest.raises(ValueError, match=r"next_state\(3, 0\) = 4.0 is not allowed: it must be"):
         sj.Problem([0.7, 0.4], Impatient(step=0.1))
-    assert sj.check(sj.LastReward()) == [
+    assert sj.check(sj.users.LastReward()) == [
         "LastReward has no method leave_probability(self, state, reward, arm)"
     ]

@@ -44,7 +44,8 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
     leases must change nothing, the same seed must give the same bits, and the probabilities of a
     policy must be those of its choices. No faults: an empty list.
 
-    >>> from sojourn import TwoState, ULCB
+    >>> from sojourn import TwoState
+    >>> from sojourn.policies import ULCB
     >>> check(ULCB())
     ULCB keeps the contract of a policy
     []

@@ -60,7 +60,7 @@ def test_two_states_play_as_the_two_state_user() -> None:
     """The same draws decide the same steps, 64 at a time or one by one."""
     two = sj.paper.SETTINGS["B"]
     chain = sj.Problem(two.means, Chain(next=[[0, 1]] * 2, leave=[[0.8, 0.2], [0.2, 0.1]]))
-    policies = [sj.ULCB(), sj.FixedArm()]
+    policies = [sj.policies.ULCB(), sj.policies.FixedArm()]
     ours, theirs = (
         sj.simulate(problem, policies, visits=200, runs=8, seed=3) for problem in (chain, two)
     )
@@ -89,7 +89,9 @@ def test_values_are_those_of_plain_iteration(user: Chain) -> None:
 def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
     """Reward, length and regret from gaps against exact ones, at 4.5 standard errors."""
     problem = sj.Problem([0.8, 0.3], user)
-    result = sj.simulate(problem, [sj.FixedArm(0), sj.Uniform()], visits=50, runs=400, seed=5)
+    result = sj.simulate(
+        problem, [sj.policies.FixedArm(0), sj.policies.Uniform()], visits=50, runs=400, seed=5
+    )
     best, uniform = result.visit_reward.mean[:, -1]
     errors = result.visit_reward.std_error[:, -1]
     assert abs(best - problem.value()) < 4.5 * errors[0]
@@ -104,8 +106,8 @@ def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
 def test_compiled_is_interpreted(compiled: Any, interpreted: Any) -> None:
     problem = sj.Problem([0.8, 0.3], MOODS)
     np.testing.assert_array_equal(
-        compiled(problem, sj.ContULCB(), 2, 1, [5, 40]),
-        interpreted(problem, sj.ContULCB(), 2, 1, [5, 40]),
+        compiled(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
+        interpreted(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
     )
 
 
@@ -146,7 +148,7 @@ def test_the_theory_knows_what_it_does_not_cover() -> None:
 
 
 def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for user in (PATIENCE, MOODS, sj.StaysFirst(PATIENCE)):
+    for user in (PATIENCE, MOODS, sj.users.StaysFirst(PATIENCE)):
         problem = sj.Problem([0.8, 0.3], user)
         plain = json.loads(json.dumps(problem_files.to_dict(problem)))
         assert problem_files.from_dict(plain) == problem
@@ -165,7 +167,9 @@ def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_live(tmp_path: Path) -> None:
     """The state follows the table, and a store knows it again."""
     store = f"sqlite:///{tmp_path / 'live.db'}"
-    with sj.Experiment("e", ["a", "b"], sj.ULCB(), PATIENCE, store=store, compiled=False) as live:
+    with sj.Experiment(
+        "e", ["a", "b"], sj.policies.ULCB(), PATIENCE, store=store, compiled=False
+    ) as live:
         visit = live.visit(id="v")
         states = [visit.decide().state]
         states += [visit.decide(reward).state for reward in (0, 0, 1, 0)]
