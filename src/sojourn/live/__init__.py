@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     )
     from .archiving import (
         Archived as Archived,
+        Erased as Erased,
         archive as archive,
         drop_archived as drop_archived,
-        erase_archived as erase_archived,
+        erase as erase,
     )
     from .audit import verify as verify
     from .branch import Branch as Branch
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Broken as Broken,
         Busy as Busy,
         Conflict as Conflict,
+        Damaged as Damaged,
         Ended as Ended,
         Forked as Forked,
         InUse as InUse,
@@ -47,8 +49,12 @@ if TYPE_CHECKING:
     from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
     from .settings import Settings as Settings
     from .shadowing import Shadow as Shadow, shadow as shadow
-    from .stores import Store as Store, open_store as open_store, store_class as store_class
-    from .stores.memory import MemoryStore as MemoryStore
+    from .stores import (
+        Store as Store,
+        backup as backup,
+        open_store as open_store,
+        store_class as store_class,
+    )
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
     from .variants import Variant as Variant
