@@ -16,7 +16,7 @@ mistakes are dear, as Learned UCB and Learned KL-UCB always do here; **Learned I
 (`floor=0`) plays the empirical mean there. The **Priced index** has the least regret of those that
 are told nothing, and is what `sojourn recommend` recommends on most problems; its rare bad runs are
 worse than Learned IMED's ([tails](horizon.md#tails)). See also [learned
-prices](ideas/learned-prices.md), how it is learned; [items that drive people away](by-arm.md);
+prices](ideas/learned-prices.md), how it is learned; [items that raise the exit rate](by-arm.md);
 [which policy](policies.md) to take.
 
 ## Regret in one table

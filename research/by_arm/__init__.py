@@ -1,1 +1,1 @@
-"""The study of items that drive people away: leaving that depends on the arm."""
+"""The study of items that raise the exit rate: leaving that depends on the arm."""

@@ -11,7 +11,7 @@ from .claims import LEARNED, OURS, RANDOM
 from .outcomes import ByArmOutcome, worse_than
 from .problems import DRAWS, PRIOR
 
-PAGE = """# Items that drive people away: which policy
+PAGE = """# Items that raise the exit rate: which policy
 
 Made by `{command}` (sojourn {version}, seed {seed}, precision “{precision}”); the same command
 with the same seed gives the same numbers. Intervals are 95 %. Policies of one problem met the
@@ -22,7 +22,7 @@ item may be liked and still end visits. Policies that go for the mean (**KL-UCB*
 **Learned IMED**) meet those that look at the whole visit (**Visit IMED**, **Visit Thompson**; they
 estimate from every step how much arms differ in leaving, and play for what a visit is worth),
 **Q-learning**, which assumes least, and choosing at random (**Uniform**). See also [the
-model](model.md#items-that-drive-people-away); [a feed with clickbait](case-feed.md), from its log
+model](model.md#items-that-raise-the-exit-rate); [a feed with clickbait](case-feed.md), from its log
 to a decision; [beyond the paper](beyond.md), the study this one follows.
 
 ## Claims
