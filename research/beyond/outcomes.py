@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.changing import first_of
-from sojourn.paper.trial import Trial
+from sojourn.paper.trials import Trial
 from sojourn.simulation import Result
 from sojourn.stats.intervals import Z95, Interval
 from sojourn.stats.moments import Array

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sojourn.paper.reports import Report
+from sojourn.paper.verdicts import Report
 from sojourn.show.tables import Table
 from sojourn.stats.intervals import Interval
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sojourn.chain import occupancy
 from sojourn.paper import SETTINGS
-from sojourn.paper.trial import Environment
+from sojourn.paper.trials import Environment
 from sojourn.problem import Problem
 from sojourn.users import TwoState, User
 

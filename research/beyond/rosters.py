@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sojourn.paper.trial import VISITS, Roster, by_label
-from sojourn.paper.trials import GENERAL
+from sojourn.paper.trials import GENERAL, VISITS, Roster, by_label
 from sojourn.policies import (
     IMED,
     KLUCB,

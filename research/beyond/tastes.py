@@ -26,7 +26,7 @@ from sojourn.engine.leaser import Leaser
 from sojourn.engine.rewards import Coins, coin
 from sojourn.engine.steps import onward
 from sojourn.engine.structs import Compiled
-from sojourn.paper.trial import Environment
+from sojourn.paper.trials import Environment
 from sojourn.policies import Policy
 from sojourn.problem import Problem
 from sojourn.simulation import Moments, Progress, Result, Stream

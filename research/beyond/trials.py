@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sojourn.paper.trial import VISITS, Trial
+from sojourn.paper.trials import VISITS, Trial
 
 from .problems import PROBLEMS
 from .rosters import ROSTERS

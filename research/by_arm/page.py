@@ -1,6 +1,6 @@
 """The report as Markdown: claims with verdicts, tables, the picture."""
 
-from sojourn.paper.reports import Report
+from sojourn.paper.verdicts import Report
 from sojourn.show.tables import Table
 
 from ..beyond.outcomes import Outcomes

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Unpack
 
-from sojourn.paper.reports import Report
 from sojourn.paper.study import How
-from sojourn.paper.trial import Environment, Roster, Trial, by_label
+from sojourn.paper.trials import Environment, Roster, Trial, by_label
+from sojourn.paper.verdicts import Report
 from sojourn.policies import IMED, KLUCB, LearnedIMED, QLearning, Uniform, VisitIMED, VisitThompson
 from sojourn.problem import Problem
 

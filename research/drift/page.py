@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sojourn.paper.reports import Report
+from sojourn.paper.verdicts import Report
 from sojourn.show.tables import Table
 
 from ..beyond.outcomes import Outcomes, TrialOutcome

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from sojourn.paper.reports import Report
 from sojourn.paper.study import How
-from sojourn.paper.trial import Trial
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report
 
 from ..beyond.outcomes import Outcomes
 from ..beyond.study import FULL, REPORT as REPORT

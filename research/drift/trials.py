@@ -3,7 +3,7 @@
 from functools import partial
 
 from sojourn.changing import Changing
-from sojourn.paper.trial import Environment, Trial, by_label
+from sojourn.paper.trials import Environment, Trial, by_label
 from sojourn.policies import KLULCB, Discounted, LearnedIMED, Restarting, VisitIMED, Windowed
 from sojourn.settings import SETTINGS
 from sojourn.simulation import simulate

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sojourn import theory
 from sojourn.changing import first_of
-from sojourn.paper.trial import Trial
+from sojourn.paper.trials import Trial
 from sojourn.problem import Problem
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments

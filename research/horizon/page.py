@@ -1,6 +1,6 @@
 """The page: growth, tails, the price of not knowing the horizon, and what is proved."""
 
-from sojourn.paper.reports import Report
+from sojourn.paper.verdicts import Report
 from sojourn.show.tables import Table
 
 from ..beyond.outcomes import Outcomes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sojourn import theory
 from sojourn.paper import SETTINGS
-from sojourn.paper.trial import Environment, Maker, Roster, Trial
+from sojourn.paper.trials import Environment, Maker, Roster, Trial
 from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
 from sojourn.problem import Problem
 from sojourn.simulation import Result

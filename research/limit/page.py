@@ -2,7 +2,7 @@
 
 from textwrap import fill
 
-from sojourn.paper.reports import Report
+from sojourn.paper.verdicts import Report
 from sojourn.show.tables import Table
 
 from .claims import EXACT, HEADLINE, KNOWING, PAPER, PRICED

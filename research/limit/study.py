@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from sojourn.paper.reports import Report
 from sojourn.paper.study import How, Made, Study
-from sojourn.paper.trial import QUICK, Trial
+from sojourn.paper.trials import QUICK, Trial
+from sojourn.paper.verdicts import Report
 from sojourn.validation import InputError
 
 from .claims import CLAIMS

@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import theory
 from sojourn.engine.fingerprint import fingerprint
-from sojourn.paper.trial import Environment, Roster, Trial
+from sojourn.paper.trials import Environment, Roster, Trial
 from sojourn.policies import POLICIES, TOLD, Discounted, Policy, Restarting, Windowed
 from sojourn.problem import Problem
 from sojourn.simulation import Progress, over_prior

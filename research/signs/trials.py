@@ -1,6 +1,6 @@
 """Who plays: learned optimism with the option and without, where it matters and elsewhere."""
 
-from sojourn.paper.trial import Trial, by_label
+from sojourn.paper.trials import Trial, by_label
 from sojourn.policies import KLUCB, LearnedIMED, VisitIMED
 
 from ..beyond.problems import PROBLEMS

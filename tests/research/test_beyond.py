@@ -18,7 +18,7 @@ from research.beyond.study import OUTCOMES, study
 from research.beyond.summaries import POLICIES, spread, worst
 from research.beyond.trials import TRIALS, trial
 from sojourn import KLULCB, LearnedIMED, SafeIMED, theory
-from sojourn.paper.trial import Trial
+from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Verdict, check
 from sojourn.stats.intervals import Interval
 

@@ -14,9 +14,8 @@ from research.by_arm.outcomes import ByArmOutcome, worse_than
 from research.by_arm.page import to_page
 from research.by_arm.problems import PROBLEMS, random_by_arm
 from research.by_arm.study import IMPROPER, ROSTER, TRIALS, study
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Environment, Trial, by_label
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.trials import Environment, Trial, by_label
+from sojourn.paper.verdicts import Report, Verdict, check
 
 
 def test_drawn_problems_keep_their_promises() -> None:

@@ -15,9 +15,8 @@ from research.drift.page import to_page
 from research.drift.problems import PROBLEMS, VISITS
 from research.drift.study import study
 from research.drift.trials import DETECTOR, EXPLORING, MOVING, PLAIN, STILL, TRIALS
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.simulation.chunks import chunk
 
 

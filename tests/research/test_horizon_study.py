@@ -30,9 +30,8 @@ from research.horizon.trials import (
     _environment,
     told,
 )
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.simulation.runs import run_regrets
 
 

@@ -21,8 +21,7 @@ from research.limit.trials import (
     title_of,
     told_title,
 )
-from sojourn.paper.reports import Report
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.stats.intervals import Interval
 from sojourn.validation import InputError
 from sojourn.values.finite import FiniteUser

@@ -13,9 +13,8 @@ from research.signs.claims import CLAIMS
 from research.signs.page import to_page
 from research.signs.study import study
 from research.signs.trials import FOLLOWED, IMPROPER, LEARNED, PROPER, TRIALS
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 
 WRONG = [trial for trial in TRIALS if trial.group == IMPROPER]
 RIGHT = [trial for trial in TRIALS if trial.group == PROPER]
