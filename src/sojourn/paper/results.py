@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..changing import first_of
 from ..policies import Policy
 from ..problem import Problem
 from ..simulation import Estimate, Result
@@ -34,7 +33,7 @@ class LabelledResult:
 
     @property
     def problem(self) -> Problem:
-        return first_of(self.result.problem)
+        return self.result.problem.at(1)
 
     def point(self, visits: int | None = None) -> int:
         grid = self.result.checkpoints

@@ -89,7 +89,7 @@ class Trial:
         if self.seconds and not quick:
             return self.seconds
         runs = self.quick if quick else self.runs
-        steps = runs * self.visits * self.make().length.mean * len(self.policies)
+        steps = runs * self.visits * self.make().at(1).length.mean * len(self.policies)
         return 1e-9 * self.nanoseconds * steps
 
     def build(self, problem: Problem) -> list[Policy]:
