@@ -25,7 +25,7 @@ def render(template: str, **facts: Any) -> str:
     return _environment(FRAME).from_string(template).render(facts)
 
 
-def render_file(package: str, name: str, **facts: Any) -> str:
+def render_file(package: str, name: str, /, **facts: Any) -> str:
     """The same of a file in the folder `templates` of a package.
 
     Only HTML is escaped; the text of other files, such as Markdown, ends with a line break.
