@@ -15,8 +15,7 @@ from sojourn.paper.study import Made, Study
 from sojourn.paper.trials import QUICK, Roster, Trial
 from sojourn.paper.verdicts import Claim, Findings, Measure, Measured, Report
 from sojourn.problem import Problem
-from sojourn.show.pages import render_file
-from sojourn.show.tables import Table
+from sojourn.show.tables import Table, render_file
 from sojourn.simulation import simulate
 from sojourn.stats.intervals import Interval
 from sojourn.validation import InputError

@@ -19,7 +19,6 @@ import pytest
 import typer
 from made_up import made_up
 
-from sojourn import UCB
 from sojourn.cli.main import main
 from sojourn.cli.reproduce import reproduce_command
 from sojourn.paper.claims import CLAIMS
@@ -31,6 +30,7 @@ from sojourn.paper.results import Results
 from sojourn.paper.study import STORE, Overall
 from sojourn.paper.trials import TRIALS, Trial
 from sojourn.paper.verdicts import Checked, Measured, Report, Verdict, hinges
+from sojourn.policies import UCB
 from sojourn.simulation import Interrupted
 from sojourn.simulation.work import Job
 from sojourn.stats.intervals import Interval

@@ -16,9 +16,10 @@ from research.studies.beyond.claims import CLAIMS, GAIN, Harmless, NearBetterCas
 from research.studies.beyond.outcomes import POLICIES, BeyondOutcome, worst
 from research.studies.beyond.trials import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS, TRIALS, trial
 from research.study import OUTCOMES, TypicalRatio
-from sojourn import KLULCB, LearnedIMED, SafeIMED, theory
+from sojourn import theory
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Verdict, check
+from sojourn.policies import KLULCB, LearnedIMED, SafeIMED
 from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")

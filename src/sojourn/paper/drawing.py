@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..problem import Problem
 from ..settings import SETTINGS, moving_average_problem
-from ..show import curves, style
-from ..show.curves import Line, Plot, add_title
-from ..show.style import Look, look
+from ..show import style
+from ..show.style import Line, Look, Plot, look
 from ..stats.moments import Array, Estimate
 from ..users import LogLeave
 from ..validation import InputError
@@ -30,6 +29,8 @@ POINTS = 401
 
 def draw(figure: Figure, results: Results) -> "Picture":
     """The picture of a figure; `results` has one for each of its trials."""
+    from ..show import curves
+
     if isinstance(figure.panel, Graph):
         return draw_graph(SETTINGS[figure.panel.problem], figure.title)
     return curves.draw(lines(figure, results))
@@ -211,6 +212,8 @@ def draw_graph(problem: Problem, title: str) -> "Picture":
     """States as circles, transitions as arrows with formula and the number for the best arm."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Picture
+
+    from ..show.curves import add_title
 
     with rc_context(style.SETTINGS):
         picture = Picture(figsize=style.COLUMN, dpi=style.DPI)

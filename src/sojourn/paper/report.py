@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..settings import SETTINGS
-from ..show.curves import Line
-from ..show.pages import render_file
-from ..show.tables import Table
+from ..show.style import Line
+from ..show.tables import Table, render_file
 from ..stats.intervals import Interval
 from .claims import readings
 from .drawing import PolicyLine, lines, verdict_bars
