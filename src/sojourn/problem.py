@@ -15,8 +15,7 @@ from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .engine.steps import next_states
 from .rewards import Bernoulli, Reward, compiled, reward_of
-from .show.sheets import html
-from .show.tables import Table
+from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
 from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm

@@ -369,6 +369,6 @@ def test_keys(tmp_path: Path) -> None:
 
 
 def _key(file: Path, experiment: str, role: str = "owner") -> str:
-    from sojourn.service import keys
+    from sojourn.service.auth import keys
 
     return keys.make(file, [experiment], None, role)[1]

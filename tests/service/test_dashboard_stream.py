@@ -16,8 +16,7 @@ from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
 from sojourn.service.dashboard.panels import PANELS, SHADOW, VARIANT_PANELS, Panel
 from sojourn.service.dashboard.render import policy_label, templates
-from sojourn.service.dashboard.snapshots import Snapshots
-from sojourn.service.dashboard.view import SPANS, View
+from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
 
 TEMPLATES = {
     name: templates().loader.get_source(templates(), name)[0]  # type: ignore[union-attr]

@@ -11,10 +11,10 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Bucket, Settings
+from sojourn.live.monitor import Insight, insight
+from sojourn.live.monitor.departures import CASES, Departures
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
 from sojourn.policies.watched import Watched, reconsider
-from sojourn.service.insight import Insight, insight
-from sojourn.service.insight.departures import CASES, Departures
 from sojourn.stats.intervals import Z95, share
 from sojourn.users import LastReward, MovingAverage
 

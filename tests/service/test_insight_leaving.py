@@ -9,10 +9,10 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
+from sojourn.live.monitor import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
-from sojourn.service.insight import insight
 from sojourn.stats.departures import FALSE_ALARMS, ArmEffects, Table
 
 Q = np.array([[0.15, 0.08], [0.12, 0.06]])

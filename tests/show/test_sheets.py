@@ -8,8 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.logs.deciding.advice import Advice
-from sojourn.show.sheets import STYLE, Shown, html, text
-from sojourn.show.tables import Table
+from sojourn.show.tables import STYLE, Shown, Table, html, text
 
 
 def words(shown: str) -> list[str]:

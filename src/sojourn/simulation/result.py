@@ -16,7 +16,7 @@ from ..extras import require
 from ..policies import Policy
 from ..problem import Problem
 from ..registry import plain_name
-from ..show.sheets import Part, Shown
+from ..show.tables import Part, Shown
 from ..stats.moments import Estimate, Moments
 from ..validation import InputError
 from ..version import __version__

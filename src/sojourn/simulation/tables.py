@@ -13,8 +13,7 @@ from ..policies.labels import label_of
 from ..problem import Problem
 from ..registry import described
 from ..show.plain import plain
-from ..show.sheets import Part
-from ..show.tables import Table
+from ..show.tables import Part, Table
 from ..theory import Bound
 from ..validation import InputError
 from .bounds import bound_for, lower_bounds

@@ -21,7 +21,7 @@ import numpy as np
 from ... import validation
 from ...policies import Policy
 from ...show.plain import plain
-from ...show.sheets import Shown
+from ...show.tables import Shown
 from ...stats.intervals import z
 from ...validation import InputError
 from ..reading.options import Reading

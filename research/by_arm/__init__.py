@@ -1,1 +1,0 @@
-"""The study of items that raise the exit rate: leaving that depends on the arm."""
