@@ -23,7 +23,7 @@ from ..reading.options import Reading
 from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
 from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
-from .diagnostics import CASE, Diagnostic, diagnostics, faults
+from .diagnostics import CASE, Diagnostic, Facts, diagnostics
 from .ema import EmaFit, believed, moving_average
 from .joint import JointFit, Nodes
 from .sample import Incumbent, Sample, incumbent
@@ -202,8 +202,9 @@ class Fit(Shown):
         if model is not None and self.sample is not None:
             adjusted = adjusted_costs(self.sample, model)
         best = int(np.argmax(self.means))
-        found = faults(self.sample, self.n, self.k, best, self.costs, self.leave)
-        found = diagnostics(self.n, self.k, self.costs, self.totals, found)
+        found = diagnostics(
+            Facts(self.n, self.k, best, self.costs, self.leave, self.totals, self.sample)
+        )
         because = _undecided_because(self.costs, adjusted, found)
         return replace(
             self, model=model, adjusted=adjusted, diagnostics=found,
