@@ -40,11 +40,11 @@ OPTIONS: dict[str, Any] = {
 
 def test_any_log_is_read_as_by_fit(log: Log, tmp_path: Path) -> None:
     """Gap, threshold, names of columns, shuffled rows: the same numbers as from plain columns."""
-    plain = replay(log, sj.FixedArm(0), horizon=3)
+    plain = replay(log, sj.policies.FixedArm(0), horizon=3)
     frame = events(log)
     frame.to_parquet(tmp_path / "events.parquet")
     for source in (frame, tmp_path / "events.parquet"):
-        found = replay(source, sj.FixedArm(0), horizon=3, **OPTIONS)
+        found = replay(source, sj.policies.FixedArm(0), horizon=3, **OPTIONS)
         for of_plain, of_read in ((plain.reward, found.reward), (plain.length, found.length)):
             for method, estimate in of_plain.items():
                 assert vars(of_read[method]) == pytest.approx(vars(estimate))
@@ -64,17 +64,21 @@ def test_a_log_in_a_database(log: Log, tmp_path: Path) -> None:
         engine.register("frame", frame)
         engine.execute("CREATE TABLE events AS SELECT * FROM frame")
     options = {**OPTIONS, "methods": ["model", "weighted"], "horizon": 3}
-    found = replay(f"duckdb://{path}", sj.FixedArm(1), table="events", **options)
-    assert found.reward == replay(frame, sj.FixedArm(1), **options).reward
+    found = replay(f"duckdb://{path}", sj.policies.FixedArm(1), table="events", **options)
+    assert found.reward == replay(frame, sj.policies.FixedArm(1), **options).reward
 
 
 def test_items_become_arms_and_arms_keep_the_order_they_are_given_in(log: Log) -> None:
     frame = events(log)
     mapped = replay(
-        frame, sj.FixedArm(1), **OPTIONS, arms={"dance": "b", "news": "a"}, methods=["model"]
+        frame,
+        sj.policies.FixedArm(1),
+        **OPTIONS,
+        arms={"dance": "b", "news": "a"},
+        methods=["model"],
     )
     listed = replay(
-        frame, sj.FixedArm(1), **OPTIONS, arms=["news", "dance"], methods=["model"]
+        frame, sj.policies.FixedArm(1), **OPTIONS, arms=["news", "dance"], methods=["model"]
     )  # fmt: skip
     assert mapped.arms == ("a", "b") and listed.arms == ("news", "dance")
     assert mapped.reward == listed.reward
@@ -85,8 +89,8 @@ def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
     where = np.flatnonzero(log["step"] == 2)[:50]
     spoiled[where] = np.nan
     with pytest.raises(ValueError, match="50 bad rows of"):
-        replay({**log, "reward": spoiled}, sj.FixedArm(0), bad="refuse", horizon=3)
-    found = replay({**log, "reward": spoiled}, sj.FixedArm(0), bad="skip", horizon=3)
+        replay({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="refuse", horizon=3)
+    found = replay({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="skip", horizon=3)
     assert found.cut == 50 and found.visits == 1_200 and found.reading is not None
     assert "50 visits are cut short before a step of which not all is known" in found.reading.notes
 
@@ -95,13 +99,13 @@ def test_propensities_that_are_missing_are_refused_or_end_visits(log: Log) -> No
     log["propensity"][log["step"] == 3] = np.nan
     missing = int((log["step"] == 3).sum())
     with pytest.raises(ValueError, match=f"no propensity in {missing:,} of"):
-        replay(log, sj.FixedArm(0), bad="refuse", ties="keep", time="time")
-    assert replay(log, sj.FixedArm(0), bad="skip", time="time", horizon=2).cut == 0
+        replay(log, sj.policies.FixedArm(0), bad="refuse", ties="keep", time="time")
+    assert replay(log, sj.policies.FixedArm(0), bad="skip", time="time", horizon=2).cut == 0
 
 
 def test_a_policy_learns_from_any_log(log: Log) -> None:
-    by_columns = learn(log, sj.UCB())
-    by_reading = learn(events(log), sj.UCB(), **OPTIONS)
+    by_columns = learn(log, sj.policies.UCB())
+    by_reading = learn(events(log), sj.policies.UCB(), **OPTIONS)
     assert by_columns.pulls.tolist() == by_reading.pulls.tolist()
     assert by_columns.successes.tolist() == by_reading.successes.tolist()
 
@@ -118,7 +122,7 @@ def test_the_command_prints_what_python_returns(log: Log, tmp_path: Path, run: R
     words = ("replay", str(path), "-p", "FixedArm:arm=1", "-p", "Uniform", *LINE, "--horizon", "3")
     shown = run(*words)
     assert (shown.code, shown.err) == (0, "")
-    expected = replay(path, sj.FixedArm(1), horizon=3, **OPTIONS)
+    expected = replay(path, sj.policies.FixedArm(1), horizon=3, **OPTIONS)
     assert shown.out.startswith(f"{expected}\n\nUniform()\n")
     first, second = json.loads(run(*words, "--json").out)
     assert first == json.loads(json.dumps(expected.to_dict()))

@@ -13,12 +13,12 @@ import sojourn as sj
 from sojourn.logs.replaying import overlap, reach
 from sojourn.logs.replaying.replay import METHODS, learn, replay
 from sojourn.logs.synthetic import Log, synthetic_log
-from sojourn.policies import Policy
+from sojourn.policies import UCB, EpsilonMixture, FixedArm, Greedy, Policy, Rule, Uniform
 
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(0.6, 0.3, 0.35, 0.15))
-EMA = sj.Problem([0.7, 0.4], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20)))
-TARGET = sj.Rule([[0.4, 0.6], [0.7, 0.3]])
+EMA = sj.Problem([0.7, 0.4], sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=20)))
+TARGET = Rule([[0.4, 0.6], [0.7, 0.3]])
 
 HAND: Log = {
     "visit": np.array([0, 0, 1, 1, 2]),
@@ -26,7 +26,7 @@ HAND: Log = {
     "reward": np.array([1, 0, 0, 1, 1]),
     "propensity": np.array([0.5, 0.25, 0.5, 0.8, 0.5]),
 }
-HAND_TARGET = sj.Rule([[0.4, 0.6], [0.75, 0.25]])
+HAND_TARGET = Rule([[0.4, 0.6], [0.75, 0.25]])
 """Its weights: 1.5, 1.5 in the first visit, 0.5, 0.25 in the second, 1.5 in the third."""
 
 
@@ -82,7 +82,7 @@ def test_a_horizon_keeps_the_first_steps() -> None:
 
 @pytest.mark.usefixtures("any_size")
 def test_the_policy_that_wrote_the_log_has_weight_one() -> None:
-    policy = sj.EpsilonMixture(epsilon=0.3)
+    policy = EpsilonMixture(epsilon=0.3)
     log = synthetic_log(TWO_STATE, policy, visits=300, seed=4)
     found = replay(log, policy)
     assert found.effective == pytest.approx(300)
@@ -115,9 +115,9 @@ def plain_weighted(log: Log, policy: Policy, memory: Any, learns: bool) -> tuple
 @pytest.mark.parametrize("learns", [False, True])
 def test_weights_are_those_of_a_step_by_step_twin(learns: bool) -> None:
     """With a memory from elsewhere, and learning from the log as it goes."""
-    policy = sj.EpsilonMixture(epsilon=0.5)
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=800, seed=1)
-    memory = None if learns else learn(synthetic_log(TWO_STATE, sj.Uniform(), visits=9), policy)
+    policy = EpsilonMixture(epsilon=0.5)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=800, seed=1)
+    memory = None if learns else learn(synthetic_log(TWO_STATE, Uniform(), visits=9), policy)
     twin = plain_weighted(log, policy, policy.memory(2) if learns else memory, learns)
     found = replay(log, policy, memory=memory, horizon=None, methods=["weighted"])
     assert (found.reward["weighted"].mean, found.length["weighted"].mean) == pytest.approx(twin)
@@ -183,7 +183,7 @@ def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tu
 @pytest.mark.parametrize("horizon", [None, 1, 3])
 @pytest.mark.parametrize("cut", [None, 5])
 def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int | None) -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=500, seed=2, horizon=cut)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=500, seed=2, horizon=cut)
     if cut:  # every third visit even after its first step
         early = log["visit"] % 3 == 0
         log = {name: column[~early | (log["step"] == 1)] for name, column in log.items()}
@@ -199,7 +199,7 @@ def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int 
 def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> None:
     """Visits of four users each; 80 resamples have a standard error of 8 %."""
     theta = 1.0 if problem is TWO_STATE else 0.5
-    log = synthetic_log(problem, sj.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
+    log = synthetic_log(problem, Uniform(), visits=1600, users=400, spread=0.5, seed=3)
     options: dict[str, Any] = {"theta": theta, "horizon": 6, "methods": ["model", "robust"]}
     found = replay(log, TARGET, **options)
     rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
@@ -219,7 +219,7 @@ def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> No
 # --- against the truth -------------------------------------------------------------------------
 
 
-def two_state_value(means: list[float], rule: sj.Rule, q: sj.TwoState) -> tuple[float, float]:
+def two_state_value(means: list[float], rule: Rule, q: sj.TwoState) -> tuple[float, float]:
     """Reward and length of a visit from state 1, by many rounds of the equations."""
     m = [float(np.dot(row, means)) for row in rule.chances]
     V, N = np.zeros(2), np.zeros(2)
@@ -238,9 +238,9 @@ def by_simulation(problem: sj.Problem, horizon: int) -> tuple[float, float]:
 
 LOGS = 160
 CASES: dict[str, tuple[Any, ...]] = {
-    "two-state": (TWO_STATE, sj.Uniform(), None),
-    "two-state, learning log": (TWO_STATE, sj.EpsilonMixture(epsilon=0.5), 4),
-    "ema": (EMA, sj.Uniform(), 5),
+    "two-state": (TWO_STATE, Uniform(), None),
+    "two-state, learning log": (TWO_STATE, EpsilonMixture(epsilon=0.5), 4),
+    "ema": (EMA, Uniform(), 5),
 }
 
 
@@ -279,7 +279,7 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
     clustered, alone = [], []
     for run in range(LOGS):
         log = synthetic_log(
-            TWO_STATE, sj.Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
+            TWO_STATE, Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
         )
         clustered.append(replay(log, TARGET, methods=["weighted"]).reward["weighted"])
         log.pop("user")
@@ -293,15 +293,15 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
 
 def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
     """Trained on a log of 4,000 visits it is the best rule, which the model values exactly."""
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=6_000, seed=8)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=6_000, seed=8)
     late = log["visit"] >= 4_000
     early, rest = ({k: v[rows] for k, v in log.items()} for rows in (~late, late))
-    memory = learn(early, sj.Greedy())
-    best = two_state_value([0.7, 0.4], sj.Rule([[1, 0], [1, 0]]), TWO_STATE.user)
-    frozen = replay(rest, sj.Greedy(), memory=memory, horizon=3)
-    rule = replay(rest, sj.FixedArm(0), horizon=3)
+    memory = learn(early, Greedy())
+    best = two_state_value([0.7, 0.4], Rule([[1, 0], [1, 0]]), TWO_STATE.user)
+    frozen = replay(rest, Greedy(), memory=memory, horizon=3)
+    rule = replay(rest, FixedArm(0), horizon=3)
     assert frozen.reward == rule.reward and frozen.length == rule.length
-    whole = replay(rest, sj.Greedy(), memory=memory, methods=["model"])
+    whole = replay(rest, Greedy(), memory=memory, methods=["model"])
     for estimate, value in zip((whole.reward, whole.length), best, strict=True):
         assert abs(estimate["model"].mean - value) < TOLERANCE * estimate["model"].std_error
 
@@ -310,7 +310,7 @@ def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
 
 
 def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6)
     plain = replay(log, TARGET, horizon=4)
     mixed = np.random.default_rng(1).permutation(log["arm"].size)
     shuffled = {name: column[mixed] for name, column in log.items()}
@@ -327,7 +327,7 @@ def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
 
 
 def test_the_text_has_every_method_and_says_what_is_cut_short() -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6, horizon=8)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6, horizon=8)
     found = replay(log, TARGET)
     assert found.cut == log["censored"].sum() > 0
     assert all(method in str(found) for method in METHODS) and "cut short" in str(found)
@@ -349,9 +349,9 @@ def without(log: Log, name: str) -> Log:
 
 def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
     """Log, policy, options, and how the sentence begins."""
-    LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
-    SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=20, seed=6)
-    ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
+    LOG = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6)
+    SHORT = synthetic_log(TWO_STATE, Uniform(), visits=20, seed=6)
+    ONE_ARM = synthetic_log(TWO_STATE, EpsilonMixture(FixedArm(0), 1e-9), visits=300, seed=6)
     NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
     TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
     return [
@@ -367,16 +367,16 @@ def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (with_columns(LOG, arm=LOG["arm"][1:]), TARGET, {}, "the log is not allowed: its columns "),
         (7, TARGET, {}, "log = 7 is not allowed: "),
         (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
-        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1]}, "there is no overlap: the policy plays arm 1 "),
-        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["model"]}, "there is too little "),
-        (ONE_ARM, sj.FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is no overlap: "),
-        (SHORT, sj.FixedArm(1), {}, "there is too little overlap: the first steps of "),
+        (ONE_ARM, FixedArm(1), {"arms": [0, 1]}, "there is no overlap: the policy plays arm 1 "),
+        (ONE_ARM, FixedArm(1), {"arms": [0, 1], "methods": ["model"]}, "there is too little "),
+        (ONE_ARM, FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is no overlap: "),
+        (SHORT, FixedArm(1), {}, "there is too little overlap: the first steps of "),
         (TINY, TARGET, {}, "the propensities look wrong: "),
         (NOBODY_LEAVES, TARGET, {"methods": ["model"]}, "the log is not allowed without a horizon"),
-        (LOG, sj.UCB(), {"methods": ["model"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
+        (LOG, UCB(), {"methods": ["model"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
         (LOG, Mute(), {}, "policy = Mute() is not allowed: replay needs its probabilities"),
         (LOG, "UCB", {}, "policy = 'UCB' is not allowed: it must be a policy"),
-        (LOG, sj.UCB(), {"memory": sj.UCB().memory(3)}, "memory is not allowed: it must be one of"),
+        (LOG, UCB(), {"memory": UCB().memory(3)}, "memory is not allowed: it must be one of"),
         (LOG, TARGET, {"theta": 0.5}, "theta = 0.5 is not allowed: the state column of the log "),
         (LOG, TARGET, {"theta": 2}, "theta = 2 is not allowed: it must be a number from 0 to 1"),
         (without(LOG, "state"), TARGET, {"start": 0.3}, "start = 0.3 is not allowed: it must be 0"),

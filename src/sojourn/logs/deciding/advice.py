@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from ...policies import Policy
 from ...recommendation import IMPROPER
 from ...show.plain import plain
-from ...show.sheets import Shown
+from ...show.tables import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from ..model.diagnostics import FORECAST

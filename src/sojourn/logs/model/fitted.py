@@ -12,7 +12,7 @@ from ... import validation
 from ...problem import Problem
 from ...rewards import Discrete
 from ...show import saved
-from ...show.sheets import Shown, renderer
+from ...show.tables import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
 from ...stats.departures import Spread
 from ...stats.intervals import Interval

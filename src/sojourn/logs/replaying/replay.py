@@ -21,7 +21,7 @@ import numpy as np
 from ... import validation
 from ...policies import Policy
 from ...show.plain import plain
-from ...show.sheets import Shown
+from ...show.tables import Shown
 from ...stats.intervals import z
 from ...validation import InputError
 from ..reading.options import Reading
@@ -98,8 +98,8 @@ def replay(
 
     >>> import sojourn as sj
     >>> from sojourn.logs.synthetic import synthetic_log
-    >>> log = synthetic_log(sj.paper.SETTINGS["C"], sj.Uniform(), visits=2_000, seed=1)
-    >>> found = replay(log, sj.FixedArm(0))
+    >>> log = synthetic_log(sj.paper.SETTINGS["C"], sj.policies.Uniform(), visits=2_000, seed=1)
+    >>> found = replay(log, sj.policies.FixedArm(0))
     >>> found.reward["weighted"].low < sj.paper.SETTINGS["C"].value() < found.reward["model"].high
     True
     """
@@ -175,7 +175,7 @@ def learn(
 
     >>> import sojourn as sj
     >>> log = {"visit": [0, 0, 1], "arm": [0, 1, 1], "reward": [0, 1, 1]}
-    >>> learn(log, sj.UCB()).successes.tolist()
+    >>> learn(log, sj.policies.UCB()).successes.tolist()
     [0.0, 2.0]
     """
     read, _ = source.read(log, theta=theta, start=start, arms=arms, names=names, **reading)

@@ -76,7 +76,7 @@ def check_report(path: str | Path) -> Path:
 
 def to_html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
     """The page as text."""
-    from ...show.pages import render
+    from ...show.tables import render
     from .pictures import pictures
 
     return render(

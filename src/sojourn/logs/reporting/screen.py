@@ -4,8 +4,7 @@ from math import expm1
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ...show.sheets import Part
-from ...show.tables import Table
+from ...show.tables import Part, Table
 from ...stats.intervals import Interval
 from ..model.ema import EmaFit
 from ..model.totals import CELLS

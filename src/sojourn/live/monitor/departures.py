@@ -6,13 +6,13 @@ from math import sqrt
 
 import numpy as np
 
-from ...live.records import Counts
-from ...live.settings import Settings
 from ...policies.base import Array
 from ...policies.learned import Learned
 from ...policies.mixture import base_policy
 from ...policies.watched import FIRST_LOOK, Watched, mistake_costs, pooled
 from ...stats.intervals import Z95, Interval, share
+from ..records import Counts
+from ..settings import Settings
 from .arms import ArmSums
 
 NEGLIGIBLE = 0.1  # costs that differ by at most this fraction of the greater one count as equal

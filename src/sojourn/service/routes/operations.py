@@ -6,16 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import Query, Request
 
-from ..live import LiveError, Store, archive, drop_archived, erase_archived
-from ..live.stores.base import all_of_their_own
-from ..validation import InputError
-from . import models
-from .catalog import Catalog
-from .experiments import Named, adder
-from .hot import EXPERIMENT
-from .options import Options
+from ...live import LiveError, Store, archive, drop_archived, erase_archived
+from ...live.stores.base import all_of_their_own
+from ...validation import InputError
+from .. import answers, bodies
+from ..catalog import Catalog
+from ..options import Options
+from .base import EXPERIMENT, Call, Named
 
 DAY, ROUND = 86_400.0, 3600.0  # seconds of a day, and between two rounds of archiving
 MOST_CHANGES = 1000
@@ -48,20 +47,12 @@ async def erase_user(request: Request, user: Named) -> dict[str, Any]:
 async def list_changes(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
-    experiment: models.Name | None = None,
+    experiment: bodies.Name | None = None,
 ) -> dict[str, Any]:
     """Who changed what: the audit log, the latest first."""
     journal = request.app.state.catalog.journal
     found = await journal.show(partial(journal.store.edits, limit, experiment))
     return {"changes": [edit._asdict() for edit in found]}
-
-
-def add_routes(app: FastAPI) -> None:
-    """Add the routes above."""
-    add = adder(app, "operators")
-    add("DELETE", EXPERIMENT, drop_experiment, models.DroppedOut, 404, 409)
-    add("DELETE", "/v1/users/{user}", erase_user, models.ErasedOut)
-    add("GET", "/v1/changes", list_changes, models.ChangesOut)
 
 
 async def keep_archiving(catalog: Catalog, options: Options) -> None:
@@ -89,3 +80,10 @@ async def _archive(store: Store, name: str, before: float, folder: Path) -> None
         return
     if done.visits:
         log.info("archived", extra={"experiment": name, **done._asdict()})
+
+
+CALLS = (
+    Call("DELETE", EXPERIMENT, drop_experiment, answers.DroppedOut, statuses=(404, 409)),
+    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut),
+    Call("GET", "/v1/changes", list_changes, answers.ChangesOut),
+)

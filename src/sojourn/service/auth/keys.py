@@ -20,16 +20,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import validation
-from ..validation import InputError
+from ... import validation
+from ...validation import InputError
 from . import sessions
 
-ROLES = DECIDE, READ, OWNER, OPERATOR = "decide", "read", "owner", "operator"
-"""What a key is for: front ends, readers, who runs an experiment, who runs the service."""
+Roles = tuple[str, ...]
+ROLES: Roles = ("decide", "read", "owner", "operator")
+"""For front ends, for readers, for those who run an experiment, for those who run the service."""
+
+DECIDE, READ, OWNER, OPERATOR = ROLES
+DECIDING: Roles = (DECIDE, OWNER, OPERATOR)
+READING: Roles = (READ, OWNER, OPERATOR)
+CHANGING: Roles = (OWNER, OPERATOR)
+OPERATING: Roles = (OPERATOR,)
+"""The roles that may decide, read, change an experiment, and operate the service."""
 
 ALL = "*"
 PREFIX = "sj"
-READING = ("GET", "HEAD")
+SAFE_METHODS = ("GET", "HEAD")
 LOOK_AGAIN = 1.0  # seconds between two looks at whether the file has changed
 DAY = 86_400.0
 NOBODY = "0" * 64
@@ -41,7 +49,7 @@ log = logging.getLogger("sojourn.service")
 class Key:
     """What is known of a key: not the key itself.
 
-    >>> key = Key("k1", NOBODY, ("shorts",), made=0.0)
+    >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="owner")
     >>> key.allows("shorts"), key.allows("news"), key.allows_all
     (True, False, False)
     """
@@ -50,8 +58,8 @@ class Key:
     hash: str
     experiments: tuple[str, ...]
     made: float
+    role: str
     expires: float | None = None
-    role: str = OWNER
 
     def __post_init__(self) -> None:
         validation.one_of("role", self.role, ROLES)
@@ -68,6 +76,25 @@ class Key:
 
     def allows(self, experiment: str) -> bool:
         return self.allows_all or experiment in self.experiments
+
+    def refusal(
+        self, roles: Roles, experiment: str | None = None, *, whole: str | None = None
+    ) -> str | None:
+        """Why this key may not do what these roles may, in one sentence; None: it may.
+
+        A key for the `whole` that an experiment is a variant of will do.
+
+        >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="decide")
+        >>> key.refusal(READING, "shorts")
+        "the key k1 has the role 'decide': this needs the role 'read', 'owner' or 'operator'"
+        """
+        if experiment is not None and not any(self.allows(n) for n in (experiment, whole) if n):
+            return f"the key {self.id} is not for experiment {experiment[:200]!r}"
+        if self.role in roles:
+            return None
+        *others, last = map(repr, roles)
+        needed = f"{', '.join(others)} or {last}" if others else last
+        return f"the key {self.id} has the role {self.role!r}: this needs the role {needed}"
 
     def valid(self, now: float) -> bool:
         return self.expires is None or now < self.expires
@@ -91,7 +118,7 @@ class Keyring:
     def caller(self, method: str, scheme: str, headers: Mapping[bytes, bytes]) -> Key | None:
         """The valid key of a request: that of its header, or to read only, that of its session."""
         token = bearer(headers.get(b"authorization", b"").decode("latin-1"))
-        if not token and method in READING:
+        if not token and method in SAFE_METHODS:
             return self.signed_in(sessions.from_headers(scheme, headers))
         return self.find(token)
 
@@ -153,10 +180,8 @@ def read(path: Path) -> dict[str, Key]:
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
-    """An entry of the file; those from before there were roles could do everything of theirs."""
-    experiments = tuple(entry["experiments"])
-    role = entry.get("role", OPERATOR if ALL in experiments else OWNER)
-    key = Key(**{**entry, "experiments": experiments, "role": role})
+    """An entry of the file."""
+    key = Key(**{**entry, "experiments": tuple(entry["experiments"])})
     if not (isinstance(key.id, str) and isinstance(key.hash, str) and len(key.hash) == 64):
         raise InputError("not a key")
     return key
@@ -173,7 +198,7 @@ def make(
             pass
         token = f"{PREFIX}_{id}_{secrets.token_urlsafe(32)}"
         expires = None if expires_in_days is None else now + DAY * expires_in_days
-        key = Key(id, digest(token), tuple(experiments), round(now, 3), expires, role)
+        key = Key(id, digest(token), tuple(experiments), round(now, 3), role, expires)
         _write(path, [*keys.values(), key])
     return key, token
 

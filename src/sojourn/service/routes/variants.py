@@ -1,71 +1,54 @@
-"""The routes of experiments with variants: shares, comparison, and what the guardrail has done."""
+"""The routes of experiments with variants: their shares, and what the guardrail has done."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Request, Response
 
-from ..live import Guardrail, Split, Variant
-from ..live.plan import Plan
-from ..live.variants import Given
-from . import variant_models
-from .experiments import Named, adder, settings_from
-from .hot import EXPERIMENT
-from .reads import Reads
-
-FRESH = 1.0  # seconds for which a comparison is reused
-
-
-async def _split(request: Request, experiment: Named) -> Split:
-    found: Split = await request.app.state.catalog.split(experiment)
-    return found
-
-
-Served = Annotated[Split, Depends(_split)]
+from ...live import Guardrail, Split, Variant
+from ...live.plan import Plan
+from ...live.variants import Given
+from .. import answers, bodies
+from ..auth.keys import CHANGING, READING
+from .base import EXPERIMENT, Call, Named, ServedSplit, catalog_of
+from .experiments import settings_from
 
 
 async def make_variants(
-    request: Request, experiment: Named, body: variant_models.VariantsIn, response: Response
+    request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
-    made, new = await request.app.state.catalog.make_split(experiment, given_by(body))
+    made, new = await catalog_of(request).make_split(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return described(made)
 
 
-async def show_variants(experiment: Served) -> dict[str, Any]:
+async def show_variants(experiment: ServedSplit) -> dict[str, Any]:
     """The variants with their shares over time, and the guardrail."""
     return described(experiment)
 
 
-async def put_shares(experiment: Served, body: variant_models.SharesIn) -> dict[str, Any]:
+async def put_shares(experiment: ServedSplit, body: bodies.SharesIn) -> dict[str, Any]:
     """Change the shares of some variants; the holdout has the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
 
-async def roll_back(experiment: Served) -> dict[str, Any]:
+async def roll_back(experiment: ServedSplit) -> dict[str, Any]:
     """Send all new visits to the holdout."""
     return await _changed(experiment, experiment.roll_back)
 
 
-async def put_exploring(experiment: Served, body: variant_models.ExploringIn) -> dict[str, Any]:
+async def put_exploring(experiment: ServedSplit, body: bodies.ExploringIn) -> dict[str, Any]:
     """Let variants play only what they know to be best, or explore again."""
     return await _changed(experiment, partial(experiment.explore, body.exploring))
 
 
-async def undo_alarm(experiment: Served) -> dict[str, Any]:
+async def undo_alarm(experiment: ServedSplit) -> dict[str, Any]:
     """Take back what the guardrail has done: shares and exploring as before it."""
     return await _changed(experiment, experiment.undo)
-
-
-async def show_comparison(request: Request, experiment: Served) -> dict[str, Any]:
-    """The variants compared with the holdout; as often as wanted."""
-    reads: Reads[dict[str, Any]] = request.app.state.comparisons
-    read: Callable[[], dict[str, Any]] = lambda: experiment.compare().to_dict()  # noqa: E731
-    return await reads.get(experiment.journal, experiment.name, read, FRESH)
 
 
 async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, Any]:
@@ -73,7 +56,7 @@ async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, A
     return described(experiment)
 
 
-def given_by(body: variant_models.VariantsIn) -> Given:
+def given_by(body: bodies.VariantsIn) -> Given:
     """What a body describes; InputError says what is wrong with it."""
     plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
     settings = {
@@ -105,15 +88,14 @@ def described(experiment: Split) -> dict[str, Any]:
     }
 
 
-def add_routes(app: FastAPI) -> None:
-    """Add the routes above."""
-    app.state.comparisons = Reads()
-    add = adder(app, "variants")
-    shown = variant_models.VariantsOut
-    add("PUT", f"{EXPERIMENT}/variants", make_variants, shown, 201, 409)
-    add("GET", f"{EXPERIMENT}/variants", show_variants, shown, 404, 409)
-    add("PUT", f"{EXPERIMENT}/shares", put_shares, shown, 404, 409)
-    add("DELETE", f"{EXPERIMENT}/shares", roll_back, shown, 404, 409)
-    add("PUT", f"{EXPERIMENT}/exploring", put_exploring, shown, 404, 409)
-    add("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, shown, 404, 409)
-    add("GET", f"{EXPERIMENT}/comparison", show_comparison, variant_models.ComparisonOut, 404, 409)
+VARIANTS, SHARES = f"{EXPERIMENT}/variants", f"{EXPERIMENT}/shares"
+CALLS = (
+    Call("PUT", VARIANTS, make_variants, answers.VariantsOut, CHANGING, (201, 409)),
+    Call("GET", VARIANTS, show_variants, answers.VariantsOut, READING, (404, 409)),
+    Call("PUT", SHARES, put_shares, answers.VariantsOut, CHANGING, (404, 409)),
+    Call("DELETE", SHARES, roll_back, answers.VariantsOut, CHANGING, (404, 409)),
+    Call(
+        "PUT", f"{EXPERIMENT}/exploring", put_exploring, answers.VariantsOut, CHANGING, (404, 409)
+    ),
+    Call("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, answers.VariantsOut, CHANGING, (404, 409)),
+)

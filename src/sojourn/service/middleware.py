@@ -1,6 +1,6 @@
 """The ASGI middleware that every request passes: keys, rate and size limits, metrics, log.
 
-The hot calls do not go through FastAPI: the gate answers them itself, and passes on the rest.
+The calls of visits do not go through FastAPI: the middleware answers them and passes on the rest.
 """
 
 import asyncio
@@ -17,27 +17,30 @@ from starlette.routing import BaseRoute, Match
 
 from ..live.lanes import late
 from ..live.who import ACTING
-from . import hot, roles
-from .asked import JSON, Asked
+from . import fast_routes
+from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring, Roles
 from .catalog import Catalog
+from .dashboard import READABLE
 from .errors import Refusal, broken, not_json, refusal_of
-from .keys import Keyring
-from .limits import Buckets, read_body, too_large
 from .metrics import Metrics
 from .options import Options
+from .request import JSON, Buckets, RequestInfo, read_body, too_large
+from .routes import ROLES
 from .telemetry import Traces
 
 log = logging.getLogger("sojourn.service")
 
-SLOW = 1.0  # seconds from which a successful hot call is logged
+SLOW = 1.0  # seconds from which a successful call of a visit is logged
 PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/docs", "/login", "/logout", "/favicon.ico")
 BODY = ("POST", "PUT", "PATCH")
-READING = ("GET", "HEAD")
+SAFE_METHODS = ("GET", "HEAD")
+METRICS = "/metrics"
+"""It shows all experiments, to keys that are for all."""
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
-class Gate:
+class Middleware:
     """Admits or refuses a request, answers it or passes it on, and logs it."""
 
     def __init__(
@@ -63,149 +66,168 @@ class Gate:
                 await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        asked = Asked(scope, f"{self._start}-{next(self._numbers)}")
-        span = None if self.traces is None else self.traces.begin(asked)
+        request = RequestInfo(scope, f"{self._start}-{next(self._numbers)}")
+        span = None if self.traces is None else self.traces.begin(request)
         try:
-            await self.admit(asked)
-            if asked.hot is not None:
-                await self._answer_hot(asked, receive, send)
-            elif asked.method == "OPTIONS" and b"access-control-request-method" in asked.headers:
-                await self._send(asked, send, 204, b"", self._preflight(asked))
+            await self.admit(request)
+            if request.fast is not None:
+                await self._answer_fast(request, receive, send)
+            elif (
+                request.method == "OPTIONS" and b"access-control-request-method" in request.headers
+            ):
+                await self._send(request, send, 204, b"", self._preflight(request))
             else:
-                await self._pass_on(asked, receive, send)
+                await self._pass_on(request, receive, send)
         except ConnectionResetError:
-            asked.status = asked.status or scope.get("sojourn.refused", 499)
+            request.status = request.status or scope.get("sojourn.refused", 499)
         except Exception as error:
-            await self._refuse(asked, send, error)
+            await self._refuse(request, send, error)
         finally:
-            self._log(asked, asked.status, time.perf_counter() - began)
+            self._log(request, request.status, time.perf_counter() - began)
             if self.traces is not None and span is not None:
-                self.traces.end(span, asked, self._route(asked))
+                self.traces.end(span, request, self._route(request))
 
-    async def admit(self, asked: Asked) -> None:
+    async def admit(self, request: RequestInfo) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""
-        headers = asked.headers
+        headers = request.headers
         if self.keyring is None and not LOCAL.fullmatch(headers.get(b"host", b"")):
             raise Refusal(403, "without keys this service answers to localhost only")
-        if asked.method == "OPTIONS" and not asked.wrong:
+        if request.method == "OPTIONS" and not request.wrong:
             return
         try:
-            await self._identify(asked)
+            await self._identify(request)
         finally:  # without a valid key the rate is limited by address
             if self.buckets is not None:
-                client = asked.scope.get("client") or [""]
-                asked.caller = asked.key.id if asked.key else client[0]
-                if asked.path not in PROBES:
-                    self.buckets.check(asked.caller)
-        if asked.wrong:
-            raise Refusal(422, asked.wrong)
-        if asked.method in BODY:
+                client = request.scope.get("client") or [""]
+                request.caller = request.key.id if request.key else client[0]
+                if request.path not in PROBES:
+                    self.buckets.check(request.caller)
+        if request.wrong:
+            raise Refusal(422, request.wrong)
+        if request.method in BODY:
             length = headers.get(b"content-length", b"0")
             if length.isdigit() and int(length) > self.largest:
                 raise too_large(self.largest)
-            if asked.hot is not None and not asked.is_json:
+            if request.fast is not None and not request.is_json:
                 raise not_json()
 
-    async def _identify(self, asked: Asked) -> None:
+    async def _identify(self, request: RequestInfo) -> None:
         """Find the key, and check that it is for the experiment and the route of the path."""
-        is_open = asked.path in OPEN_TO_ALL or asked.path.startswith("/static/")
+        is_open = request.path in OPEN_TO_ALL or request.path.startswith("/static/")
         if self.keyring is None or is_open:
             return
-        key = self.keyring.caller(asked.method, asked.scope.get("scheme", "http"), asked.headers)
+        key = self.keyring.caller(
+            request.method, request.scope.get("scheme", "http"), request.headers
+        )
         if key is None:
-            self._send_to_login(asked)
+            self._send_to_login(request)
             detail = "a valid key is needed: Authorization: Bearer sj_..."
             raise Refusal(401, detail, www_authenticate="Bearer")
-        asked.key = asked.scope["sojourn.key"] = key
-        route = self._template(asked) if asked.hot is None else asked.hot.path
-        name = asked.experiment
+        request.key = request.scope["sojourn.key"] = key
+        route = self._template(request) if request.fast is None else request.fast.path
+        name = request.experiment
         whole = None
         if name is not None and not key.allows(name):
             whole = await self.catalog.whole_for(key, name)
-        refused = roles.refusal(key, asked.method, route, name, whole)
+        refused = key.refusal(self._roles(request.method, route), name, whole=whole)
+        if refused is None and route == METRICS and not key.allows_all:
+            refused = f"the key {key.id} is not for all experiments"
         if refused is not None:
             raise Refusal(403, refused)
 
-    def _send_to_login(self, asked: Asked) -> None:
+    def _roles(self, method: str, route: str | None) -> Roles:
+        """The roles that may take a route; where there is none, all: callers may learn that."""
+        if route is None:
+            return ALL_ROLES
+        method = "GET" if method == "HEAD" else method
+        if method == "GET" and route in (*READABLE, METRICS):
+            return READING
+        return ROLES.get((method, route), OPERATING)
+
+    def _send_to_login(self, request: RequestInfo) -> None:
         """Redirect browsers that ask for a page."""
-        wants = asked.headers.get(b"accept", b"")
-        if asked.method == "GET" and asked.words[1] != "v1" and b"text/html" in wants:
+        wants = request.headers.get(b"accept", b"")
+        if request.method == "GET" and request.words[1] != "v1" and b"text/html" in wants:
             raise Refusal(303, "a key is needed", word="unauthorized", location="/login")
 
-    async def _answer_hot(self, asked: Asked, receive: Any, send: Any) -> None:
+    async def _answer_fast(self, request: RequestInfo, receive: Any, send: Any) -> None:
         body = await read_body(receive, self.largest)
-        assert asked.hot is not None
-        status, answer = await hot.answer(asked.hot, self.catalog, asked.words, body)
+        assert request.fast is not None
+        status, answer = await fast_routes.answer(request.fast, self.catalog, request.words, body)
         if self.buckets is not None and "answers" in answer:
-            self.buckets.charge(asked.caller, max(0, len(answer["answers"]) - 1))
-        await self._send(asked, send, status, to_json(answer), [JSON])
+            self.buckets.charge(request.caller, max(0, len(answer["answers"]) - 1))
+        await self._send(request, send, status, to_json(answer), [JSON])
 
-    async def _pass_on(self, asked: Asked, receive: Any, send: Any) -> None:
-        more = self._headers(asked)
-        asked.scope["sojourn.request"] = asked.id
-        ACTING.set("-" if asked.key is None else asked.key.id)
+    async def _pass_on(self, request: RequestInfo, receive: Any, send: Any) -> None:
+        more = self._headers(request)
+        request.scope["sojourn.request"] = request.id
+        ACTING.set("-" if request.key is None else request.key.id)
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
                 alarm.reschedule(None)  # what has begun to answer may stream for long
-                asked.status = message["status"]
+                request.status = message["status"]
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
-        if asked.method == "HEAD":  # as GET, without the body
-            asked.scope, sending = {**asked.scope, "method": "GET"}, _head_only(sending)
-        if asked.method in BODY:
-            if asked.words[1] == "v1" and not asked.is_json and self._template(asked):
+        if request.method == "HEAD":  # as GET, without the body
+            request.scope, sending = {**request.scope, "method": "GET"}, _head_only(sending)
+        if request.method in BODY:
+            if request.words[1] == "v1" and not request.is_json and self._template(request):
                 raise not_json()
             receive = _replayed(await read_body(receive, self.largest))
         try:
-            async with asyncio.timeout(self.longest if asked.method in READING else None) as alarm:
-                await self.app(asked.scope, receive, sending)
+            async with asyncio.timeout(
+                self.longest if request.method in SAFE_METHODS else None
+            ) as alarm:
+                await self.app(request.scope, receive, sending)
         except TimeoutError:
             raise late() from None
 
-    def _template(self, asked: Asked) -> str | None:
+    def _template(self, request: RequestInfo) -> str | None:
         """The path of the route that the application will take, if there is one."""
-        scope = asked.scope
-        if asked.method == "HEAD":  # as GET
+        scope = request.scope
+        if request.method == "HEAD":  # as GET
             scope = {**scope, "method": "GET"}
         for route in self.routes:
             if route.matches(scope)[0] is Match.FULL:
                 return getattr(route, "path", "other")
         return None
 
-    async def _refuse(self, asked: Asked, send: Any, error: Exception) -> None:
-        refusal, where = refusal_of(error), {"request": asked.id, "route": self._route(asked)}
+    async def _refuse(self, request: RequestInfo, send: Any, error: Exception) -> None:
+        refusal, where = refusal_of(error), {"request": request.id, "route": self._route(request)}
         # FastAPI has validated its bodies itself: what reaches here was raised by our own models.
-        if refusal is None or (isinstance(error, ValidationError) and not asked.hot):
+        if refusal is None or (isinstance(error, ValidationError) and not request.fast):
             log.error("failed", exc_info=error, extra=where)
             self.metrics.bugs.inc()
-            refusal = broken(asked.id)
+            refusal = broken(request.id)
         elif refusal.status == 503:
             log.warning("%s", error, extra=where)
-        if not asked.status:
+        if not request.status:
             headers = [JSON, *((k.encode(), v.encode()) for k, v in refusal.headers.items())]
-            await self._send(asked, send, refusal.status, to_json(refusal.body), headers)
+            await self._send(request, send, refusal.status, to_json(refusal.body), headers)
 
-    async def _send(self, asked: Asked, send: Any, status: int, body: bytes, headers: Any) -> None:
-        asked.status = status
+    async def _send(
+        self, request: RequestInfo, send: Any, status: int, body: bytes, headers: Any
+    ) -> None:
+        request.status = status
         length = (b"content-length", b"%d" % len(body))
-        start = [*headers, length, *self._headers(asked)]
+        start = [*headers, length, *self._headers(request)]
         await send({"type": "http.response.start", "status": status, "headers": start})
         await send({"type": "http.response.body", "body": body})
 
-    def _headers(self, asked: Asked) -> list[tuple[bytes, bytes]]:
-        headers = [(b"x-request-id", asked.id.encode("latin-1"))]
+    def _headers(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
+        headers = [(b"x-request-id", request.id.encode("latin-1"))]
         if self.origins:
-            origin = asked.headers.get(b"origin", b"")
+            origin = request.headers.get(b"origin", b"")
             headers.append((b"vary", b"Origin"))
             if origin in self.origins:
                 headers.append((b"access-control-allow-origin", origin))
         return headers
 
-    def _preflight(self, asked: Asked) -> list[tuple[bytes, bytes]]:
+    def _preflight(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
         """The CORS headers for an allowed origin; none for others."""
-        if asked.headers.get(b"origin") not in self.origins:
+        if request.headers.get(b"origin") not in self.origins:
             return []
         return [
             (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
@@ -213,26 +235,26 @@ class Gate:
             (b"access-control-max-age", b"600"),
         ]
 
-    def _route(self, asked: Asked) -> str:
+    def _route(self, request: RequestInfo) -> str:
         """The path's template, as a label for metrics."""
-        if asked.hot is not None:
-            return asked.hot.path
+        if request.fast is not None:
+            return request.fast.path
         if not self._paths:
             for route in self.routes:
                 endpoint = getattr(route, "endpoint", getattr(route, "app", route))
                 self._paths[endpoint] = getattr(route, "path", "other")
-        return self._paths.get(asked.scope.get("endpoint"), "other")
+        return self._paths.get(request.scope.get("endpoint"), "other")
 
-    def _log(self, asked: Asked, status: int, seconds: float) -> None:
-        route = self._route(asked)
-        self.metrics.answered(asked.method, route, status, seconds)
-        quiet = asked.hot is not None and status < 400 and seconds < SLOW
+    def _log(self, request: RequestInfo, status: int, seconds: float) -> None:
+        route = self._route(request)
+        self.metrics.answered(request.method, route, status, seconds)
+        quiet = request.fast is not None and status < 400 and seconds < SLOW
         if not quiet and log.isEnabledFor(logging.INFO):
-            slow = asked.hot is not None and seconds >= SLOW
+            slow = request.fast is not None and seconds >= SLOW
             level = logging.WARNING if status >= 500 or slow else logging.INFO
-            key, ms = asked.key.id if asked.key else None, round(1000.0 * seconds, 2)
-            more = {"request": asked.id, "experiment": asked.experiment, "ms": ms, "key": key}
-            log.log(level, "%s %s %d", asked.method, route, status, extra=more)
+            key, ms = request.key.id if request.key else None, round(1000.0 * seconds, 2)
+            more = {"request": request.id, "experiment": request.experiment, "ms": ms, "key": key}
+            log.log(level, "%s %s %d", request.method, route, status, extra=more)
 
 
 def _replayed(body: bytes) -> Any:

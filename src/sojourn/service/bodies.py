@@ -1,4 +1,4 @@
-"""The bodies of requests (In) and answers (Out), from which the OpenAPI schema is made."""
+"""The bodies of requests, from which the OpenAPI schema is made."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,8 +6,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
+from ..live.plan import MOST_VARIANTS
 from ..policies import POLICIES
 from ..registry import Registry
+from ..stats.sequences import PLANNED
 from ..users import USERS
 from ..validation import InputError
 
@@ -216,141 +218,50 @@ class PriorsIn(Body):
     arms: dict[Name, PriorIn]
 
 
-class ArmOut(BaseModel):
-    """An arm: pulls that have a result, prior ones included, and the mean of their rewards."""
+class VariantIn(DecidingIn):
+    """A variant: its share of the visits to begin with, and its policy.
 
-    name: str
-    pulls: float
-    mean: float | None
-    retired: bool
+    If it is `external`, the caller chooses its arms, and the policy learns from them. It learns
+    from its "own" visits, or from those of "all" variants.
+    """
 
-
-class PolicyOut(BaseModel):
-    """A policy with all its parameters."""
-
-    name: str
-    parameters: dict[str, Any]
+    share: Share
+    learns_from: Literal["own", "all"] = "own"
 
 
-class ExperimentOut(BaseModel):
-    """An experiment as it is served."""
+class GuardrailIn(Body):
+    """When a variant is worse than the holdout by more than `margin`, its visits go there.
 
-    name: str
-    arms: list[ArmOut]
-    policy: PolicyOut
-    user: dict[str, Any]
-    reward_threshold: float | None
-    default_reward: float
-    reward_wait: float | None
-    idle_timeout: float
-    late_horizon: float | None
-    introduce_in_any_state: bool
-    count_in_flight: bool
-    external: bool = False
-    shadow: bool = True
+    With the `action` "stop exploring" it keeps them, and plays only what it knows to be best. That
+    it is worse is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
+    """
+
+    metric: Literal["reward", "steps", "left"] = "reward"
+    margin: Amount = 0.0
+    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.05
+    planned: Annotated[float, Field(ge=1.0, le=1e15, allow_inf_nan=False)] = PLANNED
+    action: Literal["holdout", "stop exploring"] = "holdout"
 
 
-class RankingOut(BaseModel):
-    """The active arms, best first, without their numbers."""
+class VariantsIn(SettingsIn):
+    """An experiment with variants, by their names; the `holdout` is what others are compared with.
 
-    arms: list[str]
+    Shares sum to 1. If the experiment is there, its shares stay as they are; without a `guardrail`
+    so does that. The other settings are those of all variants.
+    """
 
-
-class ExperimentsOut(BaseModel):
-    """The names that the key may see, and those that are not served, with the reason."""
-
-    experiments: list[str]
-    broken: dict[str, str]
-
-
-class VisitOut(BaseModel):
-    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`."""
-
-    id: str
-    user: str | None
-    status: Literal["open", "left", "timed out"]
-    step: int
-    state: float
-    pending_arm: str | None
-    variant: str | None
-    external: bool
+    variants: Annotated[dict[Name, VariantIn], Field(min_length=2, max_length=MOST_VARIANTS)]
+    holdout: Name
+    guardrail: GuardrailIn | None = None
 
 
-class DecisionOut(BaseModel):
-    """The arm to show. Where the caller chose it, `would` is what the policy would have shown."""
+class SharesIn(Body):
+    """Other shares of some variants; the holdout has the rest."""
 
-    id: str
-    visit: str
-    step: int
-    arm: str
-    state: float
-    propensity: float | None
-    variant: str | None
-    would: str | None
+    shares: Annotated[dict[Name, Share], Field(max_length=MOST_VARIANTS)]
 
 
-class OutcomeOut(BaseModel):
-    """What became of a reward."""
+class ExploringIn(Body):
+    """Whether some variants explore; those that do not play only what they know to be best."""
 
-    outcome: Literal["learned", "same", "late"]
-
-
-class EndedOut(BaseModel):
-    """Whether this call ended the visit; if not, it had ended before."""
-
-    ended: bool
-
-
-class ErrorOut(BaseModel):
-    """An error code for programs, a sentence for people."""
-
-    error: str
-    detail: str
-
-
-class AnswerOut(BaseModel):
-    """The answer to one call of a batch."""
-
-    status: int
-    body: VisitOut | DecisionOut | OutcomeOut | EndedOut | ErrorOut
-
-
-class AnswersOut(BaseModel):
-    """The answers, in the order of the calls."""
-
-    answers: list[AnswerOut]
-
-
-class DroppedOut(BaseModel):
-    """The experiment that is no more."""
-
-    dropped: str
-
-
-class ErasedOut(BaseModel):
-    """In how many visits the user was; `archived` is null if the service has no --archive."""
-
-    visits: int
-    archived: int | None
-
-
-class EditOut(BaseModel):
-    """A line of the audit log: `who` is the id of a key, `detail` JSON."""
-
-    at: float
-    who: str
-    experiment: str
-    what: str
-    detail: str
-
-
-class ChangesOut(BaseModel):
-    """The audit log, the latest first."""
-
-    changes: list[EditOut]
-
-
-class StatusOut(BaseModel):
-    """Health."""
-
-    status: str
+    exploring: Annotated[dict[Name, bool], Field(max_length=MOST_VARIANTS)]

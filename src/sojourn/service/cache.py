@@ -1,4 +1,4 @@
-"""Reads of the store that many ask for at the same time, done once for all of them."""
+"""What many ask for at the same time is read from the store once for all of them."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from ..live.lanes import late
 T = TypeVar("T")
 
 
-class Reads(Generic[T]):
+class Cache(Generic[T]):
     """What was read, by key.
 
     An answer is at most `fresh` seconds older than the question. With 0 it is never older: those

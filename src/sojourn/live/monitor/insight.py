@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...engine.steps import level_of
-from ...live.records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
-from ...live.settings import Settings
 from ...policies.base import Array
 from ...show.plain import plain
 from ...stats.departures import ArmEffects, Table
 from ...stats.intervals import Interval, average
+from ..experiment import Experiment
+from ..records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
+from ..settings import Settings
+from ..states import states_in_words
 from .arms import ArmList, ArmSums, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
 from .values import VisitValues
@@ -136,7 +138,7 @@ def insight(
     ('dance', 2.0, 'not known yet')
     """
     bins = settings.bins
-    words = settings.user.states_in_words(bins)
+    words = states_in_words(settings.user, bins)
     sums = arm_sums(arms, counts, bins)
     moves, by_arm, left = watched(counts, len(arms), bins)
     seen = departures(settings, sums, moves, by_arm, left)
@@ -165,6 +167,13 @@ def insight(
         rewards=_rewards(counts, sums),
         arms=ArmList(sums, used, states, values.of, effects.interval),
     )
+
+
+def insight_of(experiment: Experiment, timeline: Sequence[Bucket], width: float) -> Insight:
+    """The numbers of an experiment now, with a bucket of visits every `width` seconds."""
+    settings, arms = experiment.settings, experiment.all_arms
+    counts, now = experiment.counts(), experiment.now()
+    return insight(settings, arms, counts, timeline, now=now, width=width)
 
 
 def _start(settings: Settings) -> Array:

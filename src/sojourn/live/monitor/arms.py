@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...live.records import Arm, Counts
 from ...policies.base import Array
 from ...stats.intervals import Z95, Interval, share
+from ..records import Arm, Counts
 
 
 @dataclass(frozen=True)
