@@ -25,7 +25,7 @@ from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
 from .diagnostics import CASE, Diagnostic, Facts, diagnostics
 from .ema import EmaFit, believed, moving_average
-from .joint import JointFit, Nodes
+from .joint import JointFit, LatentClasses
 from .sample import Incumbent, Sample, incumbent
 from .totals import CELLS, USER_SUMS, Arms, Totals
 from .users import OwnFirstStep, TableLeave
@@ -383,6 +383,7 @@ def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
 
 KINDS = (
     Fit, ArmFit, Interval, Inequality, Costs, Reading, Totals, Arms, Sample, EmaFit, TableLeave,
-    Incumbent, JointModel, Layout, JointFit, Nodes, Shrunk, AdjustedCosts, ArmEffect, Diagnostic,
+    Incumbent, JointModel, Layout, JointFit, LatentClasses, Shrunk, AdjustedCosts, ArmEffect,
+    Diagnostic,
 )  # fmt: skip
 """What a saved fit is made of."""
