@@ -129,8 +129,8 @@ def compare(
     since = validation.whole("since", since, 1)
     allocation = allocation_of(store, experiment)
     names = names_of(experiment, allocation.variants)
-    groups = {variant: store.groups(child) for variant, child in names.items()}
-    return compared(experiment, allocation, groups, store.now(), alpha, planned, since)
+    groups = {variant: store.series(Group, child) for variant, child in names.items()}
+    return compared(experiment, allocation, groups, store.ping(), alpha, planned, since)
 
 
 def compared(

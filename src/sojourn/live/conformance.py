@@ -38,7 +38,7 @@ from .records import (
     Part,
     Row,
 )  # fmt: skip
-from .stores.base import Store, save, swap
+from .stores.base import Store, find_visit, save, swap
 from .trends import Trend
 from .who import ACTING
 
@@ -60,11 +60,6 @@ def change(
     )  # fmt: skip
     counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
     return Change(after, (event,), counts, touch, wait)
-
-
-def row_of(store: Store, visit: str, experiment: str = "e") -> Row | None:
-    """A visit, if the store has it."""
-    return next(iter(store.visits(experiment, ids=[visit])[1]), None)
 
 
 def counts_of(store: Store, experiment: str = "e") -> tuple[Counts, Counts]:
@@ -116,10 +111,10 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
             if not durable:
                 return
             store = open_store()
-        row = row_of(store, "v")
+        row = find_visit(store, "e", "v")
         assert row is not None
         assert row[:-2] == second.row[:-2] and row.deadline == row.touched + 1000.0
-        assert row_of(store, "w") is None and row_of(store, "v", "d") is None
+        assert find_visit(store, "e", "w") is None and find_visit(store, "d", "v") is None
         total, events = all_of(store)
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
         kept = [event._replace(writer="", at=0.0) for event in events]
@@ -145,7 +140,7 @@ def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
     total, events = all_of(store)
     assert total["issued", 1, 0, 0] == 1 and total["open", 0, 0, 0] == 1.5
     assert len(events) == 3
-    row = row_of(store, "v")
+    row = find_visit(store, "e", "v")
     assert row is not None and row.version == one.row.version
     store.close()
 
@@ -181,7 +176,7 @@ def overdue_visits(open_store: Open, durable: bool = True) -> None:
     untouched = change(b, "b", touch=False, wait=500.0, step=1)
     assert store.append([left._replace(row=left.row._replace(status="left")), untouched])
     assert store.visits("e", expired=True)[1] == [] and not store.read()["e"].expired
-    row = row_of(store, "b")
+    row = find_visit(store, "e", "b")
     assert row is not None
     assert row.touched == b.touched and row.deadline == b.touched + 500.0
     store.close()
@@ -295,7 +290,7 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
     assert store.series(Trend, "e", since=day + 90_000.0, width=300.0) == []
     (start,) = {trend.start for trend in store.series(Trend, "e", since=day, width=300.0)}
     assert (start - day) % 300.0 == 0.0 and abs(start - store.ping()) < 900.0
-    row = row_of(store, "v")
+    row = find_visit(store, "e", "v")
     assert row is not None
     later = change(row, step=2, touch=False)  # as of a visit that timed out: when it was seen last
     past = later.row._replace(touched=row.touched - 86_400.0)
@@ -368,7 +363,7 @@ def dropped_experiments(open_store: Open, durable: bool = True) -> None:
     store.drop("e")
     assert list(store.read()) == ["d"]
     assert store.append([change(first.row, step=1), change(None, "w")]) == [False, False]
-    assert row_of(store, "v") is None and counts_of(store) == ({}, {})
+    assert find_visit(store, "e", "v") is None and counts_of(store) == ({}, {})
     assert store.events("e") == []
     for name in ("e", "f"):
         with raises(NotFound):
@@ -387,10 +382,10 @@ def erased_users(open_store: Open, durable: bool = True) -> None:
     assert store.append([first._replace(events=(event,)), other]) == [True, True]
     assert store.erase("u") == 1
     assert store.append([change(first.row, step=1)]) == [False]
-    row = row_of(store, "v")
+    row = find_visit(store, "e", "v")
     assert row is not None and row.user is None and row.group == first.row.group
     assert store.append([change(row, step=1)]) == [True]
-    rows = [row_of(store, visit) for visit in ("v", "w")]
+    rows = [find_visit(store, "e", visit) for visit in ("v", "w")]
     assert [row and row.user for row in rows] == [None, "x"]
     assert [event.user for event in store.events("e")] == [None, "x", None]
     assert store.erase("u") == 0
@@ -571,7 +566,7 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
         row = Row(name, name, version=1, user=name, request=name)
         events = (Event(name, name, 0, OPEN, user=name), Event(name, name, 1, LATE, reward=0.5))
         assert store.append([Change(row, events, {}, True, 1.0)]) == [True]
-        kept = row_of(store, name, name)
+        kept = find_visit(store, name, name)
         assert kept is not None
         assert (kept.user, kept.request, kept.reward) == (name, name, None)
         assert [e.user for e in store.events(name)] == [name, None]

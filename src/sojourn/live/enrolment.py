@@ -14,7 +14,7 @@ from .learner import Learner
 from .records import Arm
 from .settings import Settings
 from .stores import Store
-from .stores.base import has_variants, merged, plain_settings
+from .stores.base import counters, find, has_variants, merged, plain_settings, save
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included.
@@ -48,7 +48,7 @@ def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make
     """Create an experiment, or change it, if that is all right."""
     found = checked(store, name, settings, arms, make)
     if found.changed:
-        store.save(name, found.settings.to_json(), found.arms)
+        save(store, name, found.settings.to_json(), found.arms)
     return Enrolled(found.settings, found.new)
 
 
@@ -61,17 +61,17 @@ def checked(
     reward are in the counters, so that they cannot change: `Conflict`. What is to be saved is
     tried before, with the learner that `make` makes.
     """
-    found = store.load(name)
-    if found is not None and has_variants(found[0]):
+    found = find(store, name)
+    if found is not None and has_variants(found.settings):
         raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
-    known = [] if found is None else found[1]
+    known = () if found is None else found.arms
     if found is not None:
-        settings = _continued(found[0], settings)
-        _check_same(store, name, found[0], json.loads(settings.to_json()))
+        settings = _continued(found.settings, settings)
+        _check_same(store, name, found.settings, json.loads(settings.to_json()))
     text = settings.to_json()
     names = {arm.name for arm in known}
     new = [Arm(0, arm) for arm in arms if arm not in names]
-    changed = found is None or bool(new) or found[0] != text
+    changed = found is None or bool(new) or found.settings != text
     check_served(settings, known, new)
     if changed:
         _try_out(settings, merged(known, new), make)
@@ -141,7 +141,7 @@ def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> No
     known = {"reward_threshold": 0.0, **plain_settings(text)}
     fixed = ("user", "bins", "reward_threshold")
     differs = [what for what in fixed if what not in known or known[what] != given[what]]
-    if not differs or not (_readable(text) or any(store.counts(name))):
+    if not differs or not (_readable(text) or counters(store, name)):
         return
     if differs[0] not in known:
         raise Conflict(

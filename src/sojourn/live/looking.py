@@ -118,7 +118,7 @@ def history(store: Store, experiment: str) -> History:
     There is no look yet: they begin with visits of 50 users in both variants.
     """
     allocation = allocation_of(store, experiment)
-    kept = store.looks(experiment)
+    kept = store.series(Look, experiment)
     latest = {(look.variant, look.metric): look.visits for look in kept}
     now = [
         look

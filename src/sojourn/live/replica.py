@@ -27,7 +27,7 @@ from .learner import Learner
 from .records import Arm, Change, Counts, Event, Row
 from .settings import Settings
 from .sharing import counted_by, more
-from .stores.base import Stored, loaded
+from .stores.base import Stored, find_visit, loaded
 from .turn import Turn
 from .writer import Ticket
 
@@ -278,10 +278,9 @@ class Replica:
 
     def fetch(self, visit: str) -> Row:
         """The visit as the store has it."""
-        _, found = self.journal.store.visits(self.name, ids=[visit])
-        if not found:
+        row = find_visit(self.journal.store, self.name, visit)
+        if row is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
-        (row,) = found
         self._know_arm(row.arm)
         return row
 

@@ -13,6 +13,7 @@ from .names import check_name
 from .operations import Operations
 from .plan import Allocation
 from .records import Row
+from .stores.base import find_visit
 
 
 class Routing:
@@ -69,7 +70,7 @@ class Routing:
 
     def fetch(self, visit: str) -> Row:
         for branch in self.branches.values():
-            row = branch.journal.store.visit(branch.name, visit)
+            row = find_visit(branch.journal.store, branch.name, visit)
             if row is not None:
                 return row
         raise self._unknown(visit)
@@ -91,7 +92,7 @@ class Routing:
         """The variant in which the store has the visit."""
         for name in among:
             branch = self.branches[name]
-            if (yield partial(branch.journal.store.visit, branch.name, visit)) is not None:
+            if (yield partial(find_visit, branch.journal.store, branch.name, visit)) is not None:
                 return name
         return None
 

@@ -13,7 +13,7 @@ from .names import check_name, check_names
 from .plan import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
 from .sharing import check_alike
-from .stores.base import Store, has_variants, loaded, plain_settings
+from .stores.base import Store, find, has_variants, loaded, plain_settings, save, swap
 
 LEARNS_FROM = ("own", "all")
 
@@ -77,8 +77,8 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for each in given.variants:
         if each.learns_from == "all":
             check_alike(each.name, settings)
-    taken = [child for child in names.values() if store.load(child) is not None]
-    found = store.load(name)
+    taken = [child for child in names.values() if find(store, child) is not None]
+    found = find(store, name)
     if found is None and taken:
         raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
     if found is not None:
@@ -87,8 +87,8 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for variant, child in names.items():
         checked(store, child, settings[variant], arms, make)
     if found is None:
-        store.save(name, allocation.to_json())
-    elif not store.exchange(name, found[0], allocation.to_json()):
+        save(store, name, allocation.to_json())
+    elif not swap(store, name, found, allocation.to_json()):
         raise Conflict(f"the allocation of {name!r} was changed meanwhile: try again")
     for variant, child in names.items():
         settings[variant] = enrol(store, child, settings[variant], arms, make).settings
@@ -124,7 +124,7 @@ def _planned(store: Store, name: str, given: Given) -> Allocation:
         raise InputError("variants is not allowed: it has a name twice")
     for variant in given.variants:
         validation.flag(f"external of {variant.name!r}", variant.external)
-    return Allocation.of(shares, given.holdout, at=store.now(), guardrail=given.guardrail)
+    return Allocation.of(shares, given.holdout, at=store.ping(), guardrail=given.guardrail)
 
 
 def _continued(known: Allocation, given: Allocation, name: str) -> Allocation:
@@ -142,12 +142,12 @@ def drop_with_variants(store: Store, name: str) -> list[str]:
 
     If it is interrupted, it can be done again.
     """
-    text, _ = loaded(store, name)
-    whole = store.load(whole_of(name) or "")
-    if whole is not None and name in children_in(whole[0], whole_of(name) or "").values():
+    text = loaded(store, name).settings
+    whole = find(store, whole_of(name) or "")
+    if whole is not None and name in children_in(whole.settings, whole_of(name) or "").values():
         raise Conflict(f"experiment {name!r} is a variant of {whole_of(name)!r}: drop that")
     variants = allocation_of(store, name).variants if has_variants(text) else ()
-    known = set(store.experiments())
+    known = store.read(counts=False)
     dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
     for each in dropped:
         store.drop(each)
@@ -169,7 +169,7 @@ def allocation_of(store: Store, name: str) -> Allocation:
 
 def stored_allocation(store: Store, name: str) -> tuple[str, Allocation]:
     """`allocation_of`, with its text in the store."""
-    text, _ = loaded(store, name)
+    text = loaded(store, name).settings
     if not has_variants(text):
         raise Conflict(f"experiment {name!r} has no variants")
     try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 from ...validation import InputError
 from ..errors import Conflict, NotFound
 from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, Part, Row
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, Part, Row, added
 from ..trends import Trend
 from ..who import ACTING
 
@@ -226,6 +226,22 @@ def loaded(store: Store, name: str) -> Stored:
     return found
 
 
+def counters(store: Store, name: str) -> Counts:
+    """The counters of an experiment, of all processes; none if there is no such experiment."""
+    found = store.read([name]).get(name)
+    return {} if found is None else added(found.own, found.others)
+
+
+def find_visit(store: Store, name: str, visit: str) -> Row | None:
+    """A visit of an experiment, if the store has it."""
+    return next(iter(store.visits(name, ids=[visit])[1]), None)
+
+
+def find_event(store: Store, name: str, visit: str, step: int, kind: str) -> Event | None:
+    """An event of a visit, if it is in the store."""
+    return next(iter(store.events(name, visits=[visit], step=step, kind=kind)), None)
+
+
 def one_of_its_own(store: Store, name: str) -> Stored:
     """`loaded` of an experiment that has visits of its own, rather than variants that have them."""
     found = loaded(store, name)
@@ -269,6 +285,12 @@ def swap(
     edit = edit_of(None if before is None else (before.settings, known), settings, new)
     note = None if edit is None else Edit(0.0, ACTING.get(), name, *edit)
     return store.compare_and_swap(name, before, settings, new, note)
+
+
+def exchange(store: Store, name: str, before: str, after: str) -> bool:
+    """Replace settings if they are still those `before`."""
+    found = find(store, name)
+    return found is not None and found.settings == before and swap(store, name, found, after)
 
 
 def save(store: Store, name: str, settings: str, arms: Sequence[Arm] = ()) -> None:
