@@ -281,12 +281,12 @@ def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
                 visit.choose()
                 visit.end(1)
 
-        def erase(user: int) -> None:
+        def forget(user: int) -> None:
             for _ in range(40):
                 erase(news.journal.store, f"u{user}")
 
         with ThreadPoolExecutor(6) as pool:
-            work = [pool.submit(do, user) for user in range(3) for do in (play, erase)]
+            work = [pool.submit(do, user) for user in range(3) for do in (play, forget)]
         assert [done.exception() for done in work] == [None] * 6
         assert news.counts()["pulls", 0, 1, 0] == 120
         assert verify(news.journal.store, "news") == {}
