@@ -26,7 +26,7 @@ from sojourn.logs.fitting.by_arm import arm_effects
 from sojourn.logs.fitting.controlled import joint_model
 from sojourn.logs.fitting.sample import Sample
 from sojourn.logs.fitting.totals import FIRST
-from sojourn.logs.reading.codes import CENSORED, LEFT
+from sojourn.logs.reading import CENSORED, LEFT
 
 from .report import Table
 

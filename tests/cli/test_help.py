@@ -12,7 +12,7 @@ import typer
 from commands import Run
 
 from sojourn.cli.main import app
-from sojourn.logs.reading.options import BAD, RARE, TIES
+from sojourn.logs.reading.spec import BAD, RARE, TIES
 
 HEAVY = ("numba", "ibis", "matplotlib", "sojourn.simulation")
 

@@ -122,7 +122,7 @@ def test_the_command_prints_what_python_returns(log: Log, tmp_path: Path, run: R
     assert shown.out.startswith(f"{expected}\n\nUniform()\n")
     first, second = json.loads(run(*words, "--json").out)
     assert first == json.loads(json.dumps(expected.to_dict()))
-    assert second["policy"] == "Uniform()" and first["reading"]["options"]["gap"] == "30min"
+    assert second["policy"] == "Uniform()" and first["reading"]["spec"]["gap"] == "30min"
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
 """The command `sojourn replay`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from .arguments import AsJson, number_or_text, option, with_options
+from ..logs.reading.spec import LogSpec
+from .arguments import AsJson, option, with_options
 from .logs import LogSource, log_options
 from .output import print_json
 
 EXAMPLE = "sojourn replay events.parquet -p FixedArm:arm=1 --gap 30min --propensity p --horizon 5"
 
 
-@with_options("options", log_options)
+@with_options("spec", log_options("min_pulls", "rare"))
 def replay_command(
     source: LogSource,
     policy: Annotated[
@@ -22,11 +23,7 @@ def replay_command(
             metavar="NAME",
         ),
     ],
-    options: dict[str, Any],
-    log_end: Annotated[
-        str | None,
-        option("When the log ends: visits still going on then are cut.", metavar="TIME|never"),
-    ] = None,
+    spec: LogSpec,
     horizon: Annotated[
         int | None, option("Only the first so many steps of each visit.", metavar="STEPS")
     ] = None,
@@ -53,7 +50,7 @@ def replay_command(
     found = [
         replay(
             source, chosen, theta=theta, start=start, horizon=horizon, methods=method,
-            log_end=number_or_text(log_end), **options,
+            **spec.given(),
         )
         for chosen in policies
     ]  # fmt: skip

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .fitting.model import ArmFit as ArmFit, Fit as Fit
     from .fitting.present import Incumbent as Incumbent
     from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
-    from .reading.options import Reading as Reading
     from .reading.source import columns as columns
+    from .reading.spec import LogSpec as LogSpec, Reading as Reading
     from .replaying.replay import Replay as Replay, learn as learn, replay as replay
     from .reporting.page import write_report as write_report
     from .synthetic import synthetic_log as synthetic_log

@@ -11,7 +11,7 @@ from ..fitting.crowd import Crowd, Worth
 from ..fitting.model import Fit
 from ..fitting.sample import Sample
 from ..fitting.totals import Totals
-from ..reading.codes import CENSORED
+from ..reading import CENSORED
 
 LOGGED, EVENLY = "the log's own recommender", "every arm equally often"
 FEW, APART = 30, 60

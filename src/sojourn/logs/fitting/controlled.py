@@ -13,7 +13,7 @@ import numpy as np
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..reading.codes import CENSORED, ON
+from ..reading import CENSORED, ON
 from .crowd import LAYER_ENDS, Crowd, layers
 from .design import LAYERS, Layout, groups_of, layout_of
 from .diagnosis import Costs, costs_of

@@ -18,7 +18,7 @@ from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
 from ...validation import InputError
-from ..reading.options import Reading
+from ..reading.spec import Reading
 from . import diagnosis
 from .by_arm import ArmEffect, arm_effects
 from .controlled import AdjustedCosts, JointModel, adjusted_costs, joint_model

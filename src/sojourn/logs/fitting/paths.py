@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ...stats.moments import Array
-from ..reading.codes import CENSORED
+from ..reading import CENSORED
 from .crowd import LAYER_ENDS, layers
 from .sample import Codes, Flags, Sample
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...stats.moments import Array
-from ..reading.codes import BUCKETS, CENSORED, LEFT, held_out
+from ..reading import BUCKETS, CENSORED, LEFT, held_out
 from ..reading.source import fetched
 from .totals import CELLS, FIRST, UNKNOWN, Totals
 

@@ -24,7 +24,7 @@ from ...show.plain import plain
 from ...show.sheets import Shown
 from ...stats.intervals import z
 from ...validation import InputError
-from ..reading.options import Reading
+from ..reading.spec import Reading
 from . import source
 from .doubts import check_propensities, doubts
 from .estimate import ReplayEstimate, estimate

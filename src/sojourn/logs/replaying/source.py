@@ -1,6 +1,7 @@
 """From any log to trajectories: columns as they are, or the reading of `fit`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...validation import InputError
-from ..reading.options import LogOptions, Reading
+from ..reading import LEFT
 from ..reading.source import fetched, opened
+from ..reading.spec import LogSpec, Reading, spec_of
 from .trajectories import NEEDED, Flags, Trajectories, column_names, refuse_candidates, trajectories
 
 Rows = dict[str, NDArray[Any]]
@@ -46,10 +48,8 @@ def read(
         raise InputError(
             "names = 'state' is not allowed with options of reading: states follow from the rewards"
         )
-    chosen = LogOptions(
-        **{**(names or {}), **options, "horizon": log_end, "arms": arms if by_map else None}
-    )
-    rows, reading = _rows(log, chosen, table, sql)
+    fields = {**(names or {}), **options, "log_end": log_end, "arms": arms if by_map else None}
+    rows, reading = _rows(log, spec_of(None, {**fields, "table": table, "sql": sql}))
     labels = None if by_map or arms is None else [str(arm) for arm in arms]
     if labels is None:
         rows["arm"], labels = _numbered(rows["arm"])
@@ -68,38 +68,30 @@ def _is_plain(log: Any, names: dict[str, str]) -> bool:
     return all(names.get(name, name) in present for name in NEEDED)
 
 
-def _rows(
-    log: Any, options: LogOptions, table: str | None, sql: str | None
-) -> tuple[Rows, Reading]:
+def _rows(log: Any, spec: LogSpec) -> tuple[Rows, Reading]:
     """The columns that `trajectories` needs, read as `fit` reads them."""
-    from ..reading.log import settled, steps_of
+    from ..reading.steps import steps_of
 
-    with opened(log, table, sql) as found:
+    with opened(log, spec.table, spec.sql) as found:
         if "candidates" in found.table.columns:
             refuse_candidates(fetched(found.table.select("candidates"))["candidates"])
-        chosen, guessed = settled(found, options)
-        with steps_of(found, chosen) as (events, steps):
+        with steps_of(found, spec) as (steps, reading, _):
             more = ["propensity"] if "propensity" in steps.columns else []
             rows = fetched(steps.select("user", "visit", "step", "arm", "reward", "end", *more))
-    notes = [note for note in events.notes if not note.startswith("rewards are graded")]
-    if chosen.threshold is not None:
-        notes.append(f"rewards of at least {chosen.threshold:g} count as 1, all others as 0")
-    if chosen.user is None:
-        notes.append("no user column: every visit counts as a user of its own")
+    notes = [note for note in reading.notes if not note.startswith("rewards are graded")]
+    if reading.spec.threshold is not None:
+        notes.append(f"rewards of at least {reading.spec.threshold:g} count as 1, all others as 0")
     ordered = _ordered(rows)
-    known = _known(ordered, found.name, chosen)
+    known = _known(ordered, found.name, reading.spec)
     if not known.all():
         lost = np.unique(ordered["visit"][~known]).size
         notes.append(f"{lost:,} visits are cut short before a step of which not all is known")
         ordered = {name: column[known] for name, column in ordered.items()}
-    reading = Reading(found.name, events.rows, events.bad, guessed, chosen.given, tuple(notes))
-    return ordered, reading
+    return ordered, replace(reading, notes=tuple(notes))
 
 
 def _ordered(rows: Rows) -> Rows:
     """Steps in order; the first visits of all users before their second ones."""
-    from ..reading.codes import LEFT
-
     user, visit = (np.unique(rows[c], return_inverse=True)[1] for c in ("user", "visit"))
     code = visit.astype(np.int64) * (int(user.max()) + 1) + user
     order = np.lexsort((rows["step"], code))
@@ -109,14 +101,14 @@ def _ordered(rows: Rows) -> Rows:
     return {**made, "visit": code[order], "user": user[order], "left": left}
 
 
-def _known(rows: Rows, name: str, options: LogOptions) -> Flags:
+def _known(rows: Rows, name: str, spec: LogSpec) -> Flags:
     """Which steps are known, and all before them in their visit."""
     lacking = np.array([arm is None for arm in rows["arm"]]) | np.isnan(
         rows["reward"].astype(float)
     )
     if "propensity" in rows:
         none = np.isnan(rows["propensity"].astype(float))
-        if none.any() and options.bad == "refuse":
+        if none.any() and spec.bad == "refuse":
             raise InputError(
                 f"{name} has no propensity in {none.sum():,} of {none.size:,} steps: fill it in, "
                 "or give bad='skip' to end visits there"

@@ -14,7 +14,7 @@ from .words import conclusions
 if TYPE_CHECKING:
     from ..fitting.fit import Alternative
     from ..fitting.model import ArmFit, Fit
-    from ..reading.options import Reading
+    from ..reading.spec import Reading
 
 WIDTH = 100
 SHOWN = 6
