@@ -177,7 +177,7 @@ def _about(user: Any) -> tuple[Any, ...]:
 def _play(
     loop: Callable[..., None], problem: Problem, seed: int, first: int, runs: int, visits: int
 ) -> Counts:
-    out = np.empty((runs, 2 + problem.user.levels), np.int64)
+    out = np.empty((runs, 2 + problem.user.space.bins), np.int64)
     arm = problem.best_arm
     owner = int(FIRST_ARM) + arm
     loop(problem.means[arm], *_about(problem.user), owner, seed, first, runs, visits, out)
@@ -188,7 +188,7 @@ def coasting(problem: Problem, seed: int, first: int, runs: int, visits: int) ->
     """The package's environment under a lease that never ends."""
     policy = FixedArm.for_problem(problem)
     rows = chunk(problem, policy, seed, first, runs, np.array([visits]))[:, 0]
-    levels = problem.user.levels
+    levels = problem.user.space.bins
     pulls = rows[:, BY_LEVEL + levels :].reshape(runs, levels, problem.arms).sum(axis=2)
     counts = np.column_stack([rows[:, REWARD], np.full(runs, visits), pulls])
     return counts.astype(np.int64)

@@ -18,8 +18,8 @@ import numpy as np
 import sojourn as sj
 from research.drift.problems import PROBLEMS, VISITS
 from research.drift.trials import DETECTOR, EXPLORING, FADING, PLAIN, WINDOW
-from sojourn.changing import Changing, expected_steps
 from sojourn.policies import Restarting
+from sojourn.problem import Problem
 from sojourn.show.tables import Table
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Moments
@@ -61,7 +61,7 @@ Made by `{command}`; the problems are those of `python -m research drift`.
 """
 
 
-def task_of(problem: Changing, changes: int, visits: int, runs: int) -> dict[str, Any]:
+def task_of(problem: Problem, changes: int, visits: int, runs: int) -> dict[str, Any]:
     """What the script of the peers is given."""
     user = problem.user
     return {
@@ -72,7 +72,7 @@ def task_of(problem: Changing, changes: int, visits: int, runs: int) -> dict[str
         "leave": [[user.leave_after(0, s, r) for r in (0.0, 1.0)] for s in (0.0, 1.0)],
         "visits": visits,
         "runs": runs,
-        "steps": int(expected_steps(problem, visits)),
+        "steps": int(problem.expected_steps(visits)),
         "changes": changes,
     }
 
@@ -83,7 +83,7 @@ def interval(regrets: Sequence[float]) -> Interval:
     return Interval.around(float(found.mean[0]), float(found.half_width[0]))
 
 
-def ours(problem: Changing, visits: int, runs: int) -> Row:
+def ours(problem: Problem, visits: int, runs: int) -> Row:
     """As they are, restarting, discounted and windowed."""
     policies = [PLAIN, DETECTOR, EXPLORING, Restarting(), FADING, WINDOW]
     found = sj.simulate(problem, policies, visits=visits, runs=runs, checkpoints=[visits]).regret
@@ -100,7 +100,7 @@ def table(columns: Mapping[str, Row]) -> Table:
     return Table(["policy", *columns], rows)
 
 
-def theirs(problem: Changing, changes: int, visits: int, runs: int) -> tuple[str, Row]:
+def theirs(problem: Problem, changes: int, visits: int, runs: int) -> tuple[str, Row]:
     """The version of the package, and what its policies lost."""
     task = json.dumps(task_of(problem, changes, visits, runs))
     script = str(Path(__file__).parent / "peers" / PEER.script)

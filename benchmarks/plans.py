@@ -90,7 +90,7 @@ def candidates(problem: Problem, names: Sequence[str]) -> dict[str, Policy]:
     """The policies of the package, among those named, that fit a problem."""
     found: dict[str, Policy] = {}
     for name, cls in POLICIES.items():
-        two_state = problem.user.states is not None
+        two_state = problem.user.space.states is not None
         if name in names and not (two_state and name in GENERAL_STATE):
             found[name] = cls.for_problem(problem)
     return found

@@ -17,8 +17,7 @@ class Impatient(sj.User):
     bored: float
     step: float
     start: Any = 0
-    states: ClassVar[int | None] = 4
-    levels: ClassVar[int] = 4
+    space: ClassVar[sj.users.Space] = sj.users.Space(states=4)
 
     def next_state(self, state: float, reward: float) -> float:
         """Bad items in a row, at most 3."""

@@ -63,10 +63,10 @@ def interpreted() -> Totals:
     ) -> NDArray[np.float64]:
         user: Any = problem.user
         grid = np.array(checkpoints, np.int64)
-        out = np.zeros((grid.size, columns(user.levels, problem.arms)))
+        out = np.zeros((grid.size, columns(user.space.bins, problem.arms)))
         play(
             policy, user, leaser_for(policy), coaster_for(user), problem.coins,
-            problem.values.prices, user.levels, seed, run, grid, True, NEVER,
+            problem.values.prices, user.space.bins, seed, run, grid, True, NEVER,
             np.zeros(2, np.int64), out,
         )  # fmt: skip
         return out

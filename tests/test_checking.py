@@ -9,6 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.faults import CannotCompile
+from sojourn.users import Space
 from sojourn.validation import PolicyError
 
 PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
@@ -164,7 +165,7 @@ def test_check_policy_finds_nothing_wrong_with_a_good_one(
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Impatient(sj.User):
     step: float = 0.3
-    states: ClassVar[int | None] = 4
+    space: ClassVar[Space] = Space(states=4)
     start: float = 0
 
     def next_state(self, state, reward):

@@ -14,6 +14,7 @@ from sojourn.live import Settings
 from sojourn.policies.labels import label_of
 from sojourn.policy_names import find_policy
 from sojourn.registry import Registry, RegistryWarning
+from sojourn.users import Space
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Fickle(sj.User):
 
     model: ClassVar[str] = "fickle"
     keys: ClassVar[tuple[str, ...]] = ("q",)
-    states: ClassVar[int | None] = 2
-    levels: ClassVar[int] = 2
+    space: ClassVar[Space] = Space(states=2, bins=2)
 
     def next_state(self, state, reward):
         return reward

@@ -21,16 +21,7 @@ import sojourn
 MORE = ("sojourn.problem_files", "sojourn.validation", "sojourn.registry")
 APART = "sojourn.cli"  # commands have pages of their own
 SECTIONS = {
-    "Model": (
-        "problem",
-        "changing",
-        "users",
-        "rewards",
-        "values",
-        "problem_files",
-        "settings",
-        "paper",
-    ),
+    "Model": ("problem", "users", "rewards", "values", "problem_files", "settings", "paper"),
     "Policies": ("policies", "recommendation"),
     "Theory": ("theory",),
     "Simulation": ("simulation", "stats"),

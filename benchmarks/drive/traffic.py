@@ -131,7 +131,7 @@ async def _host(client: AsyncClient, traffic: Traffic) -> AsyncExperiment:
     if traffic.own is not None:
         more["external"] = True
     if traffic.problem.graded:
-        more["reward_threshold"] = user.cuts[0] if user.cuts else GOOD
+        more["reward_threshold"] = user.space.cuts[0] if user.space.cuts else GOOD
     return await client.experiment(traffic.experiment, arms, traffic.policy, user, **more)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn import validation
-from sojourn.users import User
+from sojourn.users import Space, User
 
 NAMES = ("q00", "q01", "q10", "q11")
 
@@ -25,8 +25,6 @@ class Layered(User):
 
     rows: tuple[tuple[float, float, float, float], ...]
     by_step: bool = False
-
-    levels = 2
 
     def __post_init__(self) -> None:
         rows = tuple(
@@ -54,9 +52,9 @@ class Layered(User):
         return Layered(tuple(rows), by_step=True, start=start)
 
     @property
-    def states(self) -> int:  # type: ignore[override]
-        """Two for each layer."""
-        return 2 * len(self.rows)
+    def space(self) -> Space:  # type: ignore[override]
+        """Two states for each layer."""
+        return Space(states=2 * len(self.rows), bins=2)
 
     def experience(self, state: float) -> float:
         """The last reward."""

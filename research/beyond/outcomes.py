@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.changing import first_of
 from sojourn.paper.trial import Trial
 from sojourn.simulation import Result
 from sojourn.stats.intervals import Z95, Interval
@@ -48,7 +47,7 @@ class TrialOutcome:
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "TrialOutcome":
         """The end of a result, all of whose policies had the same runs."""
-        problem = first_of(result.problem)
+        problem = result.problem.at(1)
         facts = {
             "cost_ratio": cost_ratio(problem),
             "arms": float(problem.arms),

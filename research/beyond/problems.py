@@ -190,7 +190,7 @@ def cost_ratio(problem: Problem) -> float:
     >>> round(cost_ratio(VIOLATIONS["people differ in case"]().problem), 2)
     1.35
     """
-    if problem.user.states in (None, 2):
+    if problem.user.space.states in (None, 2):
         return problem.mistake_cost(0) / problem.mistake_cost(1)
     onward = problem.transition_matrix(problem.best_arm)[:-1, :-1]
     start = np.zeros(len(onward))

@@ -70,7 +70,7 @@ class Tastes:
         return np.array([self._always(arm) for arm in range(self.table.shape[1])])
 
     def _always(self, arm: int) -> Array:
-        size = self.user.states
+        size = 2 * len(self.user.rows)
         moves, gain = np.zeros((size, size)), np.zeros(size)
         for s in range(size):
             mean = self.table[s // 2, arm]
@@ -83,7 +83,7 @@ class Tastes:
     @cached_property
     def best_arm(self) -> int:
         start = self.user.start
-        weights = np.zeros(self.user.states)
+        weights = np.zeros(2 * len(self.user.rows))
         weights[np.array(start.states, int)] = start.chances
         return int(np.argmax(self.worth @ weights))
 

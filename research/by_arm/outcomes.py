@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.changing import first_of
 from sojourn.paper.trial import Trial
 from sojourn.simulation import Result
 from sojourn.stats.intervals import Z95, Interval, share
@@ -27,7 +26,7 @@ class ByArmOutcome(TrialOutcome):
 
     @classmethod
     def of(cls, trial: Trial, result: Result) -> "ByArmOutcome":
-        problem, regret = first_of(result.problem), result.regret
+        problem, regret = result.problem.at(1), result.regret
         facts = {
             "arms": float(problem.arms),
             "length": problem.length.mean,

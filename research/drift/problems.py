@@ -1,8 +1,7 @@
-"""Three problems that change: users of setting B, and three arms that take turns to be the best."""
+"""Three nonstationary problems: users of setting B; each of three arms is the best for a while."""
 
 from collections.abc import Mapping
 
-from sojourn.changing import Changing
 from sojourn.problem import Problem
 from sojourn.settings import SETTINGS
 
@@ -13,9 +12,9 @@ def _arms(*means: float) -> Problem:
     return Problem(means, SETTINGS["B"].user)
 
 
-PROBLEMS: Mapping[str, Changing] = {
-    "one change": Changing([(0, _arms(0.6, 0.5, 0.3)), (2_500, _arms(0.4, 0.5, 0.7))]),
-    "four changes": Changing(
+PROBLEMS: Mapping[str, Problem] = {
+    "one change": Problem.changing([(0, _arms(0.6, 0.5, 0.3)), (2_500, _arms(0.4, 0.5, 0.7))]),
+    "four changes": Problem.changing(
         [
             (0, _arms(0.6, 0.5, 0.3)),
             (1_000, _arms(0.4, 0.5, 0.3)),
@@ -24,7 +23,7 @@ PROBLEMS: Mapping[str, Changing] = {
             (4_000, _arms(0.6, 0.75, 0.3)),
         ]
     ),
-    "gradual": Changing.gradually(
+    "gradual": Problem.drifting(
         _arms(0.7, 0.5, 0.3), _arms(0.3, 0.5, 0.7), begin=1_250, end=3_750, steps=40
     ),
 }

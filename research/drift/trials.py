@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from sojourn.changing import Changing
 from sojourn.paper.trial import Environment, Trial, by_label
 from sojourn.policies import KLULCB, Discounted, LearnedIMED, Restarting, VisitIMED, Windowed
+from sojourn.problem import Problem
 from sojourn.settings import SETTINGS
 from sojourn.simulation import simulate
 
@@ -28,8 +28,8 @@ RUNS = {"B": (16, 200), "opposite": (16, 200), "A": (2, 12), "ema-1000": (2, 12)
 """Quick and full, of the paper's settings at the paper's 20,000 visits."""
 
 
-def _environment(problem: Changing) -> Environment:
-    return Environment(problem.first, partial(simulate, problem))
+def _environment(problem: Problem) -> Environment:
+    return Environment(problem.at(1), partial(simulate, problem))
 
 
 TRIALS: tuple[Trial, ...] = (
@@ -42,10 +42,9 @@ TRIALS: tuple[Trial, ...] = (
     ),
     *(
         Trial(
-            name, name, partial(_environment, Changing([(0, SETTINGS[name])])), FORGETFUL, *runs,
+            name, name, partial(_environment, SETTINGS[name]), FORGETFUL, *runs,
             checkpoints=(2_000, 20_000), group=STILL, roster=STILL, nanoseconds=150.0,
         )
         for name, runs in RUNS.items()
     ),
 )  # fmt: skip
-"""A constant problem is one phase: the same bits, by loops that are compiled anyway."""

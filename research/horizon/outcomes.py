@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import theory
-from sojourn.changing import first_of
 from sojourn.paper.trial import Trial
 from sojourn.problem import Problem
 from sojourn.stats.intervals import Interval
@@ -68,9 +67,7 @@ class HorizonOutcome(TrialOutcome):
         covariance = np.atleast_2d(np.cov(last)) / last.shape[1]
         paths = {x: Path.of(r, grid) for x, r in zip(trial.labels, ends.regrets, strict=True)}
         own = (trial, trial.labels, last.shape[1], last.mean(axis=1), covariance)
-        return cls(
-            *own, facts_of(first_of(ends.result.problem)), tuple(int(k) for k in grid), paths
-        )
+        return cls(*own, facts_of(ends.result.problem.at(1)), tuple(int(k) for k in grid), paths)
 
     @classmethod
     def from_dict(cls, trial: Trial, data: Mapping[str, Any]) -> "HorizonOutcome":

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         theory as theory,
         users as users,
     )
-    from .changing import Changing as Changing
     from .checking import check_policy as check_policy, check_user as check_user
     from .engine.loops import jitable as jitable
     from .engine.streams import Stream as Stream, uniform as uniform

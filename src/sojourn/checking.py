@@ -119,10 +119,10 @@ def _run_faults(name: str, problem: Problem, policy: Policy) -> Iterator[str]:
 
 def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
     user: Any = problem.user
-    out = np.zeros((grid.size, columns(user.levels, problem.arms)))
+    out = np.zeros((grid.size, columns(user.space.bins, problem.arms)))
     play(
         policy, user, Leaser(), coaster_for(user), problem.coins, problem.values.prices,
-        user.levels, SEED, 0, grid, False, NEVER, np.zeros(2, np.int64), out,
+        user.space.bins, SEED, 0, grid, False, NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     return out
 
@@ -137,8 +137,8 @@ def _user_faults(user: User) -> Iterator[str]:
     if missing:
         yield f"{name} has no method {missing[0]}(self, state, reward)"
         return
-    whole = user.states is not None
-    states = np.arange(float(user.states or 0)) if whole else np.linspace(0.0, 1.0, 101)
+    whole = user.space.states is not None
+    states = np.arange(float(user.space.states or 0)) if whole else np.linspace(0.0, 1.0, 101)
     begun = [float(user.begin(u)) for u in (0.0, 0.25, 0.5, 0.75, 0.999999)]
     wrong = [fault for s in (*states, *begun) for fault in _state_faults(name, user, float(s))]
     yield from list(dict.fromkeys(wrong))[:FAULTS]
@@ -152,7 +152,7 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
         yield f"{name}.experience({state:g}) returned {seen!r}: it must be a number from 0 to 1"
     for reward in REWARDS:
         given = f"({state:g}, {reward:g})"
-        for arm in range(user.arms or 1):
+        for arm in range(user.space.arms or 1):
             leave = user.leave_after(arm, state, reward)
             if not 0.0 <= leave <= 1.0:
                 yield (
@@ -160,18 +160,18 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
                     "0 to 1"
                 )
         for after, chance in user._next_states(state, reward):
-            if user.states is None:
+            if user.space.states is None:
                 good, which = -1e-12 <= after <= 1.0 + 1e-12, "a number from 0 to 1"
             else:
-                good = after == int(after) and 0 <= after < user.states
-                which = f"a state from 0 to {user.states - 1}"
+                good = after == int(after) and 0 <= after < user.space.states
+                which = f"a state from 0 to {user.space.states - 1}"
             if not good or not 0.0 <= chance <= 1.0:
                 yield f"{name}.next_state{given} returned {after!r}: it must be {which}"
 
 
 def _same_faults(name: str, user: User) -> Iterator[str]:
     """Compiled as interpreted."""
-    means = np.resize(MEANS, user.arms or len(MEANS)).tolist()
+    means = np.resize(MEANS, user.space.arms or len(MEANS)).tolist()
     problem, policy = Problem(means, user), Uniform()
     grid = np.array([VISITS], np.int64)
     stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)

@@ -1,10 +1,11 @@
 """A problem: the rewards of every arm, and the user who may leave."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,13 @@ STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
 ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded rewards, on [0, 1]
 
 
+class Phase(NamedTuple):
+    """A part of a problem: the number of visits before it, and the problem from there on."""
+
+    after: int
+    problem: "Problem"
+
+
 @dataclass(frozen=True, repr=False)
 class Problem:
     """Arms with these `means`, in any order, shown to this `user`.
@@ -30,6 +38,7 @@ class Problem:
     Rewards are 0 or 1, as in the paper. With `rewards` in place of means every arm has a
     distribution on [0, 1]: `Beta`, `Discrete`, `Sample`, or a number, which is the mean of a
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
+    A nonstationary problem has several `phases` (`Problem.changing`).
 
     >>> from sojourn import Beta, Levels, TwoState
     >>> problem = Problem(means=[0.9, 0.8], user=TwoState(q00=1, q01=0, q10=0, q11=0))
@@ -43,6 +52,8 @@ class Problem:
     means: tuple[float, ...]
     user: User
     rewards: tuple[Reward, ...]
+    _phases: tuple[Phase, ...] = ()
+    """All phases of a nonstationary problem; else none."""
 
     def __init__(
         self,
@@ -69,6 +80,7 @@ class Problem:
         object.__setattr__(self, "rewards", arms)
         object.__setattr__(self, "means", tuple(arm.mean for arm in arms))
         object.__setattr__(self, "user", user)
+        object.__setattr__(self, "_phases", ())
         self._check_user()
         try:
             _ = self.values
@@ -85,27 +97,141 @@ class Problem:
                 stacklevel=2,
             )
 
+    @classmethod
+    def changing(cls, phases: Iterable[tuple[int, "Problem | str | Path"]]) -> "Problem":
+        """A nonstationary problem: pairs of a number of visits, and the problem from there on.
+
+        The first number is 0, and they rise. The problems, which may be given by name, have the
+        same number of arms, the same kind of user, and all or none of them graded rewards. What
+        policies remember, and the draws that decide rewards and departures, go on from one phase
+        to the next. Regret is against the best rule of each phase.
+
+        Means, rewards and user of a nonstationary problem are those of its first phase. Values
+        are those of a phase: `problem.at(visit).value()`.
+
+        >>> from sojourn import TwoState
+        >>> user = TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
+        >>> one, other = Problem([0.6, 0.4], user), Problem([0.4, 0.6], user)
+        >>> swap = Problem.changing([(0, one), (500, other)])
+        >>> swap.at(500).best_arm, swap.at(501).best_arm
+        (0, 1)
+        >>> import sojourn as sj
+        >>> result = sj.simulate(swap, [sj.FixedArm(0)], visits=1_000, runs=100)
+        >>> print(f"{result.regret.mean[0, -1]:.0f} ± {result.regret.half_width[0, -1]:.0f}")
+        715 ± 5
+        """
+        from .problem_files import problem_of
+
+        try:
+            pairs = [(after, problem) for after, problem in phases]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"phases = {validation.shown(phases)} is not allowed: give pairs of a number of "
+                "visits and the problem from there on"
+            ) from None
+        if not pairs or pairs[0][0] != 0:
+            raise InputError("phases is not allowed: the first one must begin after 0 visits")
+        made = tuple(
+            Phase(validation.whole(f"phases[{i}][0]", after, 0), problem_of(problem))
+            for i, (after, problem) in enumerate(pairs)
+        )
+        _check_phases(made)
+        first = made[0].problem
+        if len(made) == 1:
+            return first
+        problem = object.__new__(cls)
+        for name in ("means", "user", "rewards"):
+            object.__setattr__(problem, name, getattr(first, name))
+        object.__setattr__(problem, "_phases", made)
+        return problem
+
+    @classmethod
+    def drifting(
+        cls, first: "Problem", last: "Problem", *, begin: int, end: int, steps: int = 20
+    ) -> "Problem":
+        """From `first` to `last` in equal steps of the means, between two numbers of visits.
+
+        Rewards of both are 0 and 1, and the users are the same.
+
+        >>> from sojourn import TwoState
+        >>> user = TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
+        >>> one, other = Problem([0.6, 0.4], user), Problem([0.4, 0.6], user)
+        >>> slow = Problem.drifting(one, other, begin=100, end=300, steps=4)
+        >>> [(after, round(problem.means[0], 2)) for after, problem in slow.phases]
+        [(0, 0.6), (100, 0.55), (150, 0.5), (200, 0.45), (250, 0.4)]
+        """
+        begin = validation.whole("begin", begin, 1)
+        steps = validation.whole("steps", steps, 1)
+        end = validation.whole("end", end, begin + steps)
+        if first.graded or last.graded or first.user != last.user or first.arms != last.arms:
+            raise InputError(
+                "first and last are not allowed: they must have the same user, and as many arms "
+                "each, with rewards of 0 and 1"
+            )
+        low, high = np.array(first.means), np.array(last.means)
+        between = [
+            (begin + (end - begin) * (i - 1) // steps, low + (high - low) * (i / steps))
+            for i in range(1, steps + 1)
+        ]
+        moved = [(at, Problem(means.tolist(), first.user)) for at, means in between]
+        return cls.changing([(0, first), *moved])
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Its phases, in order; there is one unless the problem is nonstationary."""
+        return self._phases or (Phase(0, self),)
+
+    def at(self, visit: int) -> "Problem":
+        """The problem of a visit, which are numbered from 1; itself unless it is nonstationary."""
+        return next(phase.problem for phase in reversed(self.phases) if phase.after < visit)
+
+    def optimum(self, visits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The expected reward of the best rule of each phase, over each of these numbers of visits.
+
+        >>> from sojourn.settings import SETTINGS
+        >>> Problem.changing([(0, SETTINGS["C"]), (10, SETTINGS["A"])]).optimum([10, 11]).round(3)
+        array([  5.625, 104.625])
+        """
+        parts = _visits_by_phase(self.phases, visits)
+        values = [phase.problem.value() for phase in self.phases]
+        total = parts[0] * values[0]
+        for part, value in zip(parts[1:], values[1:], strict=True):
+            total = total + part * value
+        return np.asarray(total)
+
+    def expected_steps(self, visits: int) -> float:
+        """How many steps so many visits have under the best rule of each phase."""
+        parts = _visits_by_phase(self.phases, [visits])[:, 0]
+        lengths = [phase.problem.length.mean for phase in self.phases]
+        return float(sum(n * mean for n, mean in zip(parts.tolist(), lengths, strict=True)))
+
     def _check_user(self) -> None:
         user, arms = self.user, len(self.rewards)
-        if user.arms not in (None, arms):
+        space = user.space
+        if space.arms not in (None, arms):
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: the number of its arms is "
-                f"{user.arms}, and there are {arms}"
+                f"{space.arms}, and there are {arms}"
             )
-        if not user.graded and (self.graded or user.outcomes != 2):
-            even = [round(level / user.outcomes, 2) for level in range(1, user.outcomes)]
+        if not space.graded and (self.graded or space.outcomes != 2):
+            even = [round(level / space.outcomes, 2) for level in range(1, space.outcomes)]
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: it takes rewards by "
-                f"{user.outcomes} levels, so say from where on each is reached, as in "
+                f"{space.outcomes} levels, so say from where on each is reached, as in "
                 f"Levels(user, thresholds={validation.shown(even)})"
             )
 
     def __repr__(self) -> str:
+        if self._phases:
+            return f"Problem.changing({[tuple(phase) for phase in self._phases]!r})"
         arms = f"rewards={self.rewards!r}" if self.graded else f"means={self.means!r}"
         return f"Problem({arms}, user={self.user!r})"
 
     def _repr_html_(self) -> str:
         """What notebooks show: the arms, what a pull of each costs, and the best visit."""
+        return "".join(phase.problem._html(phase.after) for phase in self.phases)
+
+    def _html(self, after: int) -> str:
         states = shown_states(self.user)
         costs = self.gaps(states).T
         shown = [repr(arm) if self.graded else f"{arm.mean:g}" for arm in self.rewards]
@@ -116,7 +242,7 @@ class Problem:
         headings = ["arm", "reward" if self.graded else "mean", *(f"cost in {s:g}" for s in states)]
         return html(
             [
-                f"{self.user!r}",
+                f"{self.user!r}" + (f", after {after:,} visits" if after else ""),
                 Table(headings, rows),
                 "cost: what one pull loses in that state of the user, against the best arm there. "
                 f"A visit with the best arms has {self.reward.mean:.4g} rewards in "
@@ -132,7 +258,7 @@ class Problem:
     @property
     def by_arm(self) -> bool:
         """Whether leaving depends on the arm."""
-        return self.user.arms is not None
+        return self.user.space.arms is not None
 
     @cached_property
     def coins(self) -> Coins | Grades:
@@ -150,7 +276,12 @@ class Problem:
 
     @cached_property
     def values(self) -> Values | ValuesByArm:
-        """The solution of the decision problem."""
+        """The solution of the decision problem; InputError if there is one for each phase."""
+        if self._phases:
+            raise InputError(
+                "a problem that changes has no values of its own: ask one of its phases, "
+                "such as problem.at(1)"
+            )
         if self.graded or self.by_arm:
             general: ValuesByArm = solve_by_arm(self.user, self.rewards)
             return general
@@ -172,9 +303,9 @@ class Problem:
     def gaps(self, states: Sequence[float] | None = None) -> NDArray[np.float64]:
         """A table of gaps, a row per state and a column per arm (all states if finitely many)."""
         if states is None:
-            if self.user.states is None:
+            if self.user.space.states is None:
                 raise InputError("states = None is not allowed: this user has infinitely many")
-            states = range(self.user.states)
+            states = range(self.user.space.states)
         return np.array([[self.gap(s, a) for a in range(self.arms)] for s in states])
 
     def mistake_cost(self, state: float) -> float:
@@ -226,9 +357,9 @@ class Problem:
 
     def transition_matrix(self, arm: int) -> NDArray[np.float64]:
         """P(s' | s, arm) over the states 0, 1, ... and, last, the end of the visit."""
-        if self.user.states is None:
+        if self.user.space.states is None:
             raise InputError("transition_matrix needs finitely many states: use transitions")
-        size = self.user.states + 1
+        size = self.user.space.states + 1
         matrix = np.zeros((size, size))
         matrix[-1, -1] = 1.0
         for s in range(size - 1):
@@ -237,12 +368,49 @@ class Problem:
         return matrix
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._phases:
+            return Problem.changing, (self._phases,)
         return _made, (self.rewards, self.user)
+
+
+def _check_phases(phases: Sequence[Phase]) -> None:
+    """InputError if these cannot be phases of one problem."""
+    first = phases[0].problem
+    for i, (after, problem) in enumerate(phases):
+        if i > 0 and after <= phases[i - 1].after:
+            raise InputError(
+                f"phases[{i}][0] = {after} is not allowed: it must be greater than "
+                f"{phases[i - 1].after}, where the phase before it begins"
+            )
+        if problem._phases:
+            raise InputError(f"phases[{i}][1] is not allowed: it has phases of its own")
+        if (what := _difference(first, problem)) is not None:
+            raise InputError(f"phases[{i}][1] is not allowed: {what} than phases[0][1]")
+
+
+def _difference(one: Problem, other: Problem) -> str | None:
+    """In what two problems differ that cannot be phases of one."""
+    if one.arms != other.arms:
+        return f"it has {other.arms} arms, another number"
+    if one.graded != other.graded:
+        return "its rewards are of another kind"
+    if type(one.user) is not type(other.user) or one.user.space.bins != other.user.space.bins:
+        return "its user is of another kind"
+    return None
+
+
+def _visits_by_phase(phases: Sequence[Phase], visits: Any) -> NDArray[np.int64]:
+    """How many of the first so many visits are of each phase: [phase, number of visits]."""
+    starts = np.array([phase.after for phase in phases], np.int64)
+    gone = np.maximum(np.asarray(visits, np.int64) - starts[:, None], 0)
+    gone[:-1] -= gone[1:]
+    return np.asarray(gone)
 
 
 def shown_states(user: User) -> list[float]:
     """All states of a user, or five if there are infinitely many."""
-    return [0.0, 0.25, 0.5, 0.75, 1.0] if user.states is None else [*map(float, range(user.states))]
+    states = user.space.states
+    return [0.0, 0.25, 0.5, 0.75, 1.0] if states is None else [*map(float, range(states))]
 
 
 def _coin(name: str, mean: Any) -> Reward:

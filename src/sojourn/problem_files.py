@@ -82,7 +82,9 @@ def from_dict(data: Dict) -> Problem:
     sojourn.InputError: user.c6 is missing: an ema user has model, theta, c6, start, odds, \
 stays_first
     """
-    arms = "rewards" if "rewards" in _table("a problem", data) else "means"
+    if "phases" in _table("a problem", data):
+        return Problem.changing(list(_phases(data)))
+    arms = "rewards" if "rewards" in data else "means"
     known = ("means", "rewards", "user")
     validation.keys("", data, required=(arms, "user"), known=known, whose="a problem")
     if arms == "rewards" and "means" in data:
@@ -103,6 +105,8 @@ def to_dict(problem: Problem) -> dict[str, Any]:
     >>> to_dict(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=100))))["user"]
     {'model': 'ema', 'theta': 0.5, 'c6': 100.0, 'start': 1.0, 'stays_first': False}
     """
+    if len(problem.phases) > 1:
+        return {"phases": [{"after": after, **to_dict(own)} for after, own in problem.phases]}
     user: Any = problem.user
     around: dict[str, Any] = {"stays_first": type(user) is StaysFirst}
     user = user.unwrapped if around["stays_first"] else user
@@ -118,6 +122,25 @@ def to_dict(problem: Problem) -> dict[str, Any]:
     if problem.graded:
         return {"rewards": [arm.described() for arm in problem.rewards], "user": described}
     return {"means": list(problem.means), "user": described}
+
+
+def _phases(data: Dict) -> Iterator[tuple[int, Problem]]:
+    """The phases of a nonstationary problem: each a problem that says `after` how many visits."""
+    validation.keys("", data, required=("phases",), known=("phases",), whose="a problem in phases")
+    given = data["phases"]
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InputError(
+            f"phases = {validation.shown(given)} is not allowed: it must be a list of problems"
+        )
+    for i, phase in enumerate(given):
+        own = dict(_table(f"phases[{i}]", phase))
+        if "after" not in own:
+            raise InputError(f"phases[{i}].after is missing: it is the number of visits before it")
+        after = own.pop("after")
+        try:
+            yield after, from_dict(own)
+        except InputError as error:
+            raise InputError(f"phases[{i}]: {error}") from None
 
 
 def _read(path: Path) -> Any:
@@ -172,7 +195,7 @@ def _model(where: str, data: Dict, *more: str) -> tuple[User, Dict]:
         raise InputError(f"{where}.model is missing: it must be one of {', '.join(_models())}")
     model = validation.one_of(f"{where}.model", data["model"], _models())
     cls = USERS[model]
-    levels = () if cls.graded else ("thresholds",)
+    levels = () if getattr(cls.space, "graded", False) else ("thresholds",)
     cls.check_keys(f"{where}.", data, "start", *more, *levels, "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):

@@ -140,7 +140,7 @@ def candidates(problem: Problem) -> dict[str, Policy]:
     """
     always = [KLUCB(), *without_knowledge(problem)]
     gates: list[Any] = [KLULCB(), SafeIMED()]
-    if problem.user.states is None:
+    if problem.user.space.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
     by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}
     return {policy.label: policy for policy in always + by_case.get(theory.case(problem), [])}

@@ -72,7 +72,7 @@ def test_one_user_at_a_time_sees_what_the_simulator_shows(
         (row,) = interpreted(problem, policy, 7, run, [25])
         found = [report.regret, report.reward, report.steps]
         np.testing.assert_allclose(found, row[:3], rtol=1e-12)
-        levels = problem.user.levels
+        levels = problem.user.space.bins
         np.testing.assert_array_equal(report.pulls.ravel(), row[3 + levels :])
         assert report.visits == 25 and not report.cut
 

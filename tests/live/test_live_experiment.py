@@ -63,7 +63,7 @@ def folded(experiment: Experiment) -> bool:
 
 def world_of(problem: sj.Problem, seed: int, run: int) -> tuple[Any, Any]:
     world = make_world(problem.coins, problem.values.prices, seed, run)
-    return world, make_tally(problem.user.levels, problem.coins)
+    return world, make_tally(problem.user.space.bins, problem.coins)
 
 
 def simulated(problem: sj.Problem, policy: Policy, visits: int, seed: int, run: int) -> list[int]:

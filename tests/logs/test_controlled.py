@@ -6,15 +6,15 @@ from worlds import WORLDS
 
 import sojourn as sj
 from sojourn.logs import Fit
-from sojourn.logs.fitting.by_arm import holm
 from sojourn.logs.fitting.controlled import joint_model
 from sojourn.logs.fitting.crowd import Crowd, always
 from sojourn.logs.fitting.design import groups_of, layout_of
 from sojourn.logs.fitting.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
 from sojourn.logs.fitting.sample import Sample
-from sojourn.logs.fitting.shrinking import Spread, contrasts, shrink, spread_between
+from sojourn.logs.fitting.shrinking import shrink
 from sojourn.logs.fitting.users import OwnFirstStep
 from sojourn.logs.reporting.words import conclusions
+from sojourn.stats.departures import Spread, contrasts, holm
 
 SAFE = 4.5
 
@@ -239,8 +239,8 @@ def test_the_case_is_told_only_if_it_stands(world: str, case: str, why: str) -> 
 
 def test_arms_are_drawn_together_as_far_as_they_are_alike() -> None:
     alike, apart = (
-        spread_between(np.zeros(5), np.ones(5)),
-        spread_between(np.arange(5.0), np.full(5, 1e-4)),
+        Spread.of(np.zeros(5), np.ones(5)).estimate,
+        Spread.of(np.arange(5.0), np.full(5, 1e-4)).estimate,
     )
     assert alike < 1.0 and apart == pytest.approx(2.5, rel=0.05)
     sample, layout = _pair("normal")

@@ -90,9 +90,11 @@ def test_a_log_is_a_run_of_the_simulator(
     log = synthetic_log(problem, policy, visits=400, seed=11, run=3)
     row = compiled(problem, policy, 11, 3, [400])[0]
     assert (log["reward"].sum(), log["arm"].size) == (row[1], row[2])
-    levels = np.minimum((log["state"] * problem.user.levels).astype(int), problem.user.levels - 1)
+    levels = np.minimum(
+        (log["state"] * problem.user.space.bins).astype(int), problem.user.space.bins - 1
+    )
     pulls = np.bincount(levels * problem.arms + log["arm"], minlength=row.size)
-    by_level = 3 + problem.user.levels
+    by_level = 3 + problem.user.space.bins
     np.testing.assert_array_equal(row[by_level:], pulls[: row.size - by_level])
 
 

@@ -95,10 +95,10 @@ def test_who_cannot_be_told_apart_is_refused() -> None:
 
 def interpreted(problem: sj.Problem, policy: Any, visits: int, leases: bool) -> Any:
     user: Any = problem.user
-    out = np.zeros((1, columns(user.levels, problem.arms)))
+    out = np.zeros((1, columns(user.space.bins, problem.arms)))
     play(
         policy, user, leaser_for(policy) if leases else Leaser(), coaster_for(user), problem.coins,
-        problem.values.prices, user.levels, 3, 0, np.array([visits]), leases, NEVER,
+        problem.values.prices, user.space.bins, 3, 0, np.array([visits]), leases, NEVER,
         np.zeros(2, np.int64), out,
     )  # fmt: skip
     return out

@@ -83,7 +83,7 @@ def test_same_totals(case: Case, seed: int, run: int, random_ties: bool, compile
     problem, policy = SETTINGS[case.setting], with_ties(case.policy, random_ties)
     checkpoints = [1, case.visits // 3, case.visits]
     rows = compiled(problem, policy, seed, run, checkpoints)
-    levels, arms = problem.user.levels, problem.arms
+    levels, arms = problem.user.space.bins, problem.arms
     user = USERS[case.setting]
     if isinstance(user, naive.TwoStateUser):
         table = naive.two_state_gaps(MEANS[case.setting], user.q)

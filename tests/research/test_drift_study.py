@@ -73,7 +73,7 @@ def test_a_trial_is_played_on_the_problem_that_changes() -> None:
     """By its environment; its regret is that of a chunk of runs."""
     name, trial = "one change", TRIALS[0]
     environment = trial.make()
-    assert environment.problem == PROBLEMS[name].first
+    assert environment.problem == PROBLEMS[name].at(1)
     how = {"visits": 60, "runs": 4, "checkpoints": [60]}
     result = environment.simulate([sj.KLULCB()], **how)
     assert result.problem == PROBLEMS[name]

@@ -1,5 +1,6 @@
 """Problems that change: a twin in plain Python, the same bits always, the moving optimum."""
 
+import json
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from twins import USERS
 
 import sojourn as sj
-from sojourn.changing import Changing, optimum
+from sojourn import problem_files
 from sojourn.engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
+from sojourn.problem import Problem
 from sojourn.simulation import chunks
 from sojourn.simulation.chunks import chunk
 
@@ -22,7 +24,7 @@ B, OPPOSITE = SETTINGS["B"].user, SETTINGS["opposite"].user
 PHASES = [(0, [0.6, 0.4, 0.5], "B"), (40, [0.3, 0.4, 0.7], "B"), (90, [0.6, 0.5, 0.2], "opposite")]
 """The arms change, then the arms and the user."""
 
-PROBLEM = Changing((after, sj.Problem(mu, SETTINGS[who].user)) for after, mu, who in PHASES)
+PROBLEM = Problem.changing((after, sj.Problem(mu, SETTINGS[who].user)) for after, mu, who in PHASES)
 GRID = np.array([10, 40, 41, 85, 120])
 POLICY = sj.KLULCB(random_ties=False)  # of ties the twin takes the first
 
@@ -72,11 +74,11 @@ def test_leases_and_the_number_of_runs_change_nothing() -> None:
 
 
 def test_one_phase_is_the_plain_problem() -> None:
-    plain, grid = PROBLEM.first, np.array([1, 50, 120])
-    found = chunk(Changing([(0, plain)]), POLICY, 0, 0, 10, grid)
+    plain, grid = PROBLEM.at(1), np.array([1, 50, 120])
+    found = chunk(Problem.changing([(0, plain)]), POLICY, 0, 0, 10, grid)
     assert (found == chunk(plain, POLICY, 0, 0, 10, grid)).all()
     # Phases that are alike change no decision, and sums of gaps in their last digits only.
-    alike = Changing([(0, plain), (50, plain), (200, PROBLEM.at(50))])
+    alike = Problem.changing([(0, plain), (50, plain), (200, PROBLEM.at(50))])
     np.testing.assert_allclose(chunk(alike, POLICY, 0, 0, 10, grid), found, rtol=1e-12, atol=1e-12)
 
 
@@ -85,9 +87,9 @@ def test_other_memories_and_streams_go_on_too(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By Python: phases that are alike, with and without leases, against no phases."""
-    plain, grid = PROBLEM.first, np.array([30, 60])
+    plain, grid = PROBLEM.at(1), np.array([30, 60])
     monkeypatch.setattr(chunks, "run_phase", chunks.run_phase.plain)
-    alike = Changing([(0, plain), (20, plain), (45, plain)])
+    alike = Problem.changing([(0, plain), (20, plain), (45, plain)])
     found = [chunk(alike, policy, 0, 0, 2, grid, leases=leases) for leases in (True, False)]
     wanted = chunks.run_chunk.plain
     monkeypatch.setattr(chunks, "run_chunk", wanted)
@@ -100,12 +102,12 @@ def test_regret_is_against_the_moving_optimum(tmp_path: Path) -> None:
     result = sj.simulate(PROBLEM, "KL-ULCB", visits=120, runs=2_000, checkpoints=[40, 90, 120])
     best = [phase.problem.value() for phase in PROBLEM.phases]
     wanted = [40 * best[0], 40 * best[0] + 50 * best[1], sum(np.multiply(best, [40, 50, 30]))]
-    np.testing.assert_allclose(optimum(PROBLEM, result.checkpoints), wanted)
+    np.testing.assert_allclose(PROBLEM.optimum(result.checkpoints), wanted)
     apart = result.raw_regret.mean - result.regret.mean
     error = np.hypot(result.raw_regret.std_error, result.regret.std_error)
     assert (np.abs(apart) < 4.5 * error).all()
     # The optimum stood still once: then the reward lost would be far from what gaps say.
-    still = result.checkpoints[-1] * PROBLEM.first.value() - result.reward.mean[0, -1]
+    still = result.checkpoints[-1] * PROBLEM.at(1).value() - result.reward.mean[0, -1]
     assert abs(still - result.regret.mean[0, -1]) > 4.5 * error[0, -1]
     assert "lower bound" not in str(result)
     again = sj.simulate(
@@ -120,19 +122,21 @@ def test_regret_is_against_the_moving_optimum(tmp_path: Path) -> None:
 
 
 def test_is_a_value() -> None:
-    same = Changing((after, sj.Problem(mu, SETTINGS[who].user)) for after, mu, who in PHASES)
+    same = Problem.changing(
+        (after, sj.Problem(mu, SETTINGS[who].user)) for after, mu, who in PHASES
+    )
     assert same == PROBLEM
     assert pickle.loads(pickle.dumps(PROBLEM)) == PROBLEM
     assert [PROBLEM.at(visit).means[0] for visit in (1, 40, 41, 90, 91, 10**9)] == [
         0.6, 0.6, 0.3, 0.3, 0.6, 0.6,
     ]  # fmt: skip
-    assert sj.Changing([(0, "A"), (10, "B")]).first == SETTINGS["A"]
+    assert sj.Problem.changing([(0, "A"), (10, "B")]).at(1) == SETTINGS["A"]
 
 
 def test_gradual_change_ends_where_it_should() -> None:
     one, other = sj.Problem([0.6, 0.4], B), sj.Problem([0.1, 0.9], B)
-    slow = Changing.gradually(one, other, begin=100, end=200, steps=7)
-    assert slow.first == one
+    slow = Problem.drifting(one, other, begin=100, end=200, steps=7)
+    assert slow.at(1) == one
     assert slow.phases[-1].problem.means == pytest.approx(other.means)
     assert [phase.after for phase in slow.phases[1:3]] == [100, 114]
     assert len(slow.phases) == 8
@@ -153,12 +157,46 @@ def test_gradual_change_ends_where_it_should() -> None:
 )
 def test_bad_phases(phases: object, sentence: str) -> None:
     with pytest.raises(ValueError) as error:
-        Changing(phases)  # type: ignore[arg-type]
+        Problem.changing(phases)  # type: ignore[arg-type]
     assert sentence in str(error.value)
 
 
 def test_gradual_change_is_for_arms_of_one_user() -> None:
     with pytest.raises(ValueError, match="first and last are not allowed"):
-        Changing.gradually(SETTINGS["A"], SETTINGS["B"], begin=1, end=50)
+        Problem.drifting(SETTINGS["A"], SETTINGS["B"], begin=1, end=50)
     with pytest.raises(ValueError, match="end = 5 is not allowed"):
-        Changing.gradually(SETTINGS["A"], SETTINGS["A"], begin=1, end=5)
+        Problem.drifting(SETTINGS["A"], SETTINGS["A"], begin=1, end=5)
+
+
+def test_values_are_those_of_a_phase() -> None:
+    with pytest.raises(sj.InputError, match="ask one of its phases"):
+        PROBLEM.value()
+    for ask in (sj.theory.summary, sj.theory.case, sj.recommend):
+        with pytest.raises(sj.InputError, match="ask one of its phases"):
+            ask(PROBLEM)
+    assert sj.theory.bounds(PROBLEM) == ()
+    assert PROBLEM._repr_html_().count("<table") == 3
+    with pytest.raises(sj.InputError, match=r"phases\[0\]\[1\] is not allowed: it has phases"):
+        Problem.changing([(0, PROBLEM), (200, "B")])
+
+
+def test_has_problem_files(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(problem_files.to_dict(PROBLEM)))
+    assert problem_files.problem_of(file) == PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"phases": 3}, "phases = 3 is not allowed: it must be a list of problems"),
+        ({"phases": [3]}, "phases[0] must be a table"),
+        ({"phases": [{"means": [1, 2]}]}, "phases[0].after is missing"),
+        ({"phases": [{"after": 0, "means": [0.5, 0.2]}]}, "phases[0]: user is missing"),
+        ({"phases": [], "means": []}, "means is not known"),
+    ],
+)
+def test_bad_files(data: dict[str, object], sentence: str) -> None:
+    with pytest.raises(sj.InputError) as error:
+        problem_files.from_dict(data)
+    assert sentence in str(error.value)

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, theory
 from sojourn.paper.settings import SETTINGS
 from sojourn.theory.slopes import kl_slope
+from sojourn.users import Space
 
 A, B, OPPOSITE = SETTINGS["A"], SETTINGS["B"], SETTINGS["opposite"]
 NORMAL = ["ULCB", "KL-ULCB", "lower bound"]
@@ -34,7 +35,7 @@ def failing(problem, n=4):
 class Thirds(User):
     """Three states: 0, 1 or 2 of the last rewards were good, roughly."""
 
-    states: ClassVar[int | None] = 3
+    space: ClassVar[Space] = Space(states=3)
 
     def next_state(self, state: float, reward: float) -> float:
         return min(state + 1.0, 2.0) if reward > 0.0 else max(state - 1.0, 0.0)

@@ -90,7 +90,7 @@ def test_two_state_table() -> None:
     table = {(s, r): user.leave_probability(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)}
     assert table == {(0, 0): 0.4, (0, 1): 0.3, (1, 0): 0.2, (1, 1): 0.1}
     assert [user.next_state(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)] == [0, 1, 0, 1]
-    assert (user.states, user.levels, user.begin(0.99)) == (2, 2, 1.0)
+    assert (user.space.states, user.space.bins, user.begin(0.99)) == (2, 2, 1.0)
 
 
 @pytest.mark.parametrize("theta", [0.5, 0.3])
@@ -115,7 +115,7 @@ def test_log_leave_is_the_papers_curve() -> None:
 @pytest.mark.parametrize("user", [HARSH, sj.Ema(theta=0.5, leave=sj.LogLeave(c6=1000), start=0.6)])
 def test_stays_first(user: sj.User) -> None:
     shy = sj.StaysFirst(user)
-    assert (shy.states, shy.levels) == (user.states, user.levels)
+    assert shy.space == user.space
     start, marked = user.begin(0.5), shy.begin(0.5)
     assert marked < 0.0
     assert shy.experience(marked) == pytest.approx(start)

@@ -14,6 +14,7 @@ import sojourn as sj
 from sojourn.engine.rewards import any_beta
 from sojourn.engine.streams import policy_stream
 from sojourn.rewards import compiled, gauss_jacobi
+from sojourn.users import Space
 from sojourn.values import solve_by_arm
 
 Q = (0.15, 0.08, 0.12, 0.06)
@@ -270,8 +271,7 @@ class Impatient(sj.User):
     """A finite model that takes graded rewards as they are."""
 
     patience: float = 0.5
-    graded: ClassVar[bool] = True
-    states: ClassVar[int | None] = 1
+    space: ClassVar[Space] = Space(states=1, graded=True)
 
     def moves(self) -> str:
         return "nowhere"

@@ -85,7 +85,7 @@ def simulate_command(
     """
     from ..simulation import Interrupted, simulate
 
-    policies = policy or (GENERAL if problem.user.states is None else TWO_STATE)
+    policies = policy or (GENERAL if problem.user.space.states is None else TWO_STATE)
     _check_outputs(save, plot)
     try:
         result = simulate(
@@ -107,13 +107,13 @@ def simulate_command(
 
 def _print(result: "Result", as_json: bool) -> None:
     """The table with the paper's bounds beside it; as JSON, with the problem as a file has it."""
-    from .. import changing, theory
+    from .. import problem_files, theory
     from ..simulation import tables
 
     problem = result.problem
-    bounds = [] if isinstance(problem, changing.Changing) else theory.bounds(problem)
+    bounds = theory.bounds(problem)
     if as_json:
-        described = changing.to_dict(problem)
+        described = problem_files.to_dict(problem)
         print_json({**result.to_dict(), "problem": described, "bounds": bounds})
         return
     applies = any(bound.slope is not None for bound in bounds)

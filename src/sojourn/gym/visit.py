@@ -34,7 +34,7 @@ def shown(
 
 def observation_space(user: User) -> spaces.Space[Any]:
     """Two states of experience 0 and 1 as they are; anything else as a number in [0, 1]."""
-    if user.states == 2 and {user.experience(0.0), user.experience(1.0)} == {0.0, 1.0}:
+    if user.space.states == 2 and {user.experience(0.0), user.experience(1.0)} == {0.0, 1.0}:
         return spaces.Discrete(2)
     return spaces.Box(0.0, 1.0, (1,), np.float64)
 

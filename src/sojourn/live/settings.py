@@ -107,7 +107,7 @@ class Settings:
     @cached_property
     def bins(self) -> int:
         """Into how many equal parts of the state counters are split: the policy's if it has any."""
-        return int(getattr(base_policy(self.policy), "bins", self.user.levels))
+        return int(getattr(base_policy(self.policy), "bins", self.user.space.bins))
 
     def reward(self, value: Any, name: str = "reward") -> float:
         """A reward as this experiment takes it; InputError if it does not.
@@ -131,7 +131,7 @@ from 0 to 1
 
     def felt(self, reward: float) -> float:
         """The reward by which the state moves: 0 or 1 for users that do not take graded ones."""
-        if not self.reward_threshold or self.user.graded:
+        if not self.reward_threshold or self.user.space.graded:
             return reward
         return float(reward >= self.reward_threshold)
 

@@ -32,9 +32,10 @@ def live(user: User | None, threshold: float | None = None) -> tuple[User, float
                 f"reward_threshold = {threshold:g} is not allowed: the user's own is {own[0]:g}"
             )
         threshold = own[0]
-    if found.outcomes != 2:
+    levels = found.space.outcomes
+    if levels != 2:
         raise InputError(
-            f"user = {validation.shown(user)} cannot be served: it tells {found.outcomes} levels "
+            f"user = {validation.shown(user)} cannot be served: it tells {levels} levels "
             "of the reward apart, and live rewards have two"
         )
     return found, threshold

@@ -101,7 +101,7 @@ def _split(panel: Split, results: Results) -> Plot:
     found = []
     for label in panel.labels:
         p, colour = trial[label], look(label, 0).colour
-        for level in range(trial.problem.user.levels):
+        for level in range(trial.problem.user.space.bins):
             how = Look(colour, style.SHORT if level == 0 else style.SOLID)
             band = (a[p, :, level] for a in _band(trial.result.regret_by_level))
             found.append(_whole(f"{label}, state {level}", how, trial, p, *band))

@@ -7,7 +7,6 @@ from math import hypot, log, nan
 
 import numpy as np
 
-from ..changing import first_of
 from ..policies import Policy
 from ..problem import Problem
 from ..simulation import Estimate, Result
@@ -32,7 +31,7 @@ class LabelledResult:
 
     @property
     def problem(self) -> Problem:
-        return first_of(self.result.problem)
+        return self.result.problem.at(1)
 
     def point(self, visits: int | None = None) -> int:
         grid = self.result.checkpoints

@@ -186,7 +186,7 @@ class Policy(Compiled):
 
         Those that learn from departures after good and bad rewards are told which are good.
         """
-        cuts = problem.user.cuts if problem.graded and cls.learns_from == "departures" else ()
+        cuts = problem.user.space.cuts if problem.graded and cls.learns_from == "departures" else ()
         if len(cuts) == 1 and "threshold" in {field.name for field in fields(cls)}:
             parameters = {"threshold": cuts[0], **parameters}
         return cls(**parameters)

@@ -107,7 +107,7 @@ class Crowd:
         self.numbers = {name: number for number, name in enumerate(arms)}
         self.begun = 0
         self._world = make_world(problem.coins, problem.values.prices, seed, run)
-        self.tally = make_tally(problem.user.levels, problem.coins)
+        self.tally = make_tally(problem.user.space.bins, problem.coins)
 
     @property
     def regret(self) -> float:

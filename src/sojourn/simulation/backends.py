@@ -15,7 +15,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from ..changing import phases_of
 from ..extras import require
 from ..stats.moments import Part
 from ..validation import InputError
@@ -145,7 +144,7 @@ class Cluster:
         from distributed.protocol import pickle
 
         if job.key not in self._packed:
-            solutions = [phase.problem.values for phase in phases_of(job.problem)]
+            solutions = [phase.problem.values for phase in job.problem.phases]
             self._packed[job.key] = pickle.dumps((job, solutions))
         future: Any = self._client.submit(
             compute_remotely, self._packed[job.key], machine_digest(), first, runs,
@@ -188,6 +187,6 @@ def _unpacked(packed: bytes) -> Job:
     from distributed.protocol import pickle
 
     job, values = pickle.loads(packed)
-    for phase, solution in zip(phases_of(job.problem), values, strict=True):
+    for phase, solution in zip(job.problem.phases, values, strict=True):
         vars(phase.problem)["values"] = solution
     return job  # type: ignore[no-any-return]

@@ -4,12 +4,12 @@ from functools import singledispatch
 from typing import Any
 
 from .. import theory
-from ..changing import AnyProblem, Changing
 from ..policies import Policy
 from ..policies.index import Index
+from ..problem import Problem
 
 
-def bound_for(policy: Policy, problem: AnyProblem) -> theory.Bound | None:
+def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     """The paper's bound on the regret of this policy, if it has one for these coefficients.
 
     >>> import sojourn as sj
@@ -17,7 +17,7 @@ def bound_for(policy: Policy, problem: AnyProblem) -> theory.Bound | None:
     'Theorem 1'
     """
     name = bound_name(policy)
-    if name is None or isinstance(problem, Changing):
+    if name is None:
         return None
     n = int(getattr(policy, "n", 4))
     applying = (b for b in theory.bounds(problem, n=n) if b.slope is not None)
@@ -36,10 +36,8 @@ def _(policy: Index) -> str | None:
     return None if policy._case is None else f"{title}{policy._case}"
 
 
-def lower_bounds(problem: AnyProblem) -> list[theory.Bound]:
-    """The bounds that no policy can beat, those that apply; none if the problem changes."""
-    if isinstance(problem, Changing):
-        return []
+def lower_bounds(problem: Problem) -> list[theory.Bound]:
+    """The bounds that no policy can beat, those that apply."""
     return [
         bound
         for bound in theory.bounds(problem)

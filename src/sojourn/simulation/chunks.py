@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..changing import AnyProblem, Changing
 from ..engine.coasting import coaster_for
 from ..engine.faults import no_such_arm
 from ..engine.kernel import BY_LEVEL, REGRET, columns, run_chunk, run_phase
@@ -11,12 +10,13 @@ from ..engine.leaser import Leaser
 from ..engine.leases import leaser_for
 from ..engine.streams import policy_stream
 from ..policies import Policy
+from ..problem import Problem
 
 NEVER = np.zeros(1, np.int8)
 
 
 def chunk(
-    problem: AnyProblem,
+    problem: Problem,
     policy: Policy,
     seed: int,
     first: int,
@@ -33,10 +33,10 @@ def chunk(
     be used.
     """
     user, fault = problem.user, np.zeros(2, np.int64)
-    out = np.zeros((runs, grid.size, columns(user.levels, problem.arms)))
+    out = np.zeros((runs, grid.size, columns(user.space.bins, problem.arms)))
     # Sums of graded rewards depend on their order in the last bits, so nothing is summed ahead.
     leaser = Leaser() if problem.graded else leaser_for(policy)
-    if isinstance(problem, Changing):
+    if len(problem.phases) > 1:
         for i in range(max(runs, 1)):  # no runs: compile
             rows = out[i] if runs else np.zeros((0, out.shape[2]))
             _run_through(
@@ -46,7 +46,7 @@ def chunk(
     else:
         run_chunk(
             policy, user, leaser, coaster_for(user), problem.coins, problem.values.prices,
-            user.levels, seed, first, grid, leases, stop, fault, out,
+            user.space.bins, seed, first, grid, leases, stop, fault, out,
         )  # fmt: skip
     if fault[0]:
         raise no_such_arm(policy, int(fault[1]), problem.arms)
@@ -54,7 +54,7 @@ def chunk(
 
 
 def _run_through(
-    problem: Changing, policy: Policy, leaser: Leaser, seed: int, run: int,
+    problem: Problem, policy: Policy, leaser: Leaser, seed: int, run: int,
     grid: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
     fault: NDArray[np.int64], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
@@ -63,10 +63,10 @@ def _run_through(
     A lease does not outlive the phase: it ends at the latest with the visits asked for. What it
     promises depends on the memory alone.
     """
-    arms, levels = problem.arms, problem.user.levels
+    arms, levels = problem.arms, problem.user.space.bins
     memory, board = policy.memory(arms), leaser.board(policy, arms)
     rng = policy_stream(seed, run)
-    pulled, won = np.zeros(arms, np.int64), problem.first.coins.nothing()
+    pulled, won = np.zeros(arms, np.int64), problem.coins.nothing()
     before = np.zeros(out.shape[1])  # regret and pulls of earlier phases
     last = int(grid[-1]) if grid.size else 0
     ends = [phase.after for phase in problem.phases[1:]]

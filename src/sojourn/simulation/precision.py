@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from .. import validation
-from ..changing import AnyProblem, expected_steps
 from ..engine.kernel import REGRET, columns
+from ..problem import Problem
 from ..stats.intervals import Z95
 from ..stats.moments import Moments
 from ..validation import InputError
@@ -31,7 +31,7 @@ CHUNK_STEPS = 3e8  # steps in a chunk, about: half a second to a few seconds for
 CHUNK_BYTES = 1 << 26  # memory that the totals of a chunk may take
 
 
-def chunk_runs(problem: AnyProblem, visits: int, checkpoints: int) -> int:
+def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
     """Runs in a chunk: a power of two, 8 to 1,024 (fewer where a run's totals are enormous).
 
     It depends on what is simulated only, because results depend on it in their last digits.
@@ -40,8 +40,8 @@ def chunk_runs(problem: AnyProblem, visits: int, checkpoints: int) -> int:
     >>> [chunk_runs(SETTINGS[name], 20_000, 24) for name in ("A", "B", "ema-1000")]
     [128, 1024, 256]
     """
-    by_steps = CHUNK_STEPS / expected_steps(problem, visits)
-    row = 8 * checkpoints * columns(problem.user.levels, problem.arms)
+    by_steps = CHUNK_STEPS / problem.expected_steps(visits)
+    row = 8 * checkpoints * columns(problem.user.space.bins, problem.arms)
     wanted = int(min(max(by_steps, 8), 1024))
     return 1 << int(log2(max(1, min(wanted, CHUNK_BYTES // row))))
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..changing import AnyProblem, optimum
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..extras import require
 from ..policies import Policy
+from ..problem import Problem
 from ..registry import plain_name
 from ..show.sheets import Part, Shown
 from ..stats.moments import Estimate, Moments
@@ -61,7 +61,7 @@ class Result(Shown):
     <Result of UCB (8 runs), ULCB (8 runs): 50 visits, 18 checkpoints, seed 0>
     """
 
-    problem: AnyProblem
+    problem: Problem
     policies: tuple[Policy, ...]
     checkpoints: NDArray[np.int64]
     moments: tuple[Moments, ...]
@@ -104,7 +104,7 @@ class Result(Shown):
     @property
     def raw_regret(self) -> Estimate:
         """The same regret estimated from rewards: unbiased too, but far noisier."""
-        optimal = optimum(self.problem, self.checkpoints)
+        optimal = self.problem.optimum(self.checkpoints)
         return Estimate(optimal - self.reward.mean, self.reward.std_error)
 
     @property
@@ -125,13 +125,13 @@ class Result(Shown):
     @property
     def regret_by_level(self) -> Estimate:
         """Regret by the level of experience it arose in (third axis), lowest first."""
-        levels = self.problem.user.levels
+        levels = self.problem.user.space.bins
         return self._estimate(BY_LEVEL, levels)
 
     @property
     def pulls(self) -> Estimate:
         """Pulls by level of experience (third axis) and arm (fourth)."""
-        levels = self.problem.user.levels
+        levels = self.problem.user.space.bins
         return self._estimate(BY_LEVEL + levels, levels, self.problem.arms)
 
     def difference(self, one: int | str, other: int | str) -> Estimate:
@@ -206,7 +206,7 @@ class Result(Shown):
     def load(
         path: str | Path,
         *,
-        problem: AnyProblem | None = None,
+        problem: Problem | None = None,
         policies: Sequence[Policy] | None = None,
     ) -> "Result":
         """The result in a file that `save` wrote.

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import changing as files
-from ..changing import AnyProblem
+from .. import problem_files as files
 from ..engine.kernel import columns
 from ..policies import POLICIES, Policy
+from ..problem import Problem
 from ..registry import described
 from ..stats.moments import Moments
 from ..validation import InputError
@@ -75,7 +75,7 @@ def save(result: "Result", path: str | Path) -> None:
 
 
 def load(
-    path: str | Path, problem: AnyProblem | None = None, policies: Sequence[Policy] | None = None
+    path: str | Path, problem: Problem | None = None, policies: Sequence[Policy] | None = None
 ) -> "Result":
     """Read the file; see `Result.load`."""
     path = Path(path)
@@ -115,7 +115,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _result(
-    head: dict[str, Any], body: bytes, problem: AnyProblem | None, policies: Sequence[Policy] | None
+    head: dict[str, Any], body: bytes, problem: Problem | None, policies: Sequence[Policy] | None
 ) -> "Result":
     from .result import Result, Stream
 
@@ -124,7 +124,7 @@ def _result(
     grid = np.array(head["checkpoints"], np.int64)
     rows = list(csv.DictReader(io.StringIO(body.decode())))
     mean, squares = (np.array([float(row[name]) for row in rows]) for name in ("mean", "squares"))
-    shape = (len(found), grid.size, columns(problem.user.levels, problem.arms))
+    shape = (len(found), grid.size, columns(problem.user.space.bins, problem.arms))
     own = int(np.prod(shape))
     streams = tuple(tuple(Stream(*stream) for stream in row) for row in head["streams"])
 
@@ -144,14 +144,14 @@ def _result(
     )
 
 
-def _problem_data(problem: AnyProblem) -> dict[str, Any] | None:
+def _problem_data(problem: Problem) -> dict[str, Any] | None:
     try:
         return files.to_dict(problem)
     except InputError:
         return None
 
 
-def _problem(head: dict[str, Any], given: AnyProblem | None) -> AnyProblem:
+def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
     text = head["problem_text"]
     if given is not None and repr(given) != text:
         raise InputError(f"the result is of {text}, not of the problem given")

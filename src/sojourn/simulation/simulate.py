@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import theory, validation
-from ..changing import AnyProblem, any_problem_of, first_of, phases_of
 from ..policies import Policy
 from ..policy_names import policies_of
+from ..problem import Problem
+from ..problem_files import problem_of
 from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
 from .grid import Checkpoints, checkpoint_grid
@@ -45,7 +46,7 @@ class PrecisionWarning(UserWarning):
 
 
 def simulate(
-    problem: AnyProblem | str | Path,
+    problem: Problem | str | Path,
     policies: Policy | str | Sequence[Policy | str],
     *,
     visits: int = 20_000,
@@ -68,8 +69,8 @@ def simulate(
 
     Arguments, by name after the first two:
         problem: The arms and the user: a `Problem`, the name of a setting of the paper such as
-            "A", or a problem file; a `Changing` one, whose regret is against what is best in the
-            phase of each visit.
+            "A", or a problem file. Regret on a nonstationary one (`Problem.changing`) is against
+            the best rule of the phase of each visit.
         policies: Who plays: a policy or several, each a `Policy` or a name, with parameters if
             you like, such as "KL-ULCB" or "ULCB:c0=-0.5,c=4".
         visits: Visits in a run.
@@ -101,14 +102,14 @@ def simulate(
     policy     runs  regret    ±  from rewards      ±  steps a visit
     Fixed arm     2     0.0  0.0          -233  1,069         133.90
     """
-    problem = any_problem_of(problem)
+    problem = problem_of(problem)
     visits = validation.whole("visits", visits, 1)
     seed = validation.whole("seed", seed, 0, 2**63 - 1)
     first_run = validation.whole("first_run", first_run, 0, LAST_RUN)
     wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
-    players = policies_of(policies, first_of(problem), told={"visits": visits})
+    players = policies_of(policies, problem.at(1), told={"visits": visits})
     jobs = [Job(problem, policy, seed, grid) for policy in players]
     check_watch(progress)
 
@@ -116,7 +117,7 @@ def simulate(
         backend = _backend(workers, client)
         stack.callback(backend.cancel)
         kept = None if store is None else stack.enter_context(ChunkStore(store))
-        for phase in phases_of(problem):
+        for phase in problem.phases:
             theory.warn_about(phase.problem)
         if kept is not None:
             for job in jobs:

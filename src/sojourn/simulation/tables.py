@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..changing import AnyProblem, first_of
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
 from ..policies.labels import label_of
+from ..problem import Problem
 from ..registry import described
 from ..show.plain import plain
 from ..show.sheets import Part
@@ -44,7 +44,7 @@ LONG = (
 """Columns of the long table: `versus` in differences, `level` and `arm` in what they split."""
 
 
-def labels(policies: Sequence[Policy], problem: AnyProblem) -> list[str]:
+def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     """The policies' labels, numbered where two are the same.
 
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
@@ -65,9 +65,9 @@ def labels(policies: Sequence[Policy], problem: AnyProblem) -> list[str]:
     return found
 
 
-def _usual(policy: Policy, problem: AnyProblem) -> Policy | None:
+def _usual(policy: Policy, problem: Problem) -> Policy | None:
     try:
-        return type(policy).for_problem(first_of(problem))
+        return type(policy).for_problem(problem.at(1))
     except (TypeError, InputError):  # a policy of somebody's own, with parameters to be given
         return None
 
@@ -215,7 +215,7 @@ def quantities(levels: int, arms: int) -> list[tuple[str, int | None, int | None
 
 
 def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
-    own = quantities(result.problem.user.levels, result.problem.arms)
+    own = quantities(result.problem.user.space.bins, result.problem.arms)
     names: list[tuple[str, str | None]] = [(label, None) for label in result.labels]
     names += combinations(result.labels, 2)
     for (name, versus), moments in zip(names, result.moments + result.pairs, strict=True):

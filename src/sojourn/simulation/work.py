@@ -17,10 +17,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..changing import AnyProblem, phases_of
 from ..engine.fingerprint import engine_digest, feed, fingerprint
 from ..engine.kernel import REGRET, columns
 from ..policies import Policy
+from ..problem import Problem
 from ..stats import moments
 from ..stats.moments import Moments, Part
 from . import chunks
@@ -39,7 +39,7 @@ def machine_digest() -> str:
 class Job:
     """One policy on one problem: runs numbered 0, 1, 2, ... for a seed."""
 
-    problem: AnyProblem
+    problem: Problem
     policy: Policy
     seed: int
     grid: NDArray[np.int64]
@@ -47,13 +47,12 @@ class Job:
     @property
     def shape(self) -> tuple[int, int]:
         """Checkpoints and columns of the totals."""
-        return self.grid.size, columns(self.problem.user.levels, self.problem.arms)
+        return self.grid.size, columns(self.problem.user.space.bins, self.problem.arms)
 
     @cached_property
     def key(self) -> str:
-        phases = phases_of(self.problem)
         digest = hashlib.sha256(machine_digest().encode())
-        for after, problem in phases:
+        for after, problem in self.problem.phases:
             if after > 0:
                 _describe(digest, after)
             for part in (problem.coins, problem.user, problem.values.prices):

@@ -49,12 +49,12 @@ def mistake_costs(problem: Problem | str | Path) -> dict[int, float]:
     problem = problem_of(problem)
     if why := outside(problem):
         raise DoesNotApply(f"a table of mistake costs does not apply, because {why}")
-    if problem.user.states is None:
+    if problem.user.space.states is None:
         raise DoesNotApply(
             "a table of mistake costs does not apply, because this user has infinitely many "
             "states: use problem.mistake_cost(state)"
         )
-    return {s: problem.mistake_cost(s) for s in range(problem.user.states)}
+    return {s: problem.mistake_cost(s) for s in range(problem.user.space.states)}
 
 
 def case(problem: Problem | str | Path) -> str:

@@ -51,7 +51,7 @@ def grid(points: int = 1001) -> list[float]:
 
 def entered_states(problem: Problem, points: int = 1001) -> list[float]:
     """All states that steps lead to, in ascending order, or the `grid` if they fill [0, 1]."""
-    count = problem.user.states
+    count = problem.user.space.states
     return grid(points) if count is None else [float(s) for s in range(count)]
 
 

@@ -43,7 +43,7 @@ def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
 
     A user who never leaves at the first step (`StaysFirst`) has gaps of its own there. The proofs
     carry over with the largest gap among the states in which a policy explores and, in the lower
-    bound, the smallest of all.
+    bound, the smallest of all. A nonstationary problem has no bounds.
 
     >>> for b in bounds("A")[:3]:
     ...     print(b.theorem, b.name, round(b.slope, 6))
@@ -51,13 +51,14 @@ def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
     Theorem 2 KL-ULCB 22.520997
     Theorem 3 lower bound 22.520997
     """
-    return _bounds(problem_of(problem), validation.whole("n", n, 2))
+    problem, n = problem_of(problem), validation.whole("n", n, 2)
+    return _bounds(problem, n) if len(problem.phases) == 1 else ()
 
 
 @lru_cache(maxsize=256)
 def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
     if why := outside(problem):
-        names = MOVING_AVERAGE if problem.user.states is None else TWO_STATE
+        names = MOVING_AVERAGE if problem.user.space.states is None else TWO_STATE
         reason = f"does not apply, because {why}"
         every = (*names, *COMPARISONS)
         return tuple(Bound(name, theorem, None, reason) for name, theorem in every)

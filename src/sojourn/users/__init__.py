@@ -1,7 +1,7 @@
 """User models: who comes, and when they leave. `USERS` has those that can be named."""
 
 from ..registry import Registry
-from .base import Start, User
+from .base import Space, Start, User
 from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
 from .ema import Ema, FunctionLeave, LeaveCurve, LogLeave, MovingAverage
@@ -21,6 +21,7 @@ __all__ = [
     "LogLeave",
     "MovingAverage",
     "ShiftedLeave",
+    "Space",
     "Start",
     "StaysFirst",
     "TwoState",

@@ -9,7 +9,7 @@ the compiled simulator:
 * ``experience(state)``: what a policy gets to see, a number in [0, 1] (`User`: the state).
 
 States are floats. A model with finitely many numbers them 0, 1, ..., and says how many in
-`states`; otherwise `states` is None and the state is a point of [0, 1].
+`space.states`; otherwise that is None and the state is a point of [0, 1].
 
 What a model says of itself, as far as it wants to be named in files and served live: `model`,
 `keys`, `optional`, `settings`, `from_settings`, `live`, `in_words`. `sojourn.check_user` tells
@@ -18,7 +18,7 @@ whether a class keeps the contract.
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from .. import validation
 from ..engine.structs import Compiled
@@ -81,13 +81,30 @@ class Start(Compiled):
         return self.states[-1]
 
 
+class Space(NamedTuple):
+    """What a user model tells apart: states, rewards and arms."""
+
+    states: int | None = None
+    """How many states there are, numbered from 0; None: the state is a point of [0, 1]."""
+    bins: int = 4
+    """Into how many equal bins of experience results are split."""
+    outcomes: int = 2
+    """How many levels of a reward the model tells apart, unless it is `graded`."""
+    cuts: tuple[float, ...] = ()
+    """Rewards in (0, 1) at which the next state or the leave probability may jump."""
+    graded: bool = False
+    """Whether the model takes any reward in [0, 1], not only levels."""
+    arms: int | None = None
+    """Number of arms with leave probabilities of their own; None: the arm does not matter."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class User(Compiled):
     """Base of the user models: where visits start, and what a policy sees of the state.
 
     >>> @dataclass(frozen=True, kw_only=True, repr=False)
     ... class Moody(User):
-    ...     states = 2
+    ...     space = Space(states=2)
     ...
     ...     def next_state(self, state, reward):
     ...         return reward
@@ -102,11 +119,8 @@ class User(Compiled):
     start: Any = 1.0
     """A state, or a table of states and their probabilities; kept as a `Start`."""
 
-    states: ClassVar[int | None] = None
-    levels: ClassVar[int] = 4
-    """Into how many equal bins of experience results are split."""
-    graded: ClassVar[bool] = False
-    """Whether it takes any reward in [0, 1], not only 0 and 1."""
+    space: ClassVar[Space] = Space()
+    """States, rewards and arms that it tells apart: a class attribute or a property."""
 
     model: ClassVar[str] = ""
     """Its name in problem files, in stores and over HTTP; it is then in the registry `USERS`."""
@@ -126,10 +140,11 @@ class User(Compiled):
         def leave_probability(self, state: float, reward: float) -> float: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", Start.of(self.start, max(1, (self.states or 2) - 1)))
-        if self.states is not None:
+        states = self.space.states
+        object.__setattr__(self, "start", Start.of(self.start, max(1, (states or 2) - 1)))
+        if states is not None:
             for s in self.start.states:
-                validation.whole("start", s, 0, self.states - 1)
+                validation.whole("start", s, 0, states - 1)
 
     def __repr__(self) -> str:
         own = [f for f in fields(self) if f.repr and f.name != "start"]
@@ -168,21 +183,6 @@ class User(Compiled):
     def leaves(self) -> bool:
         """Whether it has leave probabilities; live models do without."""
         return hasattr(self, "leave_probability")
-
-    @property
-    def arms(self) -> int | None:
-        """For how many arms it has leave probabilities of their own; None: they do not matter."""
-        return None
-
-    @property
-    def outcomes(self) -> int:
-        """How many levels of a reward it tells apart, if not all numbers."""
-        return 2
-
-    @property
-    def cuts(self) -> tuple[float, ...]:
-        """Rewards in (0, 1) at which the next state or leaving may jump."""
-        return ()
 
     def moves(self) -> Any:
         """What says how its state moves: users of one class that agree in it move alike."""

@@ -12,7 +12,7 @@ from .. import validation
 from ..engine.loops import jitable
 from ..engine.structs import PYTHON_ONLY, Compiled
 from ..validation import InputError
-from .base import User
+from .base import Space, User
 from .chain import Chain
 from .ema import Ema, LeaveCurve
 from .levels import Levels
@@ -108,7 +108,7 @@ class ByArm(Wrapper):
             raise InputError(f"users = {validation.shown(users)} is not allowed: give one per arm")
         first = users[0]
         for arm, user in enumerate(users):
-            plain = isinstance(user, User) and user.unwrapped is user and user.arms is None
+            plain = isinstance(user, User) and user.unwrapped is user and user.space.arms is None
             if isinstance(user, Levels):
                 raise InputError(
                     f"users[{arm}] = {validation.shown(user)} is not allowed: put Levels around "
@@ -130,15 +130,15 @@ class ByArm(Wrapper):
         object.__setattr__(self, "leaving", self._leaving())
 
     def _leaving(self) -> LeaveTables | LeaveModels:
-        states, outcomes = self.user.states, self.user.outcomes
-        if states is None or self.user.graded:
+        space = self.user.space
+        if space.states is None or space.graded:
             return LeaveModels(tuple(self.users))
         return LeaveTables(
             np.array(
                 [
                     [
-                        [user.leave_probability(float(s), float(r)) for r in range(outcomes)]
-                        for s in range(states)
+                        [user.leave_probability(float(s), float(r)) for r in range(space.outcomes)]
+                        for s in range(space.states)
                     ]
                     for user in self.users
                 ]
@@ -170,8 +170,8 @@ class ByArm(Wrapper):
         return f"ByArm({list(self.users)!r})"
 
     @property
-    def arms(self) -> int:
-        return len(self.users)
+    def space(self) -> Space:  # type: ignore[override]
+        return self.user.space._replace(arms=len(self.users))
 
     def leave_after(self, arm: int, state: float, reward: float) -> float:
         """q_a(s, r); `leave_probability` is that of the first arm."""

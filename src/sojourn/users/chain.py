@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..engine.structs import PYTHON_ONLY
 from ..validation import InputError
-from .base import User
+from .base import Space, User
 from .two_state import TwoState
 
 Array = NDArray[np.float64]
@@ -95,22 +95,14 @@ class Chain(User):
         given = {"next": self.next, "leave": self.leave}
         if self.seen is not None:
             given["seen"] = self.seen
-        if self.start.states != (self.states - 1.0,):
+        if self.start.states != (len(self.leave) - 1.0,):
             given["start"] = self.start
         return f"Chain({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     @property
-    def states(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return len(self.leave)
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        return self.states
-
-    @property
-    def outcomes(self) -> int:
-        return len(self.leave[0])
+    def space(self) -> Space:  # type: ignore[override]
+        n = len(self.leave)
+        return Space(states=n, bins=n, outcomes=len(self.leave[0]))
 
     def next_state(self, state: float, reward: float) -> float:
         """The next state, where it is sure; -1 where `draw_next` has to say it."""
@@ -173,10 +165,10 @@ class Chain(User):
         return self.next, self.seen
 
     def in_words(self) -> str:
-        return f"the state is one of {self.states}, by a table"
+        return f"the state is one of {len(self.leave)}, by a table"
 
     def states_in_words(self, bins: int) -> tuple[str, ...]:
-        if bins != self.states:
+        if bins != len(self.leave):
             return super().states_in_words(bins)
         return tuple(f"state {s}" for s in range(bins))
 

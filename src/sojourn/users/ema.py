@@ -12,7 +12,7 @@ from numba.core.dispatcher import Dispatcher
 from .. import validation
 from ..engine.structs import Compiled
 from ..validation import InputError
-from .base import User, ranges_in_words
+from .base import Space, User, ranges_in_words
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class MovingAverage(User):
 
     theta: float
 
-    graded: ClassVar[bool] = True
+    space: ClassVar[Space] = Space(graded=True)
     model: ClassVar[str] = "moving-average"
     keys: ClassVar[tuple[str, ...]] = ("theta",)
 

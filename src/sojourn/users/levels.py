@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import validation
 from ..validation import InputError
-from .base import User
+from .base import Space, User
 from .wrapper import Wrapper
 
 
@@ -28,7 +28,7 @@ class Levels(Wrapper):
 
     def __post_init__(self) -> None:
         user, given = self.user, self.thresholds
-        if not isinstance(user, User) or user.unwrapped is not user or user.graded:
+        if not isinstance(user, User) or user.unwrapped is not user or user.space.graded:
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: it must be a user model, without "
                 "a wrapper, whose state does not follow graded rewards already"
@@ -37,10 +37,11 @@ class Levels(Wrapper):
             raise InputError(f"thresholds = {validation.shown(given)} is not allowed: give a list")
         found = tuple(validation.number(f"thresholds[{i}]", x, 0, 1) for i, x in enumerate(given))
         ascending = all(a < b for a, b in zip((0.0, *found), found, strict=False))
-        if not ascending or len(found) != user.outcomes - 1:
+        levels = user.space.outcomes
+        if not ascending or len(found) != levels - 1:
             raise InputError(
                 f"thresholds = {validation.shown(list(given))} is not allowed: this user has "
-                f"{user.outcomes} levels, so give {user.outcomes - 1} above 0, in ascending order"
+                f"{levels} levels, so give {levels - 1} above 0, in ascending order"
             )
         object.__setattr__(self, "thresholds", found)
         object.__setattr__(self, "start", user.start)
@@ -57,12 +58,8 @@ class Levels(Wrapper):
         return reached
 
     @property
-    def cuts(self) -> tuple[float, ...]:
-        return self.thresholds
-
-    @property
-    def graded(self) -> bool:  # type: ignore[override]
-        return True
+    def space(self) -> Space:  # type: ignore[override]
+        return self.user.space._replace(cuts=self.thresholds, graded=True)
 
     def next_state(self, state: float, reward: float) -> float:
         return self.user.next_state(state, self.level(reward))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import validation
-from .base import User, ranges_in_words
+from .base import Space, User, ranges_in_words
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,7 +16,7 @@ class LastReward(User):
     1.0
     """
 
-    levels: ClassVar[int] = 2
+    space: ClassVar[Space] = Space(bins=2)
     model: ClassVar[str] = "last-reward"
 
     def next_state(self, state: float, reward: float) -> float:
@@ -49,7 +49,7 @@ class TwoState(LastReward):
     q10: float
     q11: float
 
-    states: ClassVar[int | None] = 2
+    space: ClassVar[Space] = Space(states=2, bins=2)
     model: ClassVar[str] = "two-state"
     keys: ClassVar[tuple[str, ...]] = ("q00", "q01", "q10", "q11")
     example: ClassVar[Mapping[str, Any]] = {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0}

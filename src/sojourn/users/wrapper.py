@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from .base import User
+from .base import Space, User
 
 
 @dataclass(frozen=True, repr=False)
@@ -14,32 +14,12 @@ class Wrapper(User):
     start: Any = field(init=False, repr=False, compare=False)
 
     @property
-    def states(self) -> int | None:  # type: ignore[override]
-        return self.user.states
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        return self.user.levels
-
-    @property
-    def graded(self) -> bool:  # type: ignore[override]
-        return self.user.graded
+    def space(self) -> Space:  # type: ignore[override]
+        return self.user.space
 
     @property
     def leaves(self) -> bool:
         return self.user.leaves
-
-    @property
-    def arms(self) -> int | None:
-        return self.user.arms
-
-    @property
-    def outcomes(self) -> int:
-        return self.user.outcomes
-
-    @property
-    def cuts(self) -> tuple[float, ...]:
-        return self.user.cuts
 
     def begin(self, u: float) -> float:
         return self.user.begin(u)

@@ -55,7 +55,7 @@ def steps_of(user: User, rewards: Sequence[Reward], states: Array, basis: Basis)
     earn, square = np.zeros((2, arms, states.size))
     known: dict[float, Array] = {}
     for arm, distribution in enumerate(rewards):
-        for reward, chance in zip(*distribution.points(user.cuts), strict=True):
+        for reward, chance in zip(*distribution.points(user.space.cuts), strict=True):
             value = float(reward)
             if value in (0.0, 1.0) and value not in known:  # of most arms, where these are coins
                 known[value] = follows(user, states, value, basis)
@@ -213,14 +213,14 @@ def solve_by_arm(user: User, rewards: tuple[Reward, ...]) -> ValuesByArm:
     >>> values.rule(1.0), round(values.value(1.0), 2)
     (1, 6.5)
     """
-    if user.states is not None:
-        every = np.eye(user.states)
+    if user.space.states is not None:
+        every = np.eye(user.space.states)
 
         def basis(points: Array) -> Array:
             rows: Array = every[points.astype(int)]
             return rows
 
-        steps = steps_of(user, rewards, np.arange(user.states, dtype=float), basis)
+        steps = steps_of(user, rewards, np.arange(user.space.states, dtype=float), basis)
         return ValuesByArm(user, rewards, basis, None, tuple(_optimum(steps, check=True)))
 
     def attempt(panels: Panels, check: bool) -> tuple[list[Array], Array]:

@@ -229,7 +229,8 @@ def _check(user: Any) -> None:
         raise InputError(
             f"user = {validation.shown(user)} is not allowed: it must be a user who leaves"
         )
-    if user.states is None or user.arms is not None or user.graded or user.outcomes != 2:
+    space = user.space
+    if space.states is None or space.arms is not None or space.graded or space.outcomes != 2:
         raise InputError(
             f"user = {validation.shown(user)} is not allowed: it must have finitely many states, "
             "rewards of 0 and 1, and leave alike after every arm"

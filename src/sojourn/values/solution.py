@@ -102,8 +102,8 @@ class Values:
     @property
     def states(self) -> list[float]:
         """The states that matter: all of them, or a fine grid; and those of the first step."""
-        if self.user.states is not None:
-            entered = np.arange(self.user.states, dtype=float)
+        if self.user.space.states is not None:
+            entered = np.arange(self.user.space.states, dtype=float)
         else:
             entered = Panels(self.value_function.edges).nodes
         return [*entered.tolist(), *self.first_states]

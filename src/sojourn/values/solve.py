@@ -44,9 +44,10 @@ def solve(user: User, means: tuple[float, ...]) -> Values:
     99.0
     """
     high, low = max(means), min(means)
-    if user.states is not None:
-        every = np.eye(user.states)
-        step = _step(user, np.arange(user.states, dtype=float), lambda s: every[s.astype(int)])
+    if user.space.states is not None:
+        every = np.eye(user.space.states)
+        states = np.arange(user.space.states, dtype=float)
+        step = _step(user, states, lambda s: every[s.astype(int)])
         return Values(user, means, *map(ByState, _optimum(step, high, low)))
 
     def attempt(panels: Panels, check: bool) -> tuple[list[Array], Array]:
@@ -116,8 +117,8 @@ def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]
     found = user._next_states(state, reward)
     what = f"{type(user).__name__}.next_state({state:g}, {reward:g})"
     for onward, _ in found:
-        if user.states is not None:
-            validation.whole(what, onward, 0, user.states - 1)
+        if user.space.states is not None:
+            validation.whole(what, onward, 0, user.space.states - 1)
         elif not -ROUNDING <= onward <= 1.0 + ROUNDING:
             validation.number(what, onward, 0, 1)
     return found

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ... import validation
+from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
 from ..fitting.crowd import Crowd
@@ -73,7 +74,7 @@ def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, 
     slope = np.divide(1.0, estimate * (1.0 - estimate), out=np.zeros(BEST + 1), where=inside)
     spread = fit.covariance * np.outer(slope, slope)
     joint = probability(
-        log_odds(estimate) + rng.multivariate_normal(np.zeros(BEST + 1), spread, draws)
+        logit(estimate) + rng.multivariate_normal(np.zeros(BEST + 1), spread, draws)
     )
     for cell in np.flatnonzero(~inside[:BEST] & (fit.n > 0)):
         joint[:, cell] = rng.beta(fit.k[cell] + 0.5, fit.n[cell] - fit.k[cell] + 0.5, draws)
@@ -89,27 +90,8 @@ def _good(arm: ArmFit, draws: int, rng: np.random.Generator) -> Array:
         return np.full(draws, arm.good)
     if not 0 < arm.successes < arm.pulls:
         return rng.beta(arm.successes + 0.5, arm.pulls - arm.successes + 0.5, draws)
-    value, *ends = (log_odds(np.array(x)) for x in arm.mean)
+    value, *ends = (logit(np.array(x)) for x in arm.mean)
     error = (ends[1] - ends[0]) / (2.0 * z())
     low, high = arm.levels
     drawn = (probability(value + error * rng.standard_normal(draws)) - low) / (high - low)
     return np.clip(drawn, 0.0, 1.0)
-
-
-def log_odds(p: Array) -> Array:
-    """Of probabilities, kept far enough from 0 and 1 to be numbers.
-
-    >>> log_odds(np.array([0.5])).tolist()
-    [0.0]
-    """
-    p = np.clip(p, 1e-12, 1.0 - 1e-12)
-    return np.asarray(np.log(p) - np.log1p(-p))
-
-
-def probability(odds: Array) -> Array:
-    """Of log odds.
-
-    >>> probability(np.array([0.0])).tolist()
-    [0.5]
-    """
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...stats.departures import logit, probability
 from ...stats.intervals import Z95
 from ...stats.moments import Array
 from ..fitting.crowd import LAYER_ENDS, Crowd, layers
 from ..fitting.sample import Sample
 from ..fitting.totals import FIRST
-from .crowds import log_odds, probability
 
 ROUNDS = 20
 LEAST = 0.5
@@ -120,7 +120,7 @@ def evidence(sample: Sample, crowd: Crowd, rule: Array) -> Evidence:
         layer=layers(step),
         reward=reward,
         left=sample.left[rows].astype(np.int64),
-        expected=log_odds(leave[at, arm, previous, reward]),
+        expected=logit(leave[at, arm, previous, reward]),
         liked=liked[at, arm, previous],
     )
 

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...stats.departures import logit, probability
 from ...stats.intervals import Z95
 from ...stats.moments import Array
 from ..fitting.crowd import LAYER_ENDS, Crowd
 from ..fitting.model import Fit
 from ..fitting.sample import Sample
-from .crowds import log_odds, probability
 from .evidence import Effects, Evidence, Spread, evidence
 
 ASSUMED = 0.5
@@ -104,7 +104,7 @@ def _users(crowd: Crowd, seen: Evidence | None) -> Crowd:
     )
     signs = np.array(list(product((1.0, -1.0), repeat=2)))
     shares = (1.0 + signs.prod(axis=1) * spread.correlation) / 4.0
-    liked, left = log_odds(crowd.means), log_odds(crowd.leave)
+    liked, left = logit(crowd.means), logit(crowd.leave)
     return replace(
         crowd,
         shares=np.concatenate([crowd.shares * share for share in shares]),
@@ -115,12 +115,12 @@ def _users(crowd: Crowd, seen: Evidence | None) -> Crowd:
 
 def _between(crowd: Crowd, chances: Array) -> float:
     """The variance of log odds between the kinds that a crowd has."""
-    odds = log_odds(chances).reshape(crowd.shares.size, -1)
+    odds = logit(chances).reshape(crowd.shares.size, -1)
     return float(np.mean(crowd.shares @ (odds - crowd.shares @ odds) ** 2))
 
 
 def _drift(crowd: Crowd) -> tuple[Crowd, ...]:
-    odds = log_odds(crowd.means)
+    odds = logit(crowd.means)
     by_arm = crowd.shares @ odds
     sign = np.empty(crowd.arms)
     sign[np.argsort(-by_arm)] = 1.0 - 2.0 * (np.arange(crowd.arms) % 2)
@@ -142,7 +142,7 @@ def _fatigue(crowd: Crowd, seen: Evidence | None) -> Crowd:
 
 def _leaving(crowd: Crowd, more: Array) -> Crowd:
     """With these log odds added to those of leaving, [..., arm, previous, reward]."""
-    return replace(crowd, leave=probability(log_odds(crowd.leave) + more))
+    return replace(crowd, leave=probability(logit(crowd.leave) + more))
 
 
 def _personal(crowd: Crowd, sample: Sample) -> Crowd:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...engine.loops import jitable, loop
+from ...stats.departures import probability
 from ...stats.moments import Array
 
 TURNS = 12
@@ -27,22 +28,12 @@ class Additive(NamedTuple):
     @property
     def chances(self) -> Array:
         """[..., class, state]."""
-        return chance(self.by_class[..., :, None] + self.by_state[..., None, :])
+        return probability(self.by_class[..., :, None] + self.by_state[..., None, :])
 
     def curve(self, weight: Array) -> Array:
         """The chance to leave in each state, over classes that have these weights [..., class]."""
         share = weight / weight.sum(axis=-1, keepdims=True)
         return np.asarray((share[..., :, None] * self.chances).sum(axis=-2))
-
-
-def chance(logit: Array) -> Array:
-    """The probability with these log odds."""
-    return np.asarray(1.0 / (1.0 + np.exp(-logit)))
-
-
-def log_odds(p: Array) -> Array:
-    """The log odds of a probability."""
-    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 @jitable

@@ -5,13 +5,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ...stats.departures import contrasts, holm
 from ...stats.intervals import Interval
-from ...stats.moments import Array
 from .controlled import JointModel
-from .shrinking import contrasts
-
-FALSE_ALARMS = 0.05
-"""The chance that any arm is found to differ if none does."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +46,3 @@ def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
             found.names, np.transpose(times), differs, found.worth, means, strict=True
         )
     )
-
-
-def holm(scores: Array, level: float = FALSE_ALARMS) -> Array:
-    """Which of these normal scores are not 0, with all of them tested at once (Holm 1979).
-
-    >>> holm(np.array([0.1, -4.0, 2.2])).tolist()
-    [False, True, False]
-    """
-    found = np.zeros(scores.size, bool)
-    for rank, i in enumerate(np.argsort(-np.abs(scores))):
-        needed = NormalDist().inv_cdf(1.0 - level / (2.0 * (scores.size - rank)))
-        if not abs(scores[i]) > needed:
-            break
-        found[i] = True
-    return found

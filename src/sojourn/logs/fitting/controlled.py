@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...stats.departures import contrasts, probability
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ..reading import CENSORED, ON
@@ -19,7 +20,7 @@ from .design import LAYERS, Layout, groups_of, layout_of
 from .diagnosis import Costs, costs_of
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
 from .sample import Sample
-from .shrinking import Shrunk, contrasts, draw_shrunk, shrink
+from .shrinking import Shrunk, draw_shrunk, shrink
 from .totals import FIRST, UNKNOWN
 
 MOST = 200_000
@@ -73,9 +74,9 @@ class JointModel:
         theta = np.append(self.estimate if parameters is None else parameters, 0.0)
         layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
         liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
-        means = _chance((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
+        means = probability((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
         by_arm = theta[layout.leaving[:arms]][:, None, None]
-        leave = _chance(self._log_odds(theta)[:, :, None] + by_arm)
+        leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
         return Crowd(self.shares if shares is None else shares, means, leave, last=self.last)
 
     def draws(self, rng: np.random.Generator, number: int) -> Iterator[Crowd]:
@@ -159,7 +160,9 @@ class JointModel:
         base = self._log_odds(theta) + average  # kind, layer, previous, reward
 
         def often(more: float) -> float:
-            return float(self.shares @ (_chance(base + more) * self.occupancy).sum(axis=(1, 2, 3)))
+            return float(
+                self.shares @ (probability(base + more) * self.occupancy).sum(axis=(1, 2, 3))
+            )
 
         return np.array([often(more) for more in effects]) / often(0.0)
 
@@ -313,10 +316,6 @@ def _slopes(
         for block, row in enumerate(change):
             found[block * parameters.size + own, parameters[own]] = row[own]
     return found
-
-
-def _chance(log_odds: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-log_odds)))
 
 
 def _positive(value: float, error: float) -> Interval:

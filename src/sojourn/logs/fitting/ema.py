@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
 from ...validation import InputError
@@ -218,6 +219,6 @@ def _band(
         np.interp(found.state, middles[i][j], curve)
         for (i, j), curve in zip(pairs, curves, strict=True)
     ]
-    middle = additive.log_odds(np.array(found.curve.q))
-    half = z() * np.sqrt(((additive.log_odds(np.array(others)) - middle) ** 2).mean(axis=0))
-    return additive.chance(middle - half), additive.chance(middle + half)
+    middle = logit(np.array(found.curve.q))
+    half = z() * np.sqrt(((logit(np.array(others)) - middle) ** 2).mean(axis=0))
+    return probability(middle - half), probability(middle + half)

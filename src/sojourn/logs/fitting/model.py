@@ -14,6 +14,7 @@ from ...rewards import Discrete
 from ...show import saved
 from ...show.sheets import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
+from ...stats.departures import Spread
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
@@ -30,7 +31,7 @@ from .faults import faults
 from .joint import JointFit, Nodes
 from .present import Incumbent, incumbent
 from .sample import Sample
-from .shrinking import Shrunk, centred, spread_between
+from .shrinking import Shrunk, centred
 from .totals import CELLS, USER_SUMS, Arms, Totals
 from .users import OwnFirstStep, TableLeave
 
@@ -347,7 +348,7 @@ def best_share(
         return float(good[best]), 1.0
     scale = np.array([arm.levels[1] - arm.levels[0] for arm in arms])
     variances = np.maximum(arms_variances(totals) / scale**2, 1e-12)
-    between = spread_between(good, variances)
+    between = Spread.of(good, variances).estimate
     middle = float(np.average(good, weights=1.0 / (variances + between)))
     kept = between / (between + float(variance))
     return middle + kept * float(good[best] - middle), kept

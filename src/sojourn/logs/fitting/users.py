@@ -39,7 +39,7 @@ class OwnFirstStep(StaysFirst):
         for name in ("first0", "first1", "good"):
             object.__setattr__(self, name, validation.number(name, getattr(self, name), 0, 1))
         odds = tuple(float(x) for x in self.odds)
-        if odds and len(odds) != self.arms:
+        if odds and len(odds) != self.space.arms:
             raise InputError(
                 f"odds = {validation.shown(odds)} is not allowed: give one for each of the arms of "
                 f"user = {validation.shown(self.user)}, or none"

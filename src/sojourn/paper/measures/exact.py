@@ -28,7 +28,7 @@ class Computed(Measure[Results]):
 
 
 def _states(problem: Problem) -> list[float]:
-    finite = problem.user.states
+    finite = problem.user.space.states
     return [float(s) for s in (np.linspace(0.0, 1.0, POINTS) if finite is None else range(finite))]
 
 

@@ -109,7 +109,7 @@ def _wrong_pulls(trial: LabelledResult, label: str, visits: int) -> Pair:
     pulls, best = trial.result.pulls, trial.problem.best_arm
     found = [
         at(pulls, trial[label], trial.point(visits), level, arm)
-        for level in range(trial.problem.user.levels)
+        for level in range(trial.problem.user.space.bins)
         for arm in range(trial.problem.arms)
         if arm != best
     ]
