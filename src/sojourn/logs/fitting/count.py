@@ -30,11 +30,6 @@ def count(table: Any, spec: LogSpec, name: str) -> Totals:
     return Totals(steps, users, arms, products)
 
 
-def marked_early(table: Any) -> int:
-    """How many steps say that the user left, though the visit went on."""
-    return int(table.early.sum().to_pyarrow().as_py() or 0)
-
-
 def _steps(table: Any) -> Whole:
     keyed = table.select(
         held=held_out(table),

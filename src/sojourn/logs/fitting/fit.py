@@ -108,9 +108,5 @@ def _fit(found: Opened, spec: LogSpec, ema: bool, infer: bool = True) -> Fit:
     with steps_of(found, spec) as (table, reading, graded):
         totals = count.count(table, reading.spec, found.name)
         sample = take(table, totals)
-        early = count.marked_early(table) if reading.spec.left is not None else 0
-    if early:
-        note = f"{early:,} steps are marked as the last of a visit that goes on"
-        reading = replace(reading, notes=(*reading.notes, note))
     good_from = reading.spec.threshold if graded else None
     return Fit.from_totals(totals, reading, good_from, sample, ema=ema, infer=infer)

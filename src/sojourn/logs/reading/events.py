@@ -37,12 +37,15 @@ class Events:
     graded: bool = False
 
 
-def clean(source: Opened, reading: Reading) -> Events:
+def clean(source: Opened, reading: Reading, states: bool = False) -> Events:
     """The events of a log; InputError if there are bad rows and they are not to be skipped."""
     raw, spec = source.table, reading.spec
     _check_order(source, spec)
     unit, notes = unit_of(raw, spec)
-    table = raw.select(**typed(raw, source.embedded, spec, unit))
+    columns = typed(raw, source.embedded, spec, unit)
+    if states and spec.threshold is None and _has_states(raw):
+        columns["state"] = raw["state"].cast("float64")
+    table = raw.select(**columns)
     if spec.arms is not None:
         table = mapped(table, spec.arms)
     negative = table.time < 0.0 if spec.time is not None else ibis.literal(False)
@@ -71,6 +74,10 @@ def clean(source: Opened, reading: Reading) -> Events:
         table = table.drop("value")
     found = tuple(n for n in (*notes, blank, *_order_notes(table, reading)) if n)
     return Events(table, counts["rows"], bad, unit, found, graded)
+
+
+def _has_states(raw: Any) -> bool:
+    return "state" in raw.columns and raw["state"].type().is_numeric()
 
 
 def _is_graded(marked: Any) -> bool:

@@ -33,14 +33,15 @@ class Steps(NamedTuple):
 
 
 @contextmanager
-def steps_of(source: Opened, spec: LogSpec) -> Iterator[Steps]:
+def steps_of(source: Opened, spec: LogSpec, states: bool = False) -> Iterator[Steps]:
     """The steps of a log, in a table that is kept while they are used.
 
+    With `states` it has the column `state` of the log, if that is a number and rewards are 0 or 1.
     InputError if there are bad rows, or rows that were written twice, and they are not to be
     skipped.
     """
     reading = _settled(source, spec)
-    events = clean(source, reading)
+    events = clean(source, reading, states and spec.guess)
     if source.embedded:
         events = replace(events, table=coded(events.table, "arm"))
     with _kept(source, events, reading) as table:
@@ -75,10 +76,13 @@ def _kept(source: Opened, events: Events, reading: Reading) -> Iterator[Any]:
 
 
 def _as_read(table: Any, events: Events, reading: Reading) -> Steps:
-    notes = events.notes
+    notes = list(events.notes)
     if reading.spec.user is None:
-        notes = (*notes, "no user column: every visit counts as a user of its own")
-    made = replace(reading, rows=events.rows, bad=events.bad, notes=notes)
+        notes.append("no user column: every visit counts as a user of its own")
+    early = int(scalar(table.early.sum()) or 0) if reading.spec.left is not None else 0
+    if early:
+        notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
+    made = replace(reading, rows=events.rows, bad=events.bad, notes=tuple(notes))
     return Steps(table, made, events.graded)
 
 
@@ -90,7 +94,8 @@ def steps(events: Events, reading: Reading, parts: int = 1) -> list[Any]:
     * step, previous, reward, end: its number, the reward before it (null at the first step, and
       where it is not known), its own, and what happened after it (`ON`, `LEFT`, `CENSORED`);
     * value: its reward as it is, in logs of graded rewards only;
-    * propensity: the chance with which its arm was shown, in logs that have it;
+    * propensity: the probability with which its arm was shown, in logs that have it;
+    * state: that of the log itself, if it was asked for;
     * same: whether the step before showed the same arm;
     * early: whether it was marked as the last step and was not;
     * tied: whether nothing but its row tells whether it came after the step before.
@@ -111,7 +116,7 @@ def _steps(table: Any, reading: Reading, until: float | None) -> Any:
         table = table.mutate(user=table.visit)
     order = _order(table, reading)
     # Windows sort all they are given: no more than is needed.
-    extra = [c for c in ("value", "propensity") if c in table.columns]
+    extra = [c for c in ("value", "propensity", "state") if c in table.columns]
     ends = {"gone": _gone(table, spec, until)}
     if "left" in table.columns:
         ends["marked"] = _is_one(table, "left")
@@ -165,8 +170,7 @@ def _merge(table: Any, spec: LogSpec) -> Any:
     if "value" in table.columns:
         graded = {"any": table.value.max(), "all": table.value.min(), "half": table.value.mean()}
         made["value"] = graded[spec.ties]
-    if "propensity" in table.columns:
-        made["propensity"] = table.propensity.argmin(place)
+    made |= {c: table[c].argmin(place) for c in ("propensity", "state") if c in table.columns}
     made |= {c: table[c].max() for c in ("end", "left", "censored") if c in table.columns}
     made |= {c: table[c].min() for c in ("step", "row") if c in table.columns}
     return table.group_by(keys).aggregate(**made)
