@@ -23,7 +23,7 @@ class Impatient(sj.User):
         """Bad items in a row, at most 3."""
         return 0.0 if reward > 0.0 else min(state + 1.0, 3.0)
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """bored, or (state + 1) step."""
         return self.bored if reward > 0.0 else (state + 1.0) * self.step
 
@@ -40,7 +40,7 @@ def main(visits: int = 2_000, runs: int = 500) -> sj.Result:
             f"{bad} bad items in a row: {problem.value(bad):.3f} good ones to come, "
             f"a mistake costs {problem.mistake_cost(bad):.3f} per unit of mean"
         )
-    result = sj.simulate(problem, [sj.UCB(), sj.ULCB()], visits=visits, runs=runs)
+    result = sj.simulate(problem, [sj.policies.UCB(), sj.policies.ULCB()], visits=visits, runs=runs)
     print(result)
     return result
 

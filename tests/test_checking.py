@@ -19,7 +19,7 @@ PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
 class SoonTooFar(sj.Policy):
     """Returns an arm that does not exist once it has a result."""
 
-    def choose(self, memory: sj.Counts, state: float, rng: sj.Stream) -> int:
+    def choose(self, memory: sj.policies.Counts, state: float, rng: sj.policies.Stream) -> int:
         return 2 if memory.clock[0] > 0.0 else 0
 
 
@@ -43,7 +43,7 @@ class LuckyBelow(sj.Policy):
         return flip(memory.pulls.size)
 
 
-@sj.jitable
+@sj.policies.jitable
 def flip(arms):
     return np.random.randint(arms)  # noqa: NPY002 - the mistake in question
 
@@ -74,7 +74,7 @@ class Good(sj.Policy):
     title: ClassVar[str] = "Good"
 
     def choose(self, memory, state, rng):
-        return int(sj.uniform(rng) * memory.pulls.size)
+        return int(sj.policies.draw_uniform(rng) * memory.pulls.size)
 
 
 @pytest.mark.parametrize("arm", [2, 100, -1])
@@ -109,7 +109,7 @@ def test_draws_that_no_seed_fixes_are_refused(policy: sj.Policy, what: str) -> N
         sj.simulate(PROBLEM, [policy], visits=3, runs=2)
     assert str(refusal.value) == (
         f"{type(policy).__name__}.{what}, which the seed of a run does not fix: draw from the "
-        "stream that `choose` is given, with sojourn.uniform(rng)"
+        "stream that `choose` is given, with sojourn.policies.draw_uniform(rng)"
     )
 
 
@@ -140,7 +140,7 @@ def test_check_policy_has_a_sentence_for_each_fault(capsys: pytest.CaptureFixtur
         OneTooFar(3): "OneTooFar.choose returned 3 in state 0, and there are 3 arms: it must be a "
         "whole number from 0 to 2",
         Lucky(): "Lucky.choose uses random, which the seed of a run does not fix: draw from the "
-        "stream that `choose` is given, with sojourn.uniform(rng)",
+        "stream that `choose` is given, with sojourn.policies.draw_uniform(rng)",
         Loose(): "Loose must be decorated with @dataclass(frozen=True)",
         sj.Policy(): "Policy has no method choose(self, memory, state, rng), which returns an arm",
     }
@@ -171,7 +171,7 @@ class Impatient(sj.User):
     def next_state(self, state, reward):
         return 0.0 if reward > 0.0 else state + 1.0
 
-    def leave_probability(self, state, reward):
+    def leave_probability(self, state, reward, arm):
         return 0.1 if reward > 0.0 else (state + 1.0) * self.step
 
     def experience(self, state):
@@ -182,7 +182,7 @@ def test_a_leave_probability_above_1_is_refused_with_the_problem() -> None:
     with pytest.raises(sj.InputError) as refusal:
         sj.Problem([0.7, 0.4], Impatient(step=0.5))
     assert str(refusal.value) == (
-        "Impatient.leave_probability(2, 0) = 1.5 is not allowed: it must be a number from 0 to 1"
+        "Impatient.leave_probability(2, 0, 0) = 1.5 is not allowed: it must be a number from 0 to 1"
     )
 
 
@@ -190,10 +190,10 @@ def test_check_user_has_a_sentence_for_each_fault() -> None:
     assert sj.check_user(Impatient()) == [
         "Impatient.experience(2) returned -1.0: it must be a number from 0 to 1",
         "Impatient.experience(3) returned -2.0: it must be a number from 0 to 1",
-        "Impatient.leave_probability(3, 0) returned 1.2: it must be a number from 0 to 1",
+        "Impatient.leave_probability(3, 0, 0) returned 1.2: it must be a number from 0 to 1",
     ]
     with pytest.raises(ValueError, match=r"next_state\(3, 0\) = 4.0 is not allowed: it must be"):
         sj.Problem([0.7, 0.4], Impatient(step=0.1))
-    assert sj.check_user(sj.LastReward()) == [
-        "LastReward has no method leave_probability(self, state, reward)"
+    assert sj.check_user(sj.users.LastReward()) == [
+        "LastReward has no method leave_probability(self, state, reward, arm)"
     ]

@@ -14,7 +14,7 @@ class OwnRecommender:
 
     It learns from all that was shown, whoever chose.
 
-    >>> from sojourn import FixedArm, EpsilonMixture
+    >>> from sojourn.policies import FixedArm, EpsilonMixture
     >>> old = OwnRecommender(EpsilonMixture(FixedArm(1), epsilon=0.4), ["dance", "news"])
     >>> old.show(state=1.0)
     Own(arm='news', propensity=0.8)

@@ -33,7 +33,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
     while True:
         arm = topics.index(shown)
         reward = float(draw.random() < world.means[arm])
-        if draw.random() < world.user.leave_after(arm, state, reward):
+        if draw.random() < world.user.leave_probability(state, reward, arm):
             visit.end(reward)
             return
         shown, state = visit.step(reward), reward
@@ -45,7 +45,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
 
 # %%
 Path("live.db").unlink(missing_ok=True)
-policy = sj.EpsilonMixture(sj.KLUCB(), epsilon=0.4)
+policy = sj.policies.EpsilonMixture(sj.policies.KLUCB(), epsilon=0.4)
 with sj.Experiment(
     "feed", topics, policy, store="sqlite:///live.db", seed=1, compiled=False
 ) as feed:
@@ -92,7 +92,7 @@ for effect in sorted(fit.effects, key=lambda effect: -effect.worth.value):
 # %%
 for topic in ("gossip", "science"):
     number = sorted(topics).index(topic)  # arms of a log are in the order of their names
-    evaluated = evaluate("steps.csv", sj.FixedArm(number))
+    evaluated = evaluate("steps.csv", sj.policies.FixedArm(number))
     found = evaluated.reward["DR"]
     print(
         f"only {topic:8} {found.mean:.2f} rewards a visit [{found.low:.2f}, {found.high:.2f}], "

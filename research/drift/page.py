@@ -28,7 +28,7 @@ A problem that changes is a list of phases, and regret is against the best rule 
 >>> user = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
 >>> before, after = sj.Problem([0.6, 0.4], user), sj.Problem([0.4, 0.6], user)
 >>> swap = sj.Problem.changing([(0, before), (500, after)])  # 500 visits, then others
->>> policies = [sj.KLULCB(), sj.Restarting(sj.KLULCB())]
+>>> policies = [sj.policies.KLULCB(), sj.policies.Restarting(sj.policies.KLULCB())]
 >>> plain, restarting = sj.simulate(swap, policies, visits=1_000, runs=100).regret.mean[:, -1]
 >>> bool(restarting < plain)
 True

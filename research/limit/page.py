@@ -134,7 +134,7 @@ for every count on one core of a small machine: {times}. Memory is stated in adv
 (1.274, 1.2799)
 >>> best.plan.reward([0.5, 0.7]).mean < sj.Problem([0.5, 0.7], user).value() * 2
 True
->>> policy = sj.Planned.of(best.plan)  # simulate it like any other
+>>> policy = sj.policies.Planned.of(best.plan)  # simulate it like any other
 >>> sj.simulate(sj.Problem([0.5, 0.7], user), [policy], visits=2, runs=100).labels
 ['Bayes optimum']
 

@@ -10,7 +10,7 @@ from typing import Any
 from sojourn import theory
 from sojourn.engine.fingerprint import fingerprint
 from sojourn.paper.trial import Environment, Roster, Trial
-from sojourn.policies import POLICIES, TOLD, Discounted, Policy, Restarting, Windowed
+from sojourn.policies import ORACLES, POLICIES, Discounted, Policy, Restarting, Windowed
 from sojourn.problem import Problem
 from sojourn.simulation import Progress, over_prior
 from sojourn.users import Chain, TwoState, User
@@ -108,7 +108,7 @@ def roster(case: Case) -> Roster:
     return {
         **{title_of(cls): partial(_policy, cls) for cls in every},
         **{told_title(cls): partial(_policy, cls, **visits) for cls in may_know},
-        **{title_of(cls): partial(_policy, cls, **told) for cls in TOLD.values()},
+        **{title_of(cls): partial(_policy, cls, **told) for cls in ORACLES.values()},
     }
 
 

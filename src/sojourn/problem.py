@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from . import validation
 from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
+from .engine.steps import next_states
 from .rewards import Bernoulli, Reward, compiled, reward_of
-from .show.sheets import html
-from .show.tables import Table
-from .users import User
+from .show.tables import Table, html
+from .users import User, can_leave
 from .validation import InputError
 from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
 
@@ -40,7 +40,9 @@ class Problem:
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
     A nonstationary problem has several `phases` (`Problem.changing`).
 
-    >>> from sojourn import Beta, Levels, TwoState
+    >>> from sojourn import TwoState
+    >>> from sojourn.rewards import Beta
+    >>> from sojourn.users import Levels
     >>> problem = Problem(means=[0.9, 0.8], user=TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> round(problem.value(1), 9), problem.gaps().round(9).tolist()
     (99.0, [[0.0, 10.0], [0.0, 1.0]])
@@ -64,7 +66,7 @@ class Problem:
     ) -> None:
         if not isinstance(user, User):
             raise InputError(f"user = {user!r} is not allowed: it must be a user model")
-        if not user.leaves:
+        if not can_leave(user):
             raise InputError(f"user = {user!r} is not allowed: it says nothing of leaving")
         if means is not None and rewards is not None:
             raise InputError("give either means, of arms with rewards of 0 and 1, or rewards")
@@ -116,7 +118,7 @@ class Problem:
         >>> swap.at(500).best_arm, swap.at(501).best_arm
         (0, 1)
         >>> import sojourn as sj
-        >>> result = sj.simulate(swap, [sj.FixedArm(0)], visits=1_000, runs=100)
+        >>> result = sj.simulate(swap, [sj.policies.FixedArm(0)], visits=1_000, runs=100)
         >>> print(f"{result.regret.mean[0, -1]:.0f} ± {result.regret.half_width[0, -1]:.0f}")
         715 ± 5
         """
@@ -340,7 +342,8 @@ class Problem:
     def transitions(self, state: float, arm: int) -> list[tuple[float | None, float]]:
         """The paper's transition table, one row: (next state, probability), None for leaving.
 
-        >>> from sojourn import Ema, LogLeave
+        >>> from sojourn import Ema
+        >>> from sojourn.users import LogLeave
         >>> problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1000)))
         >>> [(s, round(p, 4)) for s, p in problem.transitions(1, 0)]
         [(0.5, 0.09), (1.0, 0.9), (None, 0.01)]
@@ -348,10 +351,11 @@ class Problem:
         if self.graded:
             raise InputError("transitions needs rewards of 0 and 1, and these are graded")
         state, mean = float(state), self.means[arm]
-        stays = []
+        stays = list[tuple[float, float]]()
         for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
-            stay = 1.0 - self.user.leave_after(arm, state, reward)
-            stays.append((self.user.next_state(state, reward), chance * stay))
+            stay = 1.0 - self.user.leave_probability(state, reward, arm)
+            found = next_states(self.user, state, reward)
+            stays += [(after, chance * stay * p) for after, p in found]
         leaves = (None, 1.0 - sum(p for _, p in stays))
         return [*stays, leaves]
 

@@ -41,11 +41,11 @@ OPTIONS: dict[str, Any] = {
 
 def test_any_log_is_read_as_by_fit(log: Log, tmp_path: Path) -> None:
     """Gap, threshold, names of columns, shuffled rows: the same numbers as from plain columns."""
-    plain = evaluated(log, sj.FixedArm(0), max_steps=3)
+    plain = evaluated(log, sj.policies.FixedArm(0), max_steps=3)
     frame = events(log)
     frame.to_parquet(tmp_path / "events.parquet")
     for source in (frame, tmp_path / "events.parquet"):
-        found = evaluate(source, sj.FixedArm(0), max_steps=3, **OPTIONS)
+        found = evaluate(source, sj.policies.FixedArm(0), max_steps=3, **OPTIONS)
         for of_plain, of_read in ((plain.reward, found.reward), (plain.length, found.length)):
             for method, estimate in of_plain.items():
                 assert vars(of_read[method]) == pytest.approx(vars(estimate))
@@ -65,19 +65,22 @@ def test_a_log_in_a_database(log: Log, tmp_path: Path) -> None:
         engine.register("frame", frame)
         engine.execute("CREATE TABLE events AS SELECT * FROM frame")
     options = {**OPTIONS, "methods": ["DM", "PDIS"], "max_steps": 3}
-    found = evaluate(f"duckdb://{path}", sj.FixedArm(1), table="events", **options)
-    assert found.reward == evaluate(frame, sj.FixedArm(1), **options).reward
+    found = evaluate(f"duckdb://{path}", sj.policies.FixedArm(1), table="events", **options)
+    assert found.reward == evaluate(frame, sj.policies.FixedArm(1), **options).reward
 
 
 def test_items_become_arms_in_the_order_of_the_map(log: Log) -> None:
     frame = events(log)
     found = [
-        evaluate(frame, sj.FixedArm(1), **OPTIONS, arms=arms, methods=["DM"])
+        evaluate(frame, sj.policies.FixedArm(1), **OPTIONS, arms=arms, methods=["DM"])
         for arms in ({"dance": "b", "news": "a"}, {"news": "b", "dance": "a"}, None)
     ]
     assert [f.arms for f in found] == [("b", "a"), ("b", "a"), ("dance", "news")]
     assert found[0].reward == found[2].reward
-    assert found[1].reward == evaluate(frame, sj.FixedArm(0), **OPTIONS, methods=["DM"]).reward
+    assert (
+        found[1].reward
+        == evaluate(frame, sj.policies.FixedArm(0), **OPTIONS, methods=["DM"]).reward
+    )
 
 
 def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
@@ -85,8 +88,8 @@ def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
     where = np.flatnonzero(log["step"] == 2)[:50]
     spoiled[where] = np.nan
     with pytest.raises(ValueError, match="50 bad rows of"):
-        evaluate({**log, "reward": spoiled}, sj.FixedArm(0), bad="refuse", max_steps=3)
-    found = evaluate({**log, "reward": spoiled}, sj.FixedArm(0), bad="skip", max_steps=3)
+        evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="refuse", max_steps=3)
+    found = evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="skip", max_steps=3)
     assert found.cut == 50 and found.visits == 1_200 and found.reading is not None
     assert "50 visits are cut short before a step of which not all is known" in found.reading.notes
 
@@ -95,13 +98,13 @@ def test_propensities_that_are_missing_are_refused_or_end_visits(log: Log) -> No
     log["propensity"][log["step"] == 3] = np.nan
     missing = int((log["step"] == 3).sum())
     with pytest.raises(ValueError, match=f"no propensity in {missing:,} of"):
-        evaluate(log, sj.FixedArm(0), bad="refuse", ties="keep", time="time")
-    assert evaluate(log, sj.FixedArm(0), bad="skip", time="time", max_steps=2).cut == 0
+        evaluate(log, sj.policies.FixedArm(0), bad="refuse", ties="keep", time="time")
+    assert evaluate(log, sj.policies.FixedArm(0), bad="skip", time="time", max_steps=2).cut == 0
 
 
 def test_a_policy_learns_from_any_log(log: Log) -> None:
-    by_columns = learn(log, sj.UCB())
-    by_reading = learn(events(log), sj.UCB(), **OPTIONS)
+    by_columns = learn(log, sj.policies.UCB())
+    by_reading = learn(events(log), sj.policies.UCB(), **OPTIONS)
     assert by_columns.pulls.tolist() == by_reading.pulls.tolist()
     assert by_columns.successes.tolist() == by_reading.successes.tolist()
 
@@ -119,7 +122,7 @@ def test_the_command_prints_what_python_returns(log: Log, tmp_path: Path, run: R
     words = ("evaluate", str(path), *policies, *LINE, "--max-steps", "3")
     shown = run(*words)
     assert (shown.code, shown.err) == (0, "")
-    expected = evaluate(path, sj.FixedArm(1), max_steps=3, **OPTIONS)
+    expected = evaluate(path, sj.policies.FixedArm(1), max_steps=3, **OPTIONS)
     assert shown.out.startswith(f"{expected}\n\nUniform()\n")
     first, second = json.loads(run(*words, "--json").out)
     assert first == json.loads(json.dumps(expected.to_dict()))

@@ -14,7 +14,7 @@ import serving
 
 import sojourn as sj
 from benchmarks.drive.wire import Wire
-from sojourn import InputError, MovingAverage
+from sojourn import InputError
 from sojourn.client import (
     AccessDenied,
     AsyncClient,
@@ -28,6 +28,7 @@ from sojourn.client import (
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
 from sojourn.live import Own
+from sojourn.users import MovingAverage
 
 ARMS = ["dance", "cooking", "news"]
 
@@ -135,8 +136,13 @@ def client(server: serving.Server) -> Iterator[Client]:
 
 def test_the_calls_of_an_experiment(client: Client) -> None:
     """What `Experiment` and `Visit` answer, to the same calls in the same order."""
-    with sj.Experiment("news", ARMS, sj.ULCB(random_ties=False), compiled=False) as experiment:
-        for shorts in (experiment, client.experiment("news", ARMS, sj.ULCB(random_ties=False))):
+    with sj.Experiment(
+        "news", ARMS, sj.policies.ULCB(random_ties=False), compiled=False
+    ) as experiment:
+        for shorts in (
+            experiment,
+            client.experiment("news", ARMS, sj.policies.ULCB(random_ties=False)),
+        ):
             visit = shorts.visit(user="u42")
             assert [visit.choose(), visit.step(1), visit.step(True)] == ARMS
             assert [visit.reward(1), visit.reward(1), visit.reward(1, step=3)] == [
@@ -169,7 +175,7 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
 
 def test_experiments(client: Client) -> None:
     made = client.experiment(
-        "of/its own", ["a", "b"], sj.UCB(c=4), MovingAverage(0.5), idle_timeout=9
+        "of/its own", ["a", "b"], sj.policies.UCB(c=4), MovingAverage(0.5), idle_timeout=9
     )
     again = client.experiment("of/its own")
     assert again.settings == made.settings and again.arms == ("a", "b")
@@ -182,7 +188,7 @@ def test_experiments(client: Client) -> None:
         "late_horizon", "introduce_in_any_state", "count_in_flight", "external", "shadow",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
-    changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
+    changed = client.experiment("of/its own", policy=sj.policies.UCB(c=0), user=MovingAverage(0.5))
     assert changed.arms == ("a", "b") and changed.settings["policy"]["parameters"]["c"] == 0
     assert changed.settings["idle_timeout"] == 1800
     with pytest.raises(NotFound, match="there is no experiment 'other'"):
@@ -195,15 +201,15 @@ def test_experiments(client: Client) -> None:
 
 def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> None:
     """However they are given, the experiment has the settings of one in the process."""
-    mixed = sj.EpsilonMixture(sj.KLULCB(c0=0.5), 0.1)
+    mixed = sj.policies.EpsilonMixture(sj.policies.KLULCB(c0=0.5), 0.1)
     plain = {"name": "KLULCB", "parameters": {"c0": 0.5}}
     averaging = {"model": "moving-average", "theta": 0.5}
     given: list[tuple[Any, Any, Any, Any]] = [
         (None, None, None, None),
-        (sj.VisitIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
-        ("KLUCB", "last-reward", sj.KLUCB(), None),
-        (plain, averaging, sj.KLULCB(c0=0.5), MovingAverage(0.5)),
-        (mixed, sj.Ema(0.5, sj.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),
+        (sj.policies.VisitIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
+        ("KLUCB", "last-reward", sj.policies.KLUCB(), None),
+        (plain, averaging, sj.policies.KLULCB(c0=0.5), MovingAverage(0.5)),
+        (mixed, sj.Ema(0.5, sj.users.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),
     ]
     for number, (policy, user, same_policy, same_user) in enumerate(given):
         made = client.experiment(f"given {number}", ARMS, policy, user)
@@ -211,11 +217,11 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
             wanted = json.loads(same.settings.to_json())
         del wanted["bins"]
         assert made.settings == {**wanted, "external": False, "shadow": True}
-    levels = sj.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
+    levels = sj.users.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
     made = client.experiment("graded", ARMS, None, levels)
     assert made.settings["user"]["model"] == "last-reward"
     assert made.settings["reward_threshold"] == 0.25
-    for wrong in (7, sj.UCB):
+    for wrong in (7, sj.policies.UCB):
         with pytest.raises(ValueError, match=r"policy = .* is not allowed: give a policy"):
             client.experiment("wrong", ARMS, wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"policy.name = 'Best' is not allowed"):
@@ -363,6 +369,6 @@ def test_keys(tmp_path: Path) -> None:
 
 
 def _key(file: Path, experiment: str, role: str = "owner") -> str:
-    from sojourn.service import keys
+    from sojourn.service.auth import keys
 
     return keys.make(file, [experiment], None, role)[1]

@@ -27,7 +27,7 @@ def experiment() -> Experiment:
     clock = iter(range(100_000))
     journal = Journal(MemoryStore(lambda: float(next(clock))), upkeep=False)
     experiment = Experiment(
-        "news", ["a", "b"], sj.UCB(), reward_threshold=0.5, store=journal, compiled=False
+        "news", ["a", "b"], sj.policies.UCB(), reward_threshold=0.5, store=journal, compiled=False
     )
     gone = experiment.visit(user="u", id="gone")
     assert [gone.choose(), gone.step(1)] == ["a", "b"]
@@ -92,7 +92,9 @@ def test_counts_of_one_experiment_start_another(experiment: Experiment) -> None:
     """A warm start from what was counted elsewhere gives the same means."""
     memory = experiment.memory
     pairs = zip(memory.pulls.tolist(), memory.successes.tolist(), strict=True)
-    other = Experiment("fresh", ["a", "b"], sj.UCB(), store=experiment.journal, compiled=False)
+    other = Experiment(
+        "fresh", ["a", "b"], sj.policies.UCB(), store=experiment.journal, compiled=False
+    )
     other.warm_start(dict(zip(experiment.arms, pairs, strict=True)))
     for one, two in zip(memory, other.memory, strict=True):
         assert one.tolist() == two.tolist()

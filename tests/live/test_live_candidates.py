@@ -16,7 +16,7 @@ ARMS = ["a", "b", "c", "d"]
 
 def test_choices_and_propensities_are_among_them() -> None:
     """Uniform: with probability 1/2 each of two, however often others were played."""
-    with Experiment("news", ARMS, sj.Uniform(), compiled=False, seed=3) as news:
+    with Experiment("news", ARMS, sj.policies.Uniform(), compiled=False, seed=3) as news:
         for _ in range(8):
             assert news.visit().choose() in ARMS
         n, found = 600, Counter[str]()
@@ -33,7 +33,7 @@ def test_choices_and_propensities_are_among_them() -> None:
 
 def test_an_arm_is_new_where_it_is_a_candidate() -> None:
     """Each arm once, of those that may be shown; the best of those that were."""
-    with Experiment("news", ARMS, sj.UCB(c=0), compiled=False) as news:
+    with Experiment("news", ARMS, sj.policies.UCB(c=0), compiled=False) as news:
         shown = []
         for candidates in (["b"], ["b", "c"], ["a", "b", "c"], ["b", "c"]):
             visit = news.visit()
@@ -56,7 +56,7 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
 
 def test_they_are_in_the_log(tmp_path: Path) -> None:
     """Those in use, where not all of them are; an export names them, and evaluate refuses them."""
-    with Experiment("news", ARMS, sj.Uniform(), compiled=False) as news:
+    with Experiment("news", ARMS, sj.policies.Uniform(), compiled=False) as news:
         news.retire_arm("a")
         for candidates in (None, ["b", "a"], ["d", "c", "b"]):
             visit = news.visit()
@@ -70,14 +70,14 @@ def test_they_are_in_the_log(tmp_path: Path) -> None:
             export(store, "news", tmp_path / name)
             expected = "1 of 3 steps of the log were decided among some of the arms only"
             with pytest.raises(ValueError, match=expected):
-                evaluate(tmp_path / name, sj.FixedArm(0))
+                evaluate(tmp_path / name, sj.policies.FixedArm(0))
             with pytest.raises(ValueError, match=expected):
-                evaluate(tmp_path / name, sj.FixedArm(0), threshold=0.5)
+                evaluate(tmp_path / name, sj.policies.FixedArm(0), threshold=0.5)
         assert '"[""b""]"' in (tmp_path / "steps.csv").read_text()
 
 
 def test_variants_and_http() -> None:
-    policy = sj.Uniform()
+    policy = sj.policies.Uniform()
     both = [Variant("old", 0.5, policy, external=True), Variant("new", 0.5, policy)]
     with Split("news", ARMS, both, "old", compiled=False) as news:
         for n in range(10):

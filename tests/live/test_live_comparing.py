@@ -12,7 +12,7 @@ import sojourn as sj
 from sojourn.live import Comparison, Journal, Split, Store, Variant, archive, compare
 from sojourn.stats.sequences import radius
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 BOTH = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]
 
 

@@ -117,7 +117,7 @@ def test_kill_the_database_in_mid_load() -> None:
         stop = threading.Event()
         with Journal(url, upkeep=False) as journal:
             experiment = Experiment(
-                "load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False
+                "load", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
             )
             threads = [
                 threading.Thread(target=persist, args=(experiment, f"v{n}", stop, said, errors))
@@ -188,7 +188,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
 def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Path) -> None:
     """Whatever is queued behind a failed batch fails too, and memory is made again."""
     with Journal(f"sqlite:///{tmp_path / 'live.db'}", upkeep=False) as journal:
-        experiment = Experiment("load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "load", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
         first = visit.decide(request="r1")
         original, broken = journal.writer._append, True

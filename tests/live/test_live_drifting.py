@@ -47,7 +47,9 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
     clock, rng = Clock(), random.Random(4)
     store = SqliteStore(tmp_path / "live.db", clock)
     with Journal(store, upkeep=False) as journal:
-        news = Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False, seed=1)
+        news = Experiment(
+            "news", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False, seed=1
+        )
         traffic(news, clock, 6, 0.8, 0.2, rng)
         assert drift(store, "news").changed == []
         assert str(drift(store, "news")) == "Nothing has changed: 6 means over time were looked at."
@@ -78,7 +80,12 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
     with Journal(MemoryStore(clock), upkeep=False) as journal:
         store = journal.store
         news = Experiment(
-            "news", ["a"], sj.FixedArm(0), idle_timeout=1800.0, store=journal, compiled=False
+            "news",
+            ["a"],
+            sj.policies.FixedArm(0),
+            idle_timeout=1800.0,
+            store=journal,
+            compiled=False,
         )
         news.visit().choose()
         assert drift(store, "news").until == clock.now
@@ -94,7 +101,7 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
 def test_buckets_are_longer_where_there_are_many() -> None:
     clock = Clock()
     with Journal(MemoryStore(clock), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         widths = []
         for _ in range(4):
             visit = news.visit()
@@ -103,7 +110,9 @@ def test_buckets_are_longer_where_there_are_many() -> None:
             clock.now += 10 * DAY
             widths.append(drift(journal.store, "news").width)
         assert widths == [HOUR, 2 * HOUR, 2 * HOUR, 2 * HOUR]
-        retired = Experiment("news", ["a", "b"], sj.FixedArm(0), store=journal, compiled=False)
+        retired = Experiment(
+            "news", ["a", "b"], sj.policies.FixedArm(0), store=journal, compiled=False
+        )
         retired.retire_arm("a")
         assert [each.name for each in drift(journal.store, "news").series if each.kind == ARM] == [
             "b"

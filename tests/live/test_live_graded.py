@@ -15,13 +15,13 @@ ONLY_BINARY = r"reward = 0.73 is not allowed: rewards of this experiment are 0 o
 
 def opened(journal: Journal | None = None, **settings: object) -> Experiment:
     journal = journal or Journal(MemoryStore(), upkeep=False)
-    given = {"policy": sj.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
+    given = {"policy": sj.policies.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
     return Experiment("clips", ["a", "b"], store=journal, **given)  # type: ignore[arg-type]
 
 
 def older(journal: Journal) -> None:
     """The experiment as a version without this setting has stored it."""
-    data = json.loads(Settings(policy=sj.LearnedUCB(bins=2)).to_json())
+    data = json.loads(Settings(policy=sj.policies.LearnedUCB(bins=2)).to_json())
     del data["reward_threshold"]
     journal.store.save("clips", json.dumps(data), [])
 
@@ -82,7 +82,7 @@ def test_means_have_the_reward_and_departures_its_level(user: User, states: list
 
 
 def test_a_policy_that_splits_rewards_itself_has_the_threshold_of_the_experiment() -> None:
-    settings = Settings(policy=sj.LearnedUCB(), reward_threshold=0.3)
+    settings = Settings(policy=sj.policies.LearnedUCB(), reward_threshold=0.3)
     assert described(settings.policy)[1].get("threshold", 0.3) == 0.3
     assert Settings.from_json(settings.to_json()) == settings
 
@@ -125,7 +125,7 @@ def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
 
 
 def test_a_user_who_takes_rewards_by_level_brings_the_threshold() -> None:
-    user = sj.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.3])
+    user = sj.users.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.3])
     settings = opened(user=user).settings
     assert (settings.user, settings.reward_threshold) == (LastReward(), 0.3)
     assert opened(user=sj.ByArm.odds(user.user, [2, 0])).settings.reward_threshold is None
@@ -133,4 +133,4 @@ def test_a_user_who_takes_rewards_by_level_brings_the_threshold() -> None:
         opened(user=user, reward_threshold=0.5)
     three = sj.Chain(next=[[0, 0, 1], [0, 1, 1]], leave=[[0.5, 0.4, 0.1], [0.3, 0.2, 0.1]])
     with pytest.raises(ValueError, match="cannot be served: it tells 3 levels of the reward apart"):
-        opened(user=sj.Levels(three, thresholds=[0.3, 0.6]))
+        opened(user=sj.users.Levels(three, thresholds=[0.3, 0.6]))

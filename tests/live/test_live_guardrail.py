@@ -17,7 +17,7 @@ from sojourn.live.groups import Group
 from sojourn.live.guarding import CLAIM, violation
 from sojourn.live.plan import Plan
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 RULE = Guardrail(margin=0.1, planned=200)
 
 
@@ -136,7 +136,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
     """The variant keeps its visits, and plays what it knows: after a restart too, until undone."""
     url, told, _ = hook
     place, rule = f"sqlite:///{tmp_path / 'live.db'}", replace(RULE, action="stop exploring")
-    both = [Variant("old", 0.5, external=True), Variant("new", 0.5, sj.Uniform())]
+    both = [Variant("old", 0.5, external=True), Variant("new", 0.5, sj.policies.Uniform())]
     given = ["a", "b", "c"], both, "old"
 
     def shown(split: Split) -> set[tuple[str, float | None]]:
@@ -187,7 +187,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
             split.explore({"old": False})
         with pytest.raises(ValueError, match="variant = 'x' is not allowed"):
             split.explore({"x": False})
-    turned = [Variant("old", 0.5, sj.Uniform()), Variant("new", 0.5, external=True)]
+    turned = [Variant("old", 0.5, sj.policies.Uniform()), Variant("new", 0.5, external=True)]
     with pytest.raises(ValueError, match="'new' is not allowed: the caller chooses its arms"):
         Split("shorts", ["a"], turned, "old", guardrail=rule, compiled=False)
 

@@ -23,7 +23,12 @@ def clock() -> Clock:
 
 def opened(clock: Clock, **settings: object) -> Experiment:
     journal = Journal(MemoryStore(clock), upkeep=False)
-    given = {"policy": sj.LearnedUCB(), "late_horizon": 3600.0, "compiled": False, **settings}
+    given = {
+        "policy": sj.policies.LearnedUCB(),
+        "late_horizon": 3600.0,
+        "compiled": False,
+        **settings,
+    }
     return Experiment("shop", ["a", "b"], store=journal, seed=1, **given)  # type: ignore[arg-type]
 
 
@@ -93,6 +98,6 @@ def test_an_export_has_the_reward_that_was_learned(clock: Clock, tmp_path) -> No
 
 def test_a_policy_that_cannot_take_back_is_refused() -> None:
     with pytest.raises(ValueError, match="late_horizon = 60 is not allowed: QLearning learns from"):
-        Experiment("shop", ["a"], sj.QLearning(), late_horizon=60, compiled=False)
+        Experiment("shop", ["a"], sj.policies.QLearning(), late_horizon=60, compiled=False)
     with pytest.raises(ValueError, match="late_horizon = -1"):
         Experiment("shop", ["a"], late_horizon=-1, compiled=False)

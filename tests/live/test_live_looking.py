@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.live import Conflict, Guardrail, Journal, MemoryStore, Split, Variant, history
 from sojourn.live.looking import GROWTH, rank_of
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 
 
 def shorts(journal: Journal, rule: Guardrail | None = None) -> Split:

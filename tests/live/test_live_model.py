@@ -81,7 +81,7 @@ class Visits(RuleBasedStateMachine):
             self.store = SqliteStore(path, clock) if self.durable else MemoryStore(clock)
         self.journal = Journal(self.store, upkeep=False)
         self.experiment = Experiment(
-            "e", ["a", "b", "c"], sj.LearnedUCB(bins=2), store=self.journal, seed=1,
+            "e", ["a", "b", "c"], sj.policies.LearnedUCB(bins=2), store=self.journal, seed=1,
             default_reward=DEFAULT, reward_wait=WAIT, idle_timeout=IDLE, compiled=False,
         )  # fmt: skip
 

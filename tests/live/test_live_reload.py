@@ -45,7 +45,9 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
     """What happens meanwhile is learned as well, once."""
     store, started, go = MemoryStore(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.QLearning(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.QLearning(), store=journal, compiled=False
+        )
         before = [experiment.visit(id=f"v{n}") for n in range(3)]
         for visit in before:
             visit.choose()
@@ -90,7 +92,9 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
 def test_the_event_loop_is_free_while_the_store_is_read() -> None:
     store, go, asked = MemoryStore(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False, deadline=0.5) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
+        )
         experiment.visit(id="v").choose()
         counts = store.counts
 
@@ -152,7 +156,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
 
     with Journal(url, upkeep=False) as one, Journal(url, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+            Experiment("news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False)
             for journal in (one, two)
         ]
         with ThreadPoolExecutor(6) as pool:
@@ -196,7 +200,9 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
                 pass
 
     with Journal(MemoryStore(), upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         append = journal.writer._append
 
         def failing(changes: Any) -> Any:
@@ -246,7 +252,7 @@ def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
 ) -> None:
     store, go = MemoryStore(), threading.Event()
     journal = Journal(store, upkeep=False, deadline=0.2)
-    experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+    experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
     append = journal.writer._append
     journal.writer._append = lambda changes: [go.wait(30), *append(changes)][1:]
     for n in range(3):
@@ -264,7 +270,7 @@ def test_a_read_that_hangs_ends_by_the_deadline() -> None:
     store, go = MemoryStore(), threading.Event()
     visit = store.visit
     with Journal(store, upkeep=False, deadline=0.2) as journal:
-        experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         store.visit = lambda *given: visit(*given) if go.wait(30) else None  # type: ignore[method-assign]
         began = time.monotonic()
         with pytest.raises(Unavailable, match="within the deadline"):
@@ -279,7 +285,7 @@ def test_a_read_that_hangs_ends_by_the_deadline() -> None:
 
 def test_visits_that_are_over_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "ENDED", 5)
-    with Experiment("news", ["a"], sj.UCB(), compiled=False) as experiment:
+    with Experiment("news", ["a"], sj.policies.UCB(), compiled=False) as experiment:
         for n in range(30):
             visit = experiment.visit(id=f"v{n}")
             visit.choose()
@@ -336,7 +342,7 @@ def test_a_session_is_the_same_on_every_server(server: str) -> None:
         for name, value in (("isolation", "serializable"), ("read_only", "on")):
             db.execute(f"ALTER DATABASE strict SET default_transaction_{name} = '{value}'")
     with Journal(url, upkeep=False, deadline=7) as journal:
-        experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         experiment.visit(id="v").choose()
         store: Any = journal.store
         with store._reading() as run:

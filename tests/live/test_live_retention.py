@@ -77,7 +77,7 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
     with Journal(open_store(), upkeep=False) as journal:
         store = journal.store
         options = {"store": journal, "compiled": False, "late_horizon": 3600.0}
-        news = Experiment("news/..", ["a", "b"], sj.LearnedUCB(), **options)  # type: ignore[arg-type]
+        news = Experiment("news/..", ["a", "b"], sj.policies.LearnedUCB(), **options)  # type: ignore[arg-type]
         play(news, 20)
         before = news.counts(), news.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
@@ -106,7 +106,7 @@ def test_old_visits_only_and_day_by_day(tmp_path: Path) -> None:
     now = 86_400.0 * 20_000 + 10.0
     store = MemoryStore(lambda: now)
     with Journal(store, upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         for day in range(3):
             now += 86_400.0 * (day > 0)
             news.visit(id=f"v{day}").end()
@@ -119,7 +119,7 @@ def test_files_are_of_bounded_size_and_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archiving, "STEPS", 6)
-    with Experiment("news", ["a"], sj.FixedArm(0), compiled=False) as news:
+    with Experiment("news", ["a"], sj.policies.FixedArm(0), compiled=False) as news:
         store = news.journal.store
         for number in range(7):
             visit = news.visit(id=f"v{number}")
@@ -138,7 +138,7 @@ def test_a_visit_that_changes_meanwhile_is_not_lost(
 ) -> None:
     """Between the file and the deletion a late reward arrives: the file is thrown away."""
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         visit = news.visit(id="v")
         visit.choose()
         visit.end()
@@ -161,7 +161,7 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
     open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 4)
         with monkeypatch.context() as patch:
             patch.setattr(type(journal.store), "archive", lambda *given: 1 / 0)
@@ -176,7 +176,7 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
 
 def test_verify_notices_files_that_are_not_the_ones(tmp_path: Path) -> None:
     with Journal(MemoryStore(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 3)
         archive(journal.store, "news", news.now() + 1.0, tmp_path)
         (part,) = journal.store.parts()
@@ -212,7 +212,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
     tmp_path: Path, statement: str, wrong: set[str]
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 2)
         archive(news.journal.store, "news", news.now() + 1.0, tmp_path)
         play(news, 4, first=10)
@@ -228,7 +230,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
 def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
     """Neither in the store and its files on disk, nor in the archive; all sums stay."""
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         store = news.journal.store
         for number in range(4):
             visit = news.visit(user=f"anna-{number % 2}-secret", id=f"v{number}")
@@ -254,7 +258,7 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
 def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
     """The writer's connection is not used at the same time, and nobody fails."""
     with Experiment(
-        "news", ["a"], sj.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
     ) as news:
 
         def play(user: int) -> None:
@@ -279,8 +283,8 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
 ) -> None:
     monkeypatch.setattr(retention, "AT_ONCE", 3)  # many small transactions
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
-        other = Experiment("other", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 5)
         play(other, 5)
         counts = other.counts()
@@ -293,9 +297,9 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
             with pytest.raises(
                 Conflict, match=r"'news' was dropped: its name is free again in \d+ s"
             ):
-                Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+                Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             monkeypatch.setattr(PostgresStore, "grace", 0.0)
-        again = Experiment("news", ["b"], sj.UCB(), store=journal, compiled=False)
+        again = Experiment("news", ["b"], sj.policies.UCB(), store=journal, compiled=False)
         assert again.arms == ("b",) and again.counts() == {}
         assert again.visit(id="v1").choose() == "b"
         assert verify(journal.store, "news") == {}
@@ -305,7 +309,9 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 3)
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "_purge", lambda store: None)
@@ -319,7 +325,7 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
 
 def test_a_policy_that_learns_from_events_is_not_archived(tmp_path: Path) -> None:
     with (
-        Experiment("news", ["a"], sj.QLearning(), compiled=False) as news,
+        Experiment("news", ["a"], sj.policies.QLearning(), compiled=False) as news,
         pytest.raises(ValueError, match="'news' cannot be archived: QLearning learns from the"),
     ):
         archive(news.journal.store, "news", 1e12, tmp_path)
@@ -337,7 +343,9 @@ AFTER_FOUR = (
 
 def test_tables_of_the_first_version_get_their_charts(tmp_path: Path) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 6)
         chart = news.timeline(0.0, 60.0)
     with sqlite3.connect(path) as db:
@@ -384,7 +392,7 @@ def test_tables_of_the_second_version_get_departures_by_arm(
     open_store: Open, tmp_path: Path
 ) -> None:
     """Those of archived visits stay together; of all arms together there are as many as before."""
-    store, given = open_store(), {"policy": sj.LearnedUCB(bins=3), "compiled": False}
+    store, given = open_store(), {"policy": sj.policies.LearnedUCB(bins=3), "compiled": False}
     news = Experiment("news", ["a", "b", "c"], store=Journal(store, upkeep=False), **given)  # type: ignore[arg-type]
     play(news, 20)
     archive(store, "news", store.now() + 1.0, tmp_path / "archive")
@@ -422,7 +430,7 @@ def test_tables_of_the_second_version_get_departures_by_arm(
 def test_tables_of_the_fourth_version_go_on(open_store: Open, tmp_path: Path) -> None:
     """What was counted has no time, what is counted from now on has; old files stay readable."""
     store, folder = open_store(), tmp_path / "archive"
-    given = {"policy": sj.UCB(), "compiled": False}
+    given = {"policy": sj.policies.UCB(), "compiled": False}
     news = Experiment("news", ["a", "b"], store=Journal(store, upkeep=False), **given)  # type: ignore[arg-type]
     play(news, 8)
     archive(store, "news", store.now() + 1.0, folder)
@@ -481,7 +489,7 @@ def test_two_processes_that_thin_at_the_same_moment_count_once(
     """The other one begins before the first has committed, and finds nothing left to add."""
     url = postgres.database(server, f"kept{next(numbers)}")
     with Journal(PostgresStore(url), upkeep=False) as journal:
-        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 6)
         with journal.store._writing() as run:  # type: ignore[attr-defined]
             for table in ("minute", "trend"):  # so that no bucket begins with its hour
@@ -511,7 +519,7 @@ def test_two_processes_that_thin_at_the_same_moment_count_once(
 def test_archiving_under_load(open_store: Open, tmp_path: Path) -> None:
     """Visits go on while others are archived: nothing is lost, nothing counted twice."""
     with Journal(open_store()) as journal:
-        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False)
         stop = threading.Event()
 
         def load(number: int) -> None:

@@ -32,7 +32,7 @@ CHANCES = {1.0: np.array([0.6, 0.2, 0.2]), 0.0: np.array([0.4, 0.3, 0.3])}
 
 
 def external(policy: Any = None, **more: Any) -> Experiment:
-    policy = sj.UCB(random_ties=False) if policy is None else policy
+    policy = sj.policies.UCB(random_ties=False) if policy is None else policy
     return Experiment("feed", ARMS, policy, external=True, **{"compiled": False, "seed": 3, **more})
 
 
@@ -60,7 +60,11 @@ def report(experiment: Experiment, **how: Any) -> Shadow:
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.UCB(random_ties=False), sj.EpsilonMixture(sj.KLUCB(random_ties=False), 0.5)]
+    "policy",
+    [
+        sj.policies.UCB(random_ties=False),
+        sj.policies.EpsilonMixture(sj.policies.KLUCB(random_ties=False), 0.5),
+    ],
 )
 def test_it_says_what_the_policy_would_show(policy: Any) -> None:
     """At each step what a twin says that was told the same, coins included."""
@@ -116,7 +120,7 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def known() -> Any:
     """A policy that would always show c, of which all is known, in the shadow of an old one."""
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         found = crowd(feed, 1200)
         yield found, report(feed), report(feed, latest=2_000)
 
@@ -158,20 +162,20 @@ def test_it_looks_at_whole_visits_of_late(known: Any) -> None:
 
 def test_when_it_cannot_tell() -> None:
     """Without propensities, with wrong ones, with few steps, with an arm that is never shown."""
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         crowd(feed, 60, told=0.0)
         seen = report(feed)
         assert seen.verdict == "cannot tell" and "own.propensity" in seen.reason
         assert not seen.measures and seen.weighed == 0
         assert seen.match[1:] == (0.0, 1.0)  # of 30 users
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         crowd(feed, 40)
         seen = report(feed)
         assert seen.verdict == "not yet" and "too few matched steps" in seen.reason
         crowd(feed, 300, seed=1, told=0.5)
         seen = report(feed)
         assert seen.verdict == "cannot tell" and "should be 1" in seen.reason
-    with external(sj.FixedArm(0)) as feed:
+    with external(sj.policies.FixedArm(0)) as feed:
         crowd(feed, 500)
         seen = report(feed)
         assert seen.verdict == "not yet" and seen.measures["gain"].difference.high < 0.0

@@ -52,7 +52,7 @@ def memory_of(experiment: Experiment) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.KLUCB(), sj.VisitIMED(bins=2)], ids=lambda p: type(p).__name__
+    "policy", [sj.policies.KLUCB(), sj.policies.VisitIMED(bins=2)], ids=lambda p: type(p).__name__
 )
 def test_counters_are_those_of_all_variants(policy: sj.Policy, tmp_path: Path) -> None:
     place, draw = f"sqlite:///{tmp_path / 'live.db'}", random.Random(1)
@@ -84,7 +84,7 @@ def test_arms_are_found_by_name() -> None:
     """What is counted of an arm that only the other has is for the clock, until it is here too."""
     draw = random.Random(2)
     with Journal("memory://", upkeep=False) as journal:
-        shorts = split(journal, sj.KLUCB())
+        shorts = split(journal, sj.policies.KLUCB())
         old, new = shorts.variants.values()
         new.add_arm("y")
         for arm in ("x", "y"):
@@ -108,7 +108,7 @@ def test_processes_agree() -> None:
     """Two processes, each with its own counters of both variants."""
     draw = random.Random(3)
     with postgres.server() as place, Journal(place, upkeep=False) as first:
-        one = split(first, sj.VisitIMED(bins=2))
+        one = split(first, sj.policies.VisitIMED(bins=2))
         with Journal(place, upkeep=False) as second:
             other = Split.open("shorts", second, compiled=False)
             for turn in range(2):
@@ -124,10 +124,10 @@ def test_processes_agree() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="QLearning learns from each step of its own visits, and"):
-        split("memory://", sj.QLearning())
+        split("memory://", sj.policies.QLearning())
     with pytest.raises(ValueError, match="of 'new' is not allowed: its policy has 4 bins of the"):
-        split("memory://", sj.VisitIMED(), old=sj.UCB())
-    with split("memory://", sj.UCB(), old=sj.VisitIMED()):
+        split("memory://", sj.policies.VisitIMED(), old=sj.policies.UCB())
+    with split("memory://", sj.policies.UCB(), old=sj.policies.VisitIMED()):
         pass  # it needs no departures
     with pytest.raises(ValueError, match="learns_from = 'old' is not allowed: it must be one of"):
         Split("s", ARMS, [Variant("old", 0.5), Variant("new", 0.5, learns_from="old")], "old")

@@ -76,7 +76,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_package_adds_a_store_by_its_scheme(installed: None) -> None:
     assert store_class("wish://anything") is Wished
-    with Experiment("news", ["a"], sj.UCB(), store="wish://x", compiled=False) as experiment:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store="wish://x", compiled=False
+    ) as experiment:
         assert isinstance(experiment.journal.store, Wished)
     with client(store="wish://x") as http:  # what `sojourn serve --store wish://x` serves
         assert http.put("/v1/experiments/news", json={"arms": ["a"]}).status_code == 201
@@ -108,7 +110,9 @@ def test_a_copy_of_a_file_is_what_was_there(tmp_path: Path) -> None:
     url, saved = f"sqlite:///{tmp_path}/live.db", tmp_path / "saved.db"
     with pytest.raises(ValueError, match="there is no file"):
         store_class(url).backup(url, saved)
-    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+    with Experiment(
+        "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False
+    ) as experiment:
         experiment.visit(id="v").choose()
         store_class(url).backup(url, saved)
         experiment.get("v").end(1)
@@ -203,7 +207,9 @@ def test_processes_learn_from_one_another(database: str) -> None:
     """Two journals on one database serve the same visits, and count each step once."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, seed=1, compiled=False)
+            Experiment(
+                "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, seed=1, compiled=False
+            )
             for journal in (one, two)
         ]
         experiments[0].add_arm("c")
@@ -231,7 +237,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
 def test_what_was_lost_is_taken_back(database: str) -> None:
     """The policy forgets a step that another process has decided before: memory is the store's."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        policy = sj.LearnedUCB(bins=2)
+        policy = sj.policies.LearnedUCB(bins=2)
         first, second = (
             Experiment("news", ["a", "b", "c"], policy, store=journal, compiled=False, seed=2)
             for journal in (one, two)
@@ -257,7 +263,7 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.QLearning(), sj.LearnedIMED()], ids=lambda p: type(p).__name__
+    "policy", [sj.policies.QLearning(), sj.policies.LearnedIMED()], ids=lambda p: type(p).__name__
 )
 def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: Policy) -> None:
     """Counters are subtracted; what learns by events is replayed. Rewards are any number."""
@@ -287,7 +293,7 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
 def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         first, second = (
-            Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+            Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             for journal in (one, two)
         )
         first.add_arm("b")
@@ -301,7 +307,9 @@ def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str)
 def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         first, second = (
-            Experiment("news", ["a"], sj.UCB(), store=journal, reward_wait=0.01, compiled=False)
+            Experiment(
+                "news", ["a"], sj.policies.UCB(), store=journal, reward_wait=0.01, compiled=False
+            )
             for journal in (one, two)
         )
         first.add_arm("b")
@@ -316,8 +324,10 @@ def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str)
 
 def test_settings_reach_other_processes(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
-        Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, idle_timeout=60, compiled=False)
+        first = Experiment("news", ["a", "b"], sj.policies.FixedArm(0), store=one, compiled=False)
+        Experiment(
+            "news", ["a", "b"], sj.policies.FixedArm(1), store=two, idle_timeout=60, compiled=False
+        )
         assert first.visit().choose() == "a"
         first.refresh()
         assert first.visit().choose() == "b" and first.settings.idle_timeout == 60
@@ -332,7 +342,9 @@ def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> No
     else:
         with pytest.raises(ValueError, match="the tables are of version 0, and this version"):
             open_store(url, reading=True)
-    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+    with Experiment(
+        "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False
+    ) as experiment:
         experiment.visit(id="v").choose()
         store = open_store(url, reading=True)
         assert store.experiments() == ["news"] and store.visit("news", "v") is not None
@@ -348,7 +360,7 @@ def test_racing_for_a_visit(database: str) -> None:
     """Threads of two processes' worth: every request is answered once, and the same."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
+            Experiment("news", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False)
             for journal in (one, two)
         ]
         experiments[0].visit(id="v")
@@ -375,8 +387,8 @@ def test_racing_for_a_visit(database: str) -> None:
 def test_a_repeated_request_waits_for_the_first(database: str) -> None:
     """What it would repeat is on its way, and loses against another process: nobody may see it."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
-        second = Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, compiled=False)
+        first = Experiment("news", ["a", "b"], sj.policies.FixedArm(0), store=one, compiled=False)
+        second = Experiment("news", ["a", "b"], sj.policies.FixedArm(1), store=two, compiled=False)
         first.visit(id="v")
         second.get("v").row  # noqa: B018
         append, go = two.writer._append, threading.Event()

@@ -29,7 +29,7 @@ ARMS = ["a", "b", "c"]
 
 
 def split(share: float = 0.5, **more: Any) -> Split:
-    policy = more.pop("policy", sj.UCB())
+    policy = more.pop("policy", sj.policies.UCB())
     variants = [Variant("old", 1.0 - share, policy, external=True), Variant("new", share, policy)]
     return Split("shorts", ARMS, variants, "old", **{"compiled": False, **more})
 
@@ -132,7 +132,10 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_policy_does_not_take_what_the_caller_shows() -> None:
-    with split(share=1.0) as shorts, Experiment("alone", ARMS, sj.UCB(), compiled=False) as alone:
+    with (
+        split(share=1.0) as shorts,
+        Experiment("alone", ARMS, sj.policies.UCB(), compiled=False) as alone,
+    ):
         for served in (shorts, alone):
             assert [served.visit().choose(own="c") for _ in range(3)] == ["a", "b", "c"]
             with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed"):
@@ -189,7 +192,7 @@ def test_it_goes_on(tmp_path: Path) -> None:
         other = [Variant("old", 0.5), Variant("newer", 0.5)]
         with pytest.raises(Conflict, match="has the variants old, new with the holdout old, which"):
             Split("shorts", ARMS, other, "old", store=shorts.journal, compiled=False)
-        Experiment("taken:a", ARMS, sj.UCB(), store=shorts.journal, compiled=False)
+        Experiment("taken:a", ARMS, sj.policies.UCB(), store=shorts.journal, compiled=False)
         both = [Variant("a", 0.5), Variant("b", 0.5)]
         with pytest.raises(Conflict, match="there is an experiment 'taken:a'"):
             Split("taken", ARMS, both, "a", store=shorts.journal, compiled=False)

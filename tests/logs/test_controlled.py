@@ -6,13 +6,12 @@ from worlds import WORLDS
 
 import sojourn as sj
 from sojourn.logs import Fit
-from sojourn.logs.fitting.controlled import joint_model
-from sojourn.logs.fitting.crowd import Crowd, always
-from sojourn.logs.fitting.design import groups_of, layout_of
-from sojourn.logs.fitting.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
-from sojourn.logs.fitting.sample import Sample
-from sojourn.logs.fitting.shrinking import shrink
-from sojourn.logs.fitting.users import OwnFirstStep
+from sojourn.logs.model.adjusted import joint_model
+from sojourn.logs.model.crowd import Crowd, always
+from sojourn.logs.model.design import groups_of, layout_of, shrink
+from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
+from sojourn.logs.model.sample import Sample
+from sojourn.logs.model.users import OwnFirstStep
 from sojourn.logs.reporting.words import conclusions
 from sojourn.stats.departures import Spread, contrasts, holm
 
@@ -200,11 +199,13 @@ def test_departures_after_all_arms_together_stay_as_counted(clickbait: Fit) -> N
     problem, sample = clickbait.problem(), clickbait.sample
     assert sample is not None
     for cell, (state, reward) in {2: (0, 0), 3: (0, 1), 4: (1, 0), 5: (1, 1)}.items():
-        each = [problem.user.leave_after(arm, float(state), float(reward)) for arm in range(3)]
+        each = [
+            problem.user.leave_probability(float(state), float(reward), arm) for arm in range(3)
+        ]
         shares = sample.by_cell[cell] / sample.by_cell[cell].sum()
         assert shares @ each == pytest.approx(clickbait.q[cell], rel=1e-9)
     first = problem.user.begin(0.5)
-    each = [problem.user.leave_after(arm, first, 1.0) for arm in range(3)]
+    each = [problem.user.leave_probability(first, 1.0, arm) for arm in range(3)]
     shares = sample.by_cell[1] / sample.by_cell[1].sum()
     assert shares @ each == pytest.approx(clickbait.q[1], rel=1e-9)
 

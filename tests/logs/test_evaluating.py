@@ -15,12 +15,12 @@ from sojourn.logs import evaluate, learn, trajectories
 from sojourn.logs.evaluating import solution, weights
 from sojourn.logs.evaluating.evaluate import METHODS
 from sojourn.logs.synthetic import Log, synthetic_log
-from sojourn.policies import Policy
+from sojourn.policies import UCB, EpsilonMixture, FixedArm, Policy, Rule, Uniform
 
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(0.6, 0.3, 0.35, 0.15))
-EMA = sj.Problem([0.7, 0.4], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20)))
-TARGET = sj.Rule([[0.4, 0.6], [0.7, 0.3]])
+EMA = sj.Problem([0.7, 0.4], sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=20)))
+TARGET = Rule([[0.4, 0.6], [0.7, 0.3]])
 
 HAND: Log = {
     "visit": np.array([0, 0, 1, 1, 2]),
@@ -28,7 +28,7 @@ HAND: Log = {
     "reward": np.array([1, 0, 0, 1, 1]),
     "propensity": np.array([0.5, 0.25, 0.5, 0.8, 0.5]),
 }
-HAND_TARGET = sj.Rule([[0.4, 0.6], [0.75, 0.25]])
+HAND_TARGET = Rule([[0.4, 0.6], [0.75, 0.25]])
 """Its weights: 1.5, 1.5 in the first visit, 0.5, 0.25 in the second, 1.5 in the third."""
 
 
@@ -85,7 +85,7 @@ def test_max_steps_keeps_the_first_steps() -> None:
 
 @pytest.mark.usefixtures("any_size")
 def test_the_policy_that_wrote_the_log_has_weight_one() -> None:
-    policy = sj.EpsilonMixture(epsilon=0.3)
+    policy = EpsilonMixture(epsilon=0.3)
     log = synthetic_log(TWO_STATE, policy, visits=300, seed=4)
     found = evaluated(log, policy)
     assert found.effective == pytest.approx(300)
@@ -118,9 +118,9 @@ def plain_weighted(log: Log, policy: Policy, memory: Any, learns: bool) -> tuple
 @pytest.mark.parametrize("learns", [False, True])
 def test_weights_are_those_of_a_step_by_step_twin(learns: bool) -> None:
     """With a memory from elsewhere, and learning from the log as it goes."""
-    policy = sj.EpsilonMixture(epsilon=0.5)
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=800, seed=1)
-    memory = None if learns else learn(synthetic_log(TWO_STATE, sj.Uniform(), visits=9), policy)
+    policy = EpsilonMixture(epsilon=0.5)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=800, seed=1)
+    memory = None if learns else learn(synthetic_log(TWO_STATE, Uniform(), visits=9), policy)
     twin = plain_weighted(log, policy, policy.memory(2) if learns else memory, learns)
     found = evaluated(log, policy, memory=memory, max_steps=None, methods=["PDIS"])
     assert (found.reward["PDIS"].mean, found.length["PDIS"].mean) == pytest.approx(twin)
@@ -186,7 +186,7 @@ def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tu
 @pytest.mark.parametrize("horizon", [None, 1, 3])
 @pytest.mark.parametrize("cut", [None, 5])
 def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int | None) -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=500, seed=2, horizon=cut)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=500, seed=2, horizon=cut)
     if cut:  # every third visit even after its first step
         early = log["visit"] % 3 == 0
         log = {name: column[~early | (log["step"] == 1)] for name, column in log.items()}
@@ -202,7 +202,7 @@ def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int 
 def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> None:
     """Visits of four users each; 80 resamples have a standard error of 8 %."""
     theta = 1.0 if problem is TWO_STATE else 0.5
-    log = synthetic_log(problem, sj.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
+    log = synthetic_log(problem, sj.policies.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
     options: dict[str, Any] = {"theta": theta, "max_steps": 6, "methods": ["DM", "DR"]}
     found = evaluated(log, TARGET, **options)
     rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
@@ -222,7 +222,7 @@ def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> No
 # --- against the truth -------------------------------------------------------------------------
 
 
-def two_state_value(means: list[float], rule: sj.Rule, q: sj.TwoState) -> tuple[float, float]:
+def two_state_value(means: list[float], rule: Rule, q: sj.TwoState) -> tuple[float, float]:
     """Reward and length of a visit from state 1, by many rounds of the equations."""
     m = [float(np.dot(row, means)) for row in rule.chances]
     V, N = np.zeros(2), np.zeros(2)
@@ -241,9 +241,9 @@ def by_simulation(problem: sj.Problem, horizon: int) -> tuple[float, float]:
 
 LOGS = 160
 CASES: dict[str, tuple[Any, ...]] = {
-    "two-state": (TWO_STATE, sj.Uniform(), None),
-    "two-state, learning log": (TWO_STATE, sj.EpsilonMixture(epsilon=0.5), 4),
-    "ema": (EMA, sj.Uniform(), 5),
+    "two-state": (TWO_STATE, Uniform(), None),
+    "two-state, learning log": (TWO_STATE, EpsilonMixture(epsilon=0.5), 4),
+    "ema": (EMA, Uniform(), 5),
 }
 
 
@@ -282,7 +282,7 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
     clustered, alone = [], []
     for run in range(LOGS):
         log = synthetic_log(
-            TWO_STATE, sj.Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
+            TWO_STATE, Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
         )
         clustered.append(evaluated(log, TARGET, methods=["PDIS"]).reward["PDIS"])
         log.pop("user")
@@ -296,15 +296,15 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
 
 def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
     """Trained on a log of 4,000 visits it is the best rule, which the model values exactly."""
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=6_000, seed=8)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=6_000, seed=8)
     late = log["visit"] >= 4_000
     early, rest = ({k: v[rows] for k, v in log.items()} for rows in (~late, late))
-    memory = learn(early, sj.Greedy())
-    best = two_state_value([0.7, 0.4], sj.Rule([[1, 0], [1, 0]]), TWO_STATE.user)
-    frozen = evaluated(rest, sj.Greedy(), memory=memory, max_steps=3)
-    rule = evaluated(rest, sj.FixedArm(0), max_steps=3)
+    memory = learn(early, sj.policies.Greedy())
+    best = two_state_value([0.7, 0.4], sj.policies.Rule([[1, 0], [1, 0]]), TWO_STATE.user)
+    frozen = evaluated(rest, sj.policies.Greedy(), memory=memory, max_steps=3)
+    rule = evaluated(rest, sj.policies.FixedArm(0), max_steps=3)
     assert frozen.reward == rule.reward and frozen.length == rule.length
-    whole = evaluated(rest, sj.Greedy(), memory=memory, methods=["DM"])
+    whole = evaluated(rest, sj.policies.Greedy(), memory=memory, methods=["DM"])
     for estimate, value in zip((whole.reward, whole.length), best, strict=True):
         assert abs(estimate["DM"].mean - value) < TOLERANCE * estimate["DM"].std_error
 
@@ -313,7 +313,7 @@ def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
 
 
 def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6)
     plain = evaluated(log, TARGET, max_steps=4)
     mixed = np.random.default_rng(1).permutation(log["arm"].size)
     shuffled = {name: column[mixed] for name, column in log.items()}
@@ -330,9 +330,9 @@ def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
 
 
 def test_a_log_is_read_once_for_several_policies() -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6)
     once = trajectories(log)
-    for policy in (TARGET, sj.FixedArm(0)):
+    for policy in (TARGET, sj.policies.FixedArm(0)):
         assert evaluate(once, policy, max_steps=3) == evaluate(log, policy, max_steps=3)
     with pytest.raises(sj.InputError, match="spec is not allowed with trajectories"):
         evaluate(once, TARGET, threshold=0.5)
@@ -340,7 +340,7 @@ def test_a_log_is_read_once_for_several_policies() -> None:
 
 def test_visits_begin_in_the_state_that_the_log_has() -> None:
     """A column of texts that is called so is something else."""
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=900, seed=6)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=900, seed=6)
     later = log["step"] > 1
     rest = {name: column[later] for name, column in log.items()}
     assert set(trajectories(rest).with_states(1.0, 1.0).state) == {0.0, 1.0}
@@ -353,7 +353,7 @@ def test_visits_begin_in_the_state_that_the_log_has() -> None:
 
 
 def test_the_text_has_every_method_and_says_what_is_cut_short() -> None:
-    log = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6, horizon=8)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6, horizon=8)
     found = evaluate(log, TARGET)
     assert found.cut == log["censored"].sum() > 0
     assert all(method in str(found) for method in METHODS) and "cut short" in str(found)
@@ -375,9 +375,9 @@ def without(log: Log, name: str) -> Log:
 
 def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
     """Log, policy, options, and how the sentence begins."""
-    LOG = synthetic_log(TWO_STATE, sj.Uniform(), visits=300, seed=6)
-    SHORT = synthetic_log(TWO_STATE, sj.Uniform(), visits=20, seed=6)
-    ONE_ARM = synthetic_log(TWO_STATE, sj.EpsilonMixture(sj.FixedArm(0), 1e-9), visits=300, seed=6)
+    LOG = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6)
+    SHORT = synthetic_log(TWO_STATE, Uniform(), visits=20, seed=6)
+    ONE_ARM = synthetic_log(TWO_STATE, EpsilonMixture(FixedArm(0), 1e-9), visits=300, seed=6)
     NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
     TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
     EARLY = with_columns(LOG, reward=np.where(LOG["step"] == 1, None, LOG["reward"]))
@@ -394,16 +394,16 @@ def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (EARLY, TARGET, {"bad": "skip"}, "the log is not allowed: it has no step of which all is"),
         (7, TARGET, {}, "source = int is not allowed: "),
         (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
-        (ONE_ARM, sj.FixedArm(1), BOTH, "there is no overlap: the policy plays arm '1' "),
-        (ONE_ARM, sj.FixedArm(1), {**BOTH, "methods": ["DM"]}, "there is too little "),
-        (ONE_ARM, sj.FixedArm(1), {**BOTH, "methods": ["DR"]}, "there is no overlap: "),
-        (SHORT, sj.FixedArm(1), {}, "there is too little overlap: the first steps of "),
+        (ONE_ARM, sj.policies.FixedArm(1), BOTH, "there is no overlap: the policy plays arm '1' "),
+        (ONE_ARM, sj.policies.FixedArm(1), {**BOTH, "methods": ["DM"]}, "there is too little "),
+        (ONE_ARM, sj.policies.FixedArm(1), {**BOTH, "methods": ["DR"]}, "there is no overlap: "),
+        (SHORT, sj.policies.FixedArm(1), {}, "there is too little overlap: the first steps of "),
         (TINY, TARGET, {}, "the propensities look wrong: "),
         (NOBODY_LEAVES, TARGET, {"methods": ["DM"]}, "the log is not allowed without max_steps: "),
-        (LOG, sj.UCB(), {"methods": ["DM"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
+        (LOG, sj.policies.UCB(), {"methods": ["DM"]}, "policy = UCB(c=0.0, random_ties=True, i"),
         (LOG, Mute(), {}, "policy = Mute() is not allowed: evaluate needs its probabilities"),
         (LOG, "UCB", {}, "policy = 'UCB' is not allowed: it must be a policy"),
-        (LOG, sj.UCB(), {"memory": sj.UCB().memory(3)}, "memory is not allowed: it must be one of"),
+        (LOG, UCB(), {"memory": UCB().memory(3)}, "memory is not allowed: it must be one of"),
         (LOG, TARGET, {"theta": 0.5}, "theta = 0.5 is not allowed: the state column of the log "),
         (LOG, TARGET, {"theta": 2}, "theta = 2 is not allowed: it must be a number from 0 to 1"),
         (without(LOG, "state"), TARGET, {"start": 0.3}, "start = 0.3 is not allowed: it must be 0"),

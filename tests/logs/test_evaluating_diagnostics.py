@@ -21,7 +21,7 @@ LOGS = 60
 
 def always(made: World, **options: Any) -> tuple[list[Evaluation], dict[str, float]]:
     """The best arm of a world, evaluated on some logs, and its true reward and length."""
-    policy, true = sj.FixedArm(made.best_arm), made.by_arm[made.best_arm]
+    policy, true = sj.policies.FixedArm(made.best_arm), made.by_arm[made.best_arm]
     logs = (made.log(visits=1_000, users=500, seed=seed) for seed in range(LOGS))
     return [evaluated(log, policy, **options) for log in logs], {
         "reward": true.reward,
@@ -51,7 +51,7 @@ def test_a_fixed_arm_without_max_steps_has_intervals_that_hold_or_no_upper_end(n
 
 def test_it_says_why_there_is_no_upper_end_and_what_has_one() -> None:
     log = TWO_ARMS.log(visits=1_000, users=500)
-    found = evaluated(log, sj.FixedArm(0))
+    found = evaluated(log, sj.policies.FixedArm(0))
     assert found.reach is not None and found.reach.steps == 4
     assert found.reward["PDIS"].high == found.length["DR"].high == inf
     assert found.reward["PDIS"].low > found.reward["DR"].low == 0.0
@@ -64,7 +64,7 @@ def test_it_says_why_there_is_no_upper_end_and_what_has_one() -> None:
     assert why in " ".join(str(found).split())
     assert " or more" in str(found) and "unknown" in str(found)
     assert found.to_dict()["reward"]["PDIS"]["high"] is None
-    short = evaluated(log, sj.FixedArm(0), max_steps=4)
+    short = evaluated(log, sj.policies.FixedArm(0), max_steps=4)
     assert not short.diagnostics and all(e.high < inf for e in short.reward.values())
 
 
@@ -76,16 +76,16 @@ def with_propensity(log: dict[str, Any], chance: float) -> dict[str, Any]:
 def test_propensities_that_are_far_off_are_refused(chance: float, mean: float) -> None:
     log = with_propensity(TWO_ARMS.log(visits=1_000, users=500), chance)
     with pytest.raises(ValueError) as refusal:
-        evaluated(log, sj.FixedArm(0), max_steps=3)
+        evaluated(log, sj.policies.FixedArm(0), max_steps=3)
     assert str(refusal.value).startswith("the propensities look wrong: a policy's chance of a ")
     said = str(refusal.value).partition("it has ")[2].split()[0]
     assert float(said) == pytest.approx(mean, rel=0.05) and "\n" not in str(refusal.value)
-    assert evaluated(log, sj.FixedArm(0), methods=["DM"]).reach is None
+    assert evaluated(log, sj.policies.FixedArm(0), methods=["DM"]).reach is None
 
 
 def test_propensities_that_are_somewhat_off_are_doubted() -> None:
     log = with_propensity(TWO_ARMS.log(visits=4_000, users=500), 0.45)
-    found = evaluated(log, sj.FixedArm(0), max_steps=3).diagnostics
+    found = evaluated(log, sj.policies.FixedArm(0), max_steps=3).diagnostics
     assert found[0].startswith("the propensities look wrong: ") and "it has 1.1" in found[0]
 
 
@@ -95,7 +95,9 @@ def test_propensities_that_are_wrong_in_one_state_only_are_found() -> None:
     after_win = np.append(1, log["reward"][:-1]) == 1
     later = log["step"] > 1
     wrong = np.where(later, np.where(after_win, 0.56, 0.42), 0.5)
-    found = evaluated({**log, "propensity": wrong}, sj.FixedArm(0), max_steps=4).diagnostics
+    found = evaluated(
+        {**log, "propensity": wrong}, sj.policies.FixedArm(0), max_steps=4
+    ).diagnostics
     assert "the propensities look wrong: " in found[0]
 
 
@@ -121,7 +123,7 @@ def test_arms_that_drive_people_away_are_in_the_model() -> None:
 def test_errors_of_a_model_with_arms_that_differ_agree_with_the_bootstrap() -> None:
     """80 resamples have a standard error of 8 %."""
     log = clickbait().log(visits=1_200, users=400)
-    found = evaluated(log, sj.FixedArm(1), methods=["DM"]).reward["DM"]
+    found = evaluated(log, sj.policies.FixedArm(1), methods=["DM"]).reward["DM"]
     rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
     rng, means = np.random.default_rng(0), []
     for _ in range(80):
@@ -130,7 +132,7 @@ def test_errors_of_a_model_with_arms_that_differ_agree_with_the_bootstrap() -> N
         again = {name: column[picked] for name, column in log.items()}
         copy = np.repeat(np.arange(400), [rows[u].size for u in users])
         again |= {"user": copy, "visit": copy * 1_200 + again["visit"]}
-        means.append(evaluated(again, sj.FixedArm(1), methods=["DM"]).reward["DM"].mean)
+        means.append(evaluated(again, sj.policies.FixedArm(1), methods=["DM"]).reward["DM"].mean)
     assert found.std_error == pytest.approx(np.std(means), rel=0.36)
 
 
@@ -145,7 +147,7 @@ def test_errors_of_a_model_with_arms_that_differ_agree_with_the_bootstrap() -> N
 )
 def test_a_model_that_does_not_fit_the_log_is_doubted(name: str, where: str) -> None:
     log = WORLDS[name]().log(visits=4_000, users=2_000)
-    doubt = evaluated(log, sj.FixedArm(0), methods=["DM"]).diagnostics[0]
+    doubt = evaluated(log, sj.policies.FixedArm(0), methods=["DM"]).diagnostics[0]
     assert doubt.startswith("the model does not fit this log: ") and where in doubt
     assert doubt.endswith(": do not trust DM")
 
@@ -153,7 +155,7 @@ def test_a_model_that_does_not_fit_the_log_is_doubted(name: str, where: str) -> 
 def test_dm_and_dr_that_disagree_are_told_apart() -> None:
     """Unhappy users are shown the best arm: the model takes it for a bad one."""
     made = WORLDS["selection"]()
-    found = evaluated(made.log(visits=8_000, users=4_000), sj.FixedArm(made.best_arm))
+    found = evaluated(made.log(visits=8_000, users=4_000), sj.policies.FixedArm(made.best_arm))
     assert found.reach is not None
     (doubt,) = [d for d in found.diagnostics if d.startswith("DM and DR disagree: ")]
     assert f"in the first {found.reach.steps} steps" in doubt and "trust DR" in doubt

@@ -12,8 +12,8 @@ from logs_twin import Log, Steps, twin
 import sojourn as sj
 from sojourn import problem_files
 from sojourn.logs import Fit, OwnFirstStep, TableLeave
-from sojourn.logs.fitting.doubts import odds_ratio
-from sojourn.logs.fitting.totals import CELLS
+from sojourn.logs.model.diagnostics import odds_ratio
+from sojourn.logs.model.totals import CELLS
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.clusters import ratio_covariance
 from sojourn.stats.intervals import Interval
@@ -21,7 +21,7 @@ from sojourn.validation import InputError
 
 LOGS = 500
 """So many that intervals which always cover fail as well."""
-RULE = sj.Uniform()
+RULE = sj.policies.Uniform()
 
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.35, q01=0.2, q10=0.25, q11=0.1))
 
@@ -39,8 +39,8 @@ def check_coverage(hits: dict[str, list[bool]]) -> None:
 
 def test_intervals_of_the_two_state_model_cover() -> None:
     user = TWO_STATE.user
-    truth = {c: user.leave_probability(float(c[0]), float(c[1])) for c in CELLS[2:]}
-    truth |= {c: user.leave_probability(1.0, float(c[-1])) for c in CELLS[:2]}
+    truth = {c: user.leave_probability(float(c[0]), float(c[1]), 0) for c in CELLS[2:]}
+    truth |= {c: user.leave_probability(1.0, float(c[-1]), 0) for c in CELLS[:2]}
     d0, d1 = (TWO_STATE.mistake_cost(s) for s in (0, 1))
     hits: dict[str, list[bool]] = {}
     for run in range(LOGS):
@@ -108,7 +108,9 @@ def test_mistake_costs_are_those_of_the_theory() -> None:
     for problem in (sj.paper.SETTINGS["A"], sj.paper.SETTINGS["B"], sj.paper.SETTINGS["opposite"]):
         user = problem.user
         n = [[10**6, 10**6], [10**6, 10**6]]
-        k = [[round(user.leave_probability(s, r) * 10**6) for r in (0.0, 1.0)] for s in (0.0, 1.0)]
+        k = [
+            [round(user.leave_probability(s, r, 0) * 10**6) for r in (0.0, 1.0)] for s in (0.0, 1.0)
+        ]
         found = Fit.from_counts(n, k, problem.means)
         assert found.costs.d0.value == pytest.approx(problem.mistake_cost(0), rel=1e-9)
         assert found.costs.d1.value == pytest.approx(problem.mistake_cost(1), rel=1e-9)
@@ -183,7 +185,7 @@ def test_table_leave_is_a_curve_for_the_simulator() -> None:
     with pytest.raises(ValueError, match="has no problem file"):
         problem_files.to_dict(sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, 0.9, 0.5)))
     problem = sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, first0=0.9, first1=0.5))
-    result = sj.simulate(problem, [sj.FixedArm(0)], visits=500, runs=64)
+    result = sj.simulate(problem, [sj.policies.FixedArm(0)], visits=500, runs=64)
     lengths, errors = result.visit_length.mean[0, -1], result.visit_length.half_width[0, -1]
     assert abs(lengths - problem.length.mean) < 4.5 / 1.96 * errors
 
@@ -254,7 +256,7 @@ def test_a_band_of_three_users_is_made_of_numbers() -> None:
 
 
 def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.logs.fitting.model.moving_average", lambda sample: 1 / 0)
+    monkeypatch.setattr("sojourn.logs.model.fitted.moving_average", lambda sample: 1 / 0)
     log = {"visit": [1, 1, 2, 2, 3], "arm": list("xyxyx"), "liked": [1, 0, 1, 0, 1]}
     with pytest.raises(ValueError, match=r"has no step with previous reward 0 and reward 0"):
         sj.fit(log)
@@ -263,7 +265,7 @@ def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def whole() -> Fit:
     problem = sj.Problem([0.75, 0.4], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
-    return sj.fit(synthetic_log(problem, sj.Uniform(), visits=400, users=100, seed=3))
+    return sj.fit(synthetic_log(problem, sj.policies.Uniform(), visits=400, users=100, seed=3))
 
 
 def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> Non
 
 def test_showing_a_fit_infers_nothing(whole: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("joint_model", "adjusted_costs", "arm_effects", "faults", "moving_average"):
-        monkeypatch.setattr(f"sojourn.logs.fitting.model.{name}", lambda *_: 1 / 0)
+        monkeypatch.setattr(f"sojourn.logs.model.fitted.{name}", lambda *_: 1 / 0)
     assert str(whole) and whole.to_dict() and whole.problem()
 
 

@@ -21,7 +21,7 @@ def played() -> Experiment:
     """Visits of 300 users whose state is whether the last reward was at least a half."""
     rng, journal = random.Random(3), Journal(MemoryStore(), upkeep=False)
     clips = Experiment(
-        "clips", list(CHANCES), sj.Uniform(), reward_threshold=THRESHOLD, store=journal,
+        "clips", list(CHANCES), sj.policies.Uniform(), reward_threshold=THRESHOLD, store=journal,
         compiled=False, seed=1,
     )  # fmt: skip
     for number in range(600):
@@ -74,14 +74,14 @@ def test_the_fitted_problem_is_graded(played: Experiment, tmp_path: Path) -> Non
     fit = sj.logs.fit(tmp_path / "clips.csv", ema=False)
     problem = fit.problem(first_step=False)
     assert problem.graded and problem.means == pytest.approx(fit.means)
-    user = sj.Levels(sj.TwoState(*(LEAVE[s, r] for s in (0, 1) for r in (0, 1))), [THRESHOLD])
-    rewards = [sj.Discrete(VALUES, CHANCES[arm]) for arm in CHANCES]
+    user = sj.users.Levels(sj.TwoState(*(LEAVE[s, r] for s in (0, 1) for r in (0, 1))), [THRESHOLD])
+    rewards = [sj.rewards.Discrete(VALUES, CHANCES[arm]) for arm in CHANCES]
     assert problem.value() == pytest.approx(
         sj.Problem(rewards=rewards, user=user).value(), rel=0.15
     )
     own = fit.problem()
-    assert own.user.leave_probability(-2.0, 0.4) == pytest.approx(fit.q[0])
-    assert own.user.leave_probability(-2.0, 0.5) == pytest.approx(fit.q[1])
+    assert own.user.leave_probability(-2.0, 0.4, 0) == pytest.approx(fit.q[0])
+    assert own.user.leave_probability(-2.0, 0.5, 0) == pytest.approx(fit.q[1])
     binary = fit.problem(graded=False)
     assert not binary.graded and binary.means == pytest.approx([arm.good for arm in fit.arms])
     assert fit.case in ("normal", "undecided")
@@ -99,7 +99,7 @@ def test_what_is_not_graded_is_read_as_before(played: Experiment, tmp_path: Path
     assert sj.logs.fit(graded, threshold=0.8, ema=False).means == pytest.approx((0.55, 0.64))
     with pytest.raises(ValueError, match=r"has thresholds from 0.5 to 0.6: give the threshold"):
         sj.logs.fit({**graded, "threshold": [0.5] * 8 + [0.6]}, ema=False)
-    with Experiment("likes", ["a", "b"], sj.Uniform(), compiled=False) as likes:
+    with Experiment("likes", ["a", "b"], sj.policies.Uniform(), compiled=False) as likes:
         for number in range(20):
             visit = likes.visit()
             visit.choose()

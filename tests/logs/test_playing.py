@@ -18,7 +18,7 @@ from sojourn.logs.deciding.playing import (
     play_visits,
     stage,
 )
-from sojourn.logs.fitting.crowd import Crowd, always
+from sojourn.logs.model.crowd import Crowd, always
 
 TOLERANCE = 4.5
 RULE = np.array([[0.5, 0.5], [0.3, 0.7], [0.8, 0.2]])
@@ -32,7 +32,7 @@ def crowd(seed: int = 1) -> Crowd:
 
 
 def twin(
-    people: Crowd, rule: np.ndarray, policy: sj.IMED, visits: int, number: int
+    people: Crowd, rule: np.ndarray, policy: sj.policies.IMED, visits: int, number: int
 ) -> dict[int, float]:
     """Seed 5, run 2, step by step from the tables."""
     value = {of: people.values(rule, of) for of in (True, False)}
@@ -69,21 +69,24 @@ def test_runs_are_those_of_the_twin(number: int) -> None:
     """People who come once, or in turn and back again."""
     people = crowd()
     place = stage([people], RULE, number)
-    made = play(place, sj.IMED(), 5, 2, 60, 10**6)
-    expected = twin(people, RULE, sj.IMED(), 60, number)
+    made = play(place, sj.policies.IMED(), 5, 2, 60, 10**6)
+    expected = twin(people, RULE, sj.policies.IMED(), 60, number)
     assert made[VISITS] == 60
     for column, value in expected.items():
         assert made[column] == pytest.approx(value, rel=1e-12, abs=1e-9), column
     plain = np.zeros_like(made)
-    play_visits.plain(sj.IMED(), place, 5, 2, 60, 10**6, plain)
+    play_visits.plain(sj.policies.IMED(), place, 5, 2, 60, 10**6, plain)
     np.testing.assert_allclose(plain, made, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("policy", "rows"),
     [
-        (sj.FixedArm(1), always(1, 2)),
-        (sj.Rule([[0.3, 0.7], [0.9, 0.1]]), np.array([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]])),
+        (sj.policies.FixedArm(1), always(1, 2)),
+        (
+            sj.policies.Rule([[0.3, 0.7], [0.9, 0.1]]),
+            np.array([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]]),
+        ),
     ],
 )
 def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) -> None:
@@ -106,7 +109,7 @@ def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) ->
 
 def test_the_rule_itself_gains_nothing() -> None:
     place = stage([crowd()], always(1, 2))
-    made = play(place, sj.FixedArm(1), 0, 0, 500, 10**6)
+    made = play(place, sj.policies.FixedArm(1), 0, 0, 500, 10**6)
     assert made[[GAIN, LONGER]] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
@@ -114,7 +117,9 @@ def test_means_that_drift_count_part_by_part() -> None:
     people, runs, visits = crowd(), 40, 300
     parts = [replace(people, means=people.means * share) for share in (1.0, 0.6, 0.2)]
     place = stage(parts, RULE)
-    made = np.array([play(place, sj.FixedArm(0), 1, run, visits, 10**6) for run in range(runs)])
+    made = np.array(
+        [play(place, sj.policies.FixedArm(0), 1, run, visits, 10**6) for run in range(runs)]
+    )
     for column, exact in (
         (GAIN, np.mean([p.worth(always(0, 2)).reward - p.worth(RULE).reward for p in parts])),
         (REWARD, np.mean([p.worth(always(0, 2)).reward for p in parts])),
@@ -126,5 +131,5 @@ def test_means_that_drift_count_part_by_part() -> None:
 def test_a_visit_that_never_ends_is_cut_off() -> None:
     people = crowd()
     endless = replace(stage([people], RULE), leave=np.zeros_like(people.leave))
-    made = play(endless, sj.FixedArm(0), 0, 0, 10, 1_000)
+    made = play(endless, sj.policies.FixedArm(0), 0, 0, 10, 1_000)
     assert made[STEPS] == 1_000 and made[VISITS] == 1

@@ -16,9 +16,9 @@ from logs_twin import NOT_KNOWN, sample_twin, twin
 
 import sojourn as sj
 from sojourn.logs import Fit, columns, sensitivity
-from sojourn.logs.fitting import count
-from sojourn.logs.fitting.sample import take
-from sojourn.logs.fitting.totals import UNKNOWN, Totals
+from sojourn.logs.model import count
+from sojourn.logs.model.sample import take
+from sojourn.logs.model.totals import UNKNOWN, Totals
 from sojourn.logs.reading import events, steps
 from sojourn.logs.reading.source import ROW, kept, opened
 from sojourn.logs.reading.spec import LogSpec, resolve, seconds
@@ -28,7 +28,9 @@ PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q1
 
 
 def a_log(visits: int = 300, seed: int = 0) -> dict[str, Any]:
-    log = synthetic_log(PROBLEM, sj.Uniform(), visits=visits, users=60, seed=seed, horizon=20)
+    log = synthetic_log(
+        PROBLEM, sj.policies.Uniform(), visits=visits, users=60, seed=seed, horizon=20
+    )
     kept = ("user", "visit", "step", "arm", "reward", "left", "censored")
     return {c: log[c] for c in kept}
 

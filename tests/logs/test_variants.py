@@ -10,9 +10,15 @@ import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.deciding.baseline import baseline, cut_off
 from sojourn.logs.deciding.crowds import plain_crowd
-from sojourn.logs.deciding.evidence import Evidence, advance, evidence
-from sojourn.logs.deciding.variants import Variant, in_layers, variants
-from sojourn.logs.fitting.crowd import always
+from sojourn.logs.deciding.worst_cases import (
+    Evidence,
+    Variant,
+    advance,
+    evidence,
+    in_layers,
+    variants,
+)
+from sojourn.logs.model.crowd import always
 
 ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
 COLUMNS = (*ROLES, "censored")

@@ -19,7 +19,6 @@ import pytest
 import typer
 from made_up import made_up
 
-from sojourn import UCB
 from sojourn.cli.main import main
 from sojourn.cli.reproduce import reproduce_command
 from sojourn.paper.claims import CLAIMS
@@ -38,6 +37,7 @@ from sojourn.paper.trials import TRIALS
 from sojourn.paper.verdicts import Checked, Measured, Verdict, hinges
 from sojourn.paper.words import ADDRESS
 from sojourn.paper.work import Overall
+from sojourn.policies import UCB
 from sojourn.simulation import Interrupted
 from sojourn.simulation.work import Job
 from sojourn.stats.intervals import Interval

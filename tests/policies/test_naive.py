@@ -22,24 +22,24 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("A", naive.ulcb(-1, 1, 0), sj.ULCB(), 30),
-    Case("A", naive.kl_ulcb(1, 1, 0), sj.KLULCB(), 30),
-    Case("B", naive.ulcb(1, 1, 0), sj.UCB(), 300),
-    Case("B", naive.ulcb(-1, 1, 4), sj.ULCB(c=4), 300),
-    Case("B", naive.kl_ucb(0), sj.KLUCB(), 300),
-    Case("B", naive.kl_ulcb(1, 1, 4), sj.KLULCB(c=4), 300),
-    Case("C", naive.ulcb(-2, 0.5, 0), sj.ULCB(c0=-2, c1=0.5), 400),
-    Case("C", naive.kl_ulcb(0.5, 2, 1), sj.KLULCB(c0=-0.5, c1=2, c=1), 400),
-    Case("D", naive.ulcb(-1, 1, 0), sj.ULCB(), 30),
-    Case("D", naive.kl_ulcb(1, 1, 0), sj.KLULCB(), 20),
-    Case("opposite", naive.ulcb(1, -1, 4), sj.ULCB(c=4).opposite(), 400),
-    Case("opposite", naive.kl_ulcb_opposite(1, 1, 0), sj.KLULCB().opposite(), 400),
-    Case("ema-1000", naive.cont_ulcb(0), sj.ContULCB(), 40),
-    Case("ema-1000", naive.cont_kl_ulcb(0), sj.ContKLULCB(), 40),
-    Case("ema-1000", naive.disc(4, naive.ulcb(-1, 1, 0)), sj.DiscULCB(n=4), 40),
-    Case("ema-1000", naive.disc(3, naive.kl_ulcb(1, 1, 4)), sj.DiscKLULCB(n=3, c=4), 40),
-    Case("ema-low", naive.cont_ulcb(4), sj.ContULCB(c=4), 300),
-    Case("ema-low", naive.cont_kl_ulcb(4), sj.ContKLULCB(c=4), 300),
+    Case("A", naive.ulcb(-1, 1, 0), sj.policies.ULCB(), 30),
+    Case("A", naive.kl_ulcb(1, 1, 0), sj.policies.KLULCB(), 30),
+    Case("B", naive.ulcb(1, 1, 0), sj.policies.UCB(), 300),
+    Case("B", naive.ulcb(-1, 1, 4), sj.policies.ULCB(c=4), 300),
+    Case("B", naive.kl_ucb(0), sj.policies.KLUCB(), 300),
+    Case("B", naive.kl_ulcb(1, 1, 4), sj.policies.KLULCB(c=4), 300),
+    Case("C", naive.ulcb(-2, 0.5, 0), sj.policies.ULCB(c0=-2, c1=0.5), 400),
+    Case("C", naive.kl_ulcb(0.5, 2, 1), sj.policies.KLULCB(c0=-0.5, c1=2, c=1), 400),
+    Case("D", naive.ulcb(-1, 1, 0), sj.policies.ULCB(), 30),
+    Case("D", naive.kl_ulcb(1, 1, 0), sj.policies.KLULCB(), 20),
+    Case("opposite", naive.ulcb(1, -1, 4), sj.policies.ULCB(c=4).opposite(), 400),
+    Case("opposite", naive.kl_ulcb_opposite(1, 1, 0), sj.policies.KLULCB().opposite(), 400),
+    Case("ema-1000", naive.cont_ulcb(0), sj.policies.ContULCB(), 40),
+    Case("ema-1000", naive.cont_kl_ulcb(0), sj.policies.ContKLULCB(), 40),
+    Case("ema-1000", naive.disc(4, naive.ulcb(-1, 1, 0)), sj.policies.DiscULCB(n=4), 40),
+    Case("ema-1000", naive.disc(3, naive.kl_ulcb(1, 1, 4)), sj.policies.DiscKLULCB(n=3, c=4), 40),
+    Case("ema-low", naive.cont_ulcb(4), sj.policies.ContULCB(c=4), 300),
+    Case("ema-low", naive.cont_kl_ulcb(4), sj.policies.ContKLULCB(c=4), 300),
 ]
 
 
@@ -64,7 +64,7 @@ def test_the_problems_are_the_papers() -> None:
         assert problem.means == tuple(means)
         for state in (0.0, 1.0):
             for reward in (0, 1):
-                assert problem.user.leave_probability(state, float(reward)) == pytest.approx(
+                assert problem.user.leave_probability(state, float(reward), 0) == pytest.approx(
                     user.abandons(state, reward), abs=1e-15
                 )
 

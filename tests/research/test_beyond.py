@@ -17,9 +17,10 @@ from research.beyond.rosters import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS
 from research.beyond.study import OUTCOMES, study
 from research.beyond.summaries import POLICIES, spread, worst
 from research.beyond.trials import TRIALS, trial
-from sojourn import KLULCB, LearnedIMED, SafeIMED, theory
+from sojourn import theory
 from sojourn.paper.trial import Trial
 from sojourn.paper.verdicts import Verdict, check
+from sojourn.policies import KLULCB, LearnedIMED, SafeIMED
 from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")

@@ -90,7 +90,7 @@ def test_the_page_has_a_row_for_everybody() -> None:
 def test_a_study_is_kept_and_redrawn(tmp_path: Path) -> None:
     trial = Trial(
         "clickbait", "clickbait", lambda: Environment.of(PROBLEMS["clickbait"]["clickbait"]()),
-        by_label(sj.Uniform()), 4, 4, visits=20, checkpoints=(10, 20), group="clickbait",
+        by_label(sj.policies.Uniform()), 4, 4, visits=20, checkpoints=(10, 20), group="clickbait",
         roster="main",
     )  # fmt: skip
     report = study(trials=[trial], out=tmp_path)

@@ -9,7 +9,8 @@ import pytest
 from research.beyond.crowds import Layered
 from research.beyond.problems import DIFFERENT, EVEN
 from research.beyond.tastes import Tastes, TastesJob, simulate_tastes
-from sojourn import Problem, SafeIMED, TwoState, simulate, theory
+from sojourn import Problem, TwoState, simulate, theory
+from sojourn.policies import SafeIMED
 from sojourn.simulation.chunks import chunk
 
 ROWS = [(0.5, 0.1, 0.1, 0.05)] * 3 + [(0.2, 0.1, 0.6, 0.02)] * 3
@@ -36,7 +37,7 @@ def test_steps_move_through_the_layers() -> None:
     user = Layered.steps([(0.1, 0.1, 0.1, 0.1), (0.2, 0.2, 0.2, 0.2), (0.3, 0.3, 0.3, 0.3)])
     state, chances = user.begin(0.999), []
     for _ in range(4):
-        chances.append(user.leave_probability(state, 1.0))
+        chances.append(user.leave_probability(state, 1.0, 0))
         state = user.next_state(state, 1.0)
     assert chances == [0.1, 0.2, 0.3, 0.3]
     # Leaving does not depend on rewards: the survival function, by hand.

@@ -75,8 +75,8 @@ def test_a_trial_is_played_on_the_problem_that_changes() -> None:
     environment = trial.make()
     assert environment.problem == PROBLEMS[name].at(1)
     how = {"visits": 60, "runs": 4, "checkpoints": [60]}
-    result = environment.simulate([sj.KLULCB()], **how)
+    result = environment.simulate([sj.policies.KLULCB()], **how)
     assert result.problem == PROBLEMS[name]
-    rows = chunk(PROBLEMS[name], sj.KLULCB(), 0, 0, 4, np.array([60]))
+    rows = chunk(PROBLEMS[name], sj.policies.KLULCB(), 0, 0, 4, np.array([60]))
     assert result.regret.mean[0, -1] == pytest.approx(rows[:, -1, 0].mean(), rel=1e-12)
     assert PLAIN.label in trial.labels

@@ -55,13 +55,13 @@ def test_who_is_told_a_horizon_is_told_that_of_the_trial() -> None:
 
 def test_the_papers_policy_is_told_the_case() -> None:
     (trial,) = (t for t in TRIALS if t.name.startswith("opposite, growth"))
-    assert trial.build(PROBLEMS["opposite"]())[0] == sj.KLULCB().opposite()
-    assert trial.build(PROBLEMS["five arms"]())[0] == sj.KLULCB()
+    assert trial.build(PROBLEMS["opposite"]())[0] == sj.policies.KLULCB().opposite()
+    assert trial.build(PROBLEMS["five arms"]())[0] == sj.policies.KLULCB()
 
 
 SMALL = RunsTrial(
     "B, small", "B", partial(_environment, "B"),
-    {"Uniform": sj.Uniform(), "Fixed arm": sj.FixedArm(arm=1)}, 40, 40,
+    {"Uniform": sj.policies.Uniform(), "Fixed arm": sj.policies.FixedArm(arm=1)}, 40, 40,
     visits=100, checkpoints=(10, 100), group=GROWTH,
 )  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_paths_are_those_of_single_runs(tmp_path: Folder) -> None:
 
 def test_runs_that_a_store_does_not_have_are_an_error(tmp_path: Folder) -> None:
     how: dict[str, Any] = {"visits": 5, "runs": 4}
-    result = sj.simulate(PROBLEMS["B"](), [sj.Uniform()], **how, store=tmp_path / "one.db")
+    result = sj.simulate(PROBLEMS["B"](), [sj.policies.Uniform()], **how, store=tmp_path / "one.db")
     with pytest.raises(ValueError, match=r"other\.db does not have the runs of Uniform\(\)"):
         run_regrets(result, tmp_path / "other.db")
 

@@ -36,14 +36,14 @@ def trial(**policies: Any) -> LimitTrial:
     return LimitTrial(SMALL.name, "B", environment, policies, 20, 20, visits=2, case=SMALL)
 
 
-TOLD = told_title(sj.PricedIndex)
+TOLD = told_title(sj.policies.PricedIndex)
 EVERY = [
     *(
         title_of(cls)
-        for cls in (*sj.POLICIES.values(), *sj.policies.TOLD.values())
+        for cls in (*sj.policies.POLICIES.values(), *sj.policies.ORACLES.values())
         if cls not in FOR_CHANGES
     ),
-    *(TOLD, told_title(sj.UCBQLearning)),
+    *(TOLD, told_title(sj.policies.UCBQLearning)),
 ]
 BEST = {"Priced index": 1.1, TOLD: 1.05, "Exact index": 1.05}
 
@@ -52,9 +52,9 @@ def test_every_policy_of_the_registry_plays() -> None:
     for each in TRIALS[:1] + TRIALS[4:5]:
         assert set(each.players()) == set(roster(each.case)) == set(EVERY)
     players = TRIALS[4].players()
-    assert players["Exact index"] == sj.ExactIndex(CASES[4].user, visits=5)
-    assert players["Priced index"] == sj.PricedIndex()
-    assert players[TOLD] == sj.PricedIndex(visits=5)
+    assert players["Exact index"] == sj.policies.ExactIndex(CASES[4].user, visits=5)
+    assert players["Priced index"] == sj.policies.PricedIndex()
+    assert players[TOLD] == sj.policies.PricedIndex(visits=5)
 
 
 def test_cases_are_a_dozen_that_have_a_limit() -> None:
@@ -71,8 +71,10 @@ def test_who_does_not_fit_is_left_out() -> None:
     def refuse(problem: sj.Problem) -> sj.Policy:
         raise InputError("does not apply")
 
-    found = trial(One=sj.Uniform(), Other=refuse, Third=lambda problem: sj.FixedArm(arm=5))
-    assert found.players() == {"One": sj.Uniform()}
+    found = trial(
+        One=sj.policies.Uniform(), Other=refuse, Third=lambda problem: sj.policies.FixedArm(arm=5)
+    )
+    assert found.players() == {"One": sj.policies.Uniform()}
 
 
 def made(multiple: float, **others: float) -> LimitOutcome:
@@ -115,7 +117,7 @@ def test_the_page_has_a_row_for_everybody() -> None:
 
 
 def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
-    one = trial(**{"Uniform": sj.Uniform(), "KL-ULCB": sj.FixedArm()})
+    one = trial(**{"Uniform": sj.policies.Uniform(), "KL-ULCB": sj.policies.FixedArm()})
     report = study(trials=[one], out=tmp_path)
     found = report.findings.every[0]
     assert found.low < found.high and set(found.regrets) == {"Uniform", "KL-ULCB"}
@@ -123,11 +125,13 @@ def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
     data = json.loads(kept.read_text())
     data["regrets"]["Uniform"]["value"] = 123.0  # taken from there, as it is not run again
     kept.write_text(json.dumps(data))
-    more = trial(**{**one.policies, "Greedy": sj.Greedy()})
+    more = trial(**{**one.policies, "Greedy": sj.policies.Greedy()})
     again = study(trials=[more], out=tmp_path).findings.every[0].regrets
     assert list(again) == ["Uniform", "KL-ULCB", "Greedy"] and again["Uniform"].value == 123.0
     assert again["KL-ULCB"] == found.regrets["KL-ULCB"] != again["Greedy"]
-    other = trial(**{**one.policies, "Uniform": sj.FixedArm()})  # another policy of that name
+    other = trial(
+        **{**one.policies, "Uniform": sj.policies.FixedArm()}
+    )  # another policy of that name
     assert study(trials=[other], out=tmp_path).findings.every[0].regrets["Uniform"].value != 123.0
     assert study(trials=[one], out=tmp_path, seed=1).findings.every[0].told == found.told
     again = study(trials=[one], out=tmp_path, redraw=True)

@@ -17,7 +17,7 @@ from serving import Server, serve
 
 from sojourn.live.shadowing import MEASURES
 from sojourn.policies.reasons import short
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
 from sojourn.service.dashboard.render import count, number
 

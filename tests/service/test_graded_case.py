@@ -6,7 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, MemoryStore
-from sojourn.service.insight import insight
+from sojourn.live.monitor import insight
 
 SHARES = [(3.0, 2.0), (2.0, 2.0), (2.0, 3.0)]
 """Beta distributions of the share of an item that is watched; half or more in .69, .5 and .31."""
@@ -24,7 +24,7 @@ def case(threshold: float | None, seed: int) -> str:
     journal = Journal(MemoryStore(), upkeep=False)
     experiment = Experiment(
         "clips", ["a", "b", "c"], store=journal, seed=seed, compiled=False,
-        policy=sj.LearnedIMED(), reward_threshold=threshold,
+        policy=sj.policies.LearnedIMED(), reward_threshold=threshold,
     )  # fmt: skip
     for _ in range(VISITS):
         visit, bored_before, reward = experiment.visit(), False, None

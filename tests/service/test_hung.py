@@ -18,8 +18,8 @@ import serving
 from crashes import frozen, wait_until, workers
 
 from sojourn.live import Journal, Unavailable, open_store, verify
+from sojourn.service.cache import Cache
 from sojourn.service.catalog import Catalog
-from sojourn.service.reads import Reads
 
 DEADLINE = 2.0
 SLACK = 8.0  # seconds more than the deadline that a busy machine may take
@@ -179,7 +179,7 @@ def test_ready_on_a_full_disk_under_sqlite(tmp_path: Path) -> None:
 
 def test_those_who_look_on_share_what_they_read() -> None:
     """Thirty ask at once: one reads, then one more for all others; later ones read again."""
-    reads, began = Reads[int](), []
+    reads, began = Cache[int](), []
 
     def read() -> int:
         began.append(time.monotonic())

@@ -31,7 +31,7 @@ B = sj.paper.SETTINGS["B"]
 Keys = set[tuple[str, int, str]]
 """What names an event: visit, step, kind."""
 
-MIXED = sj.EpsilonMixture(sj.ULCB.for_problem(B), epsilon=0.3)
+MIXED = sj.policies.EpsilonMixture(sj.policies.ULCB.for_problem(B), epsilon=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def serve_users(experiment: Experiment, problem: sj.Problem, visits: int, seed: 
                 decision = await experiment.adecide(f"v{number}", reward, opening=opening)
                 mean = problem.means[experiment.arms.index(decision.arm)]
                 reward = float(rng.random() < mean)
-                if rng.random() < problem.user.leave_probability(state, reward):
+                if rng.random() < problem.user.leave_probability(state, reward, 0):
                     await experiment.get(f"v{number}").aend(reward)
                     break
                 state = problem.user.next_state(state, reward)
@@ -165,7 +165,7 @@ def test_an_export_is_fitted_without_any_option(
     assert sum(n for _, n in found.counts.values()) == steps
     for cell, (left, n) in found.counts.items():
         state, reward = 1.0 if cell.startswith("first") else float(cell[-2]), float(cell[-1])
-        q = B.user.leave_probability(state, reward)
+        q = B.user.leave_probability(state, reward, 0)
         assert n > 50 and abs(left / n - q) < TOLERANCE * sqrt(q * (1 - q) / n)
     for arm, mean in zip(("good", "less"), B.means, strict=True):
         (seen,) = (a for a in found.arms if a.name == arm)
@@ -184,7 +184,7 @@ def test_propensities_are_exported_and_evaluated(served: Path, tmp_path: Path) -
     likely, rare = ((log["propensity"].round(12) == chance).sum() for chance in (0.85, 0.15))
     error = sqrt(0.85 * 0.15 / (likely + rare))
     assert abs(likely / (likely + rare) - 0.85) < TOLERANCE * error
-    found = evaluate(log, sj.FixedArm(0), max_steps=6)
+    found = evaluate(log, sj.policies.FixedArm(0), max_steps=6)
     short = truth_up_to(max_steps=6)
     for method in ("PDIS", "DR"):
         estimate = found.reward[method]
@@ -201,7 +201,7 @@ def truth_up_to(max_steps: int) -> float:
         for state, chance in here.items():
             total += chance * mean
             for reward, p in ((1.0, mean), (0.0, 1 - mean)):
-                stays = 1 - user.leave_probability(state, reward)
+                stays = 1 - user.leave_probability(state, reward, 0)
                 then = user.next_state(state, reward)
                 after[then] = after.get(then, 0.0) + chance * p * stays
         here = after
@@ -298,7 +298,7 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with counts.open("w", newline="") as file:
         csv.writer(file).writerows([("arm", "pulls", "successes"), ("a", 10, 4), ("b, c", 2.5, 0)])
     same.write_text(json.dumps({"arms": {"a": {"pulls": 10, "successes": 4}}}))
-    with Experiment("news", ["a", "b, c"], sj.UCB(), store=url, compiled=False):
+    with Experiment("news", ["a", "b, c"], sj.policies.UCB(), store=url, compiled=False):
         assert main(["store", "warm-start", str(live), "news", str(counts)]) == 2
         assert (
             "the file is in use by a server: ask it, by PUT /v1/experiments/news/prior"
@@ -328,7 +328,9 @@ def test_warm_start_of_postgres_that_is_being_served(server: str, tmp_path: Path
     counts = tmp_path / "counts.csv"
     pd.DataFrame({"arm": ["a"], "pulls": [30], "successes": [20]}).to_csv(counts, index=False)
     with Journal(url, upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
+        )
         assert main(["store", "warm-start", url, "news", str(counts)]) == 0
         experiment.refresh()
         assert experiment.memory.pulls.tolist() == [30, 0]

@@ -42,7 +42,7 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
 
         with Journal(url + SEARCH_PATH, upkeep=False) as journal:
             experiment = Experiment(
-                "news", ["a", "b"], sj.UCB(), store=journal, reward_wait=60, compiled=False
+                "news", ["a", "b"], sj.policies.UCB(), store=journal, reward_wait=60, compiled=False
             )
             visits = [experiment.visit(id=f"v{n}") for n in range(3)]
             for visit in visits:
@@ -75,7 +75,9 @@ def test_a_full_disk_of_the_database(server: str) -> None:
     """As PostgreSQL reports it. Calls fail with its words, and go on when there is room."""
     url = postgres.database(server, "disk")
     with Journal(url, upkeep=False) as journal, psycopg.connect(url, autocommit=True) as db:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
         visit.decide(request="r1")
         db.execute(postgres.FULL_DISK)
@@ -93,7 +95,9 @@ def test_the_database_is_away_and_back(server: str) -> None:
     """Connections are cut and new ones refused; then they are allowed again."""
     url = postgres.database(server, "away")
     with Journal(url, upkeep=False) as journal, psycopg.connect(server, autocommit=True) as db:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
         visit.decide(request="r1")
         db.execute("ALTER DATABASE away ALLOW_CONNECTIONS false")

@@ -13,10 +13,10 @@ from asgi import Caller, client, in_parts
 
 from sojourn.live import Busy, Unavailable
 from sojourn.live.learner import Learner
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.errors import Refusal
-from sojourn.service.hot import CALLS, VISIT as VISIT_PATH, find
-from sojourn.service.limits import read_body
+from sojourn.service.fast_routes import FAST_ROUTES, VISIT as VISIT_PATH, find
+from sojourn.service.request import read_body
 from sojourn.validation import PolicyError
 
 SHORTS = "/v1/experiments/shorts"
@@ -454,9 +454,9 @@ def test_metrics_of_requests_and_commits(http: Caller) -> None:
 
 
 def test_what_is_in_the_schema_is_what_runs(http: Caller) -> None:
-    """The calls that the gate answers are in the schema, and FastAPI has no second version."""
+    """The calls of the middleware are in the schema, and FastAPI has no second version."""
     described = http.get("/openapi.json").json()["paths"]
-    for call in CALLS:
+    for call in FAST_ROUTES:
         operation = described[call.path][call.method.lower()]
         assert operation["operationId"] == call.name
         body = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -468,8 +468,8 @@ def test_what_is_in_the_schema_is_what_runs(http: Caller) -> None:
         for route in http.app.routes
         for method in getattr(route, "methods", [])
     }
-    assert not installed & {(call.method, call.path) for call in CALLS}
-    assert ("GET", VISIT_PATH) in installed  # which is no call of the gate's
+    assert not installed & {(call.method, call.path) for call in FAST_ROUTES}
+    assert ("GET", VISIT_PATH) in installed  # which is no call of the middleware
 
 
 def test_paths_that_only_look_like_calls_of_visits(http: Caller) -> None:

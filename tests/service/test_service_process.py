@@ -22,7 +22,7 @@ from serving import PATIENCE, Server, serve
 from sojourn import extras
 from sojourn.cli.main import main
 from sojourn.live import open_store, verify
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.metrics import drop_dead_gauges
 
 SHORTS = "/v1/experiments/shorts"

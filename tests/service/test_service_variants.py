@@ -7,7 +7,7 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.live.plan import STOP_EXPLORING, Alarm
-from sojourn.service import keys
+from sojourn.service.auth import keys
 
 SHORTS = "/v1/experiments/shorts"
 FIXED = {"name": "FixedArm", "parameters": {"arm": 0}}

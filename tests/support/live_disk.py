@@ -10,7 +10,7 @@ from sojourn.live import Experiment, Unavailable, verify
 
 def main(path: str) -> None:
     with Experiment(
-        "disk", ["a", "b"], sj.LearnedUCB(), store=f"sqlite:///{path}", compiled=False
+        "disk", ["a", "b"], sj.policies.LearnedUCB(), store=f"sqlite:///{path}", compiled=False
     ) as experiment:
         visit = experiment.visit(id="v")
         visit.decide(request="r0")

@@ -44,7 +44,7 @@ def play(experiment: Experiment | Split, name: str) -> None:
 
 
 def main(url: str, name: str, share: str | None = None) -> None:
-    arms, policy = ["a", "b", "c"], sj.LearnedUCB()
+    arms, policy = ["a", "b", "c"], sj.policies.LearnedUCB()
     with Journal(url) as journal:
         experiment: Experiment | Split
         if share is None:

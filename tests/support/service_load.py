@@ -13,7 +13,7 @@ from sojourn.client import Client
 from sojourn.live import Busy, Conflict, Unavailable
 
 ARMS = ["a", "b", "c"]
-POLICY = sj.LearnedUCB()
+POLICY = sj.policies.LearnedUCB()
 PATIENCE = 60.0
 
 

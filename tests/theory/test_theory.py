@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, theory
+from sojourn import Ema, Problem, TwoState, User, theory
 from sojourn.paper.settings import SETTINGS
 from sojourn.theory.slopes import kl_slope
-from sojourn.users import Space
+from sojourn.users import LogLeave, Space, StaysFirst
 
 A, B, OPPOSITE = SETTINGS["A"], SETTINGS["B"], SETTINGS["opposite"]
 NORMAL = ["ULCB", "KL-ULCB", "lower bound"]
@@ -40,7 +40,7 @@ class Thirds(User):
     def next_state(self, state: float, reward: float) -> float:
         return min(state + 1.0, 2.0) if reward > 0.0 else max(state - 1.0, 0.0)
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         return 0.4 - 0.1 * state - 0.1 * reward
 
     def experience(self, state: float) -> float:

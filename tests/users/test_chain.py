@@ -16,7 +16,9 @@ import sojourn as sj
 import sojourn.gym
 from sojourn import Chain, problem_files
 from sojourn.cli import main
-from sojourn.live.states import describe, from_description
+from sojourn.engine.steps import draw_next
+from sojourn.live.states import describe, from_description, states_in_words
+from sojourn.theory.model import as_two_state
 
 NEXT = [[0, 1], [0, 2], [1, 2]]
 LEAVE = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]
@@ -58,7 +60,7 @@ def test_two_states_play_as_the_two_state_user() -> None:
     """The same draws decide the same steps, 64 at a time or one by one."""
     two = sj.paper.SETTINGS["B"]
     chain = sj.Problem(two.means, Chain(next=[[0, 1]] * 2, leave=[[0.8, 0.2], [0.2, 0.1]]))
-    policies = [sj.ULCB(), sj.FixedArm()]
+    policies = [sj.policies.ULCB(), sj.policies.FixedArm()]
     ours, theirs = (
         sj.simulate(problem, policies, visits=200, runs=8, seed=3) for problem in (chain, two)
     )
@@ -87,7 +89,9 @@ def test_values_are_those_of_plain_iteration(user: Chain) -> None:
 def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
     """Reward, length and regret from gaps against exact ones, at 4.5 standard errors."""
     problem = sj.Problem([0.8, 0.3], user)
-    result = sj.simulate(problem, [sj.FixedArm(0), sj.Uniform()], visits=50, runs=400, seed=5)
+    result = sj.simulate(
+        problem, [sj.policies.FixedArm(0), sj.policies.Uniform()], visits=50, runs=400, seed=5
+    )
     best, uniform = result.visit_reward.mean[:, -1]
     errors = result.visit_reward.std_error[:, -1]
     assert abs(best - problem.value()) < 4.5 * errors[0]
@@ -102,17 +106,34 @@ def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
 def test_compiled_is_interpreted(compiled: Any, interpreted: Any) -> None:
     problem = sj.Problem([0.8, 0.3], MOODS)
     np.testing.assert_array_equal(
-        compiled(problem, sj.ContULCB(), 2, 1, [5, 40]),
-        interpreted(problem, sj.ContULCB(), 2, 1, [5, 40]),
+        compiled(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
+        interpreted(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
     )
 
 
 def test_next_states_are_drawn_by_their_chances() -> None:
-    assert [MOODS.draw_next(1.0, 0.0, u) for u in (0.0, 0.49, 0.5, 0.79, 0.8, 0.999)] == [
+    assert [draw_next(MOODS, 1.0, 0.0, u) for u in (0.0, 0.49, 0.5, 0.79, 0.8, 0.999)] == [
         0.0, 0.0, 1.0, 1.0, 2.0, 2.0,
     ]  # fmt: skip
-    assert MOODS.draw_next(0.0, 0.0, 0.95) == 1.0  # a chance of 0 is never drawn
-    assert MOODS.next_state(0.0, 1.0) == MOODS.draw_next(0.0, 1.0, 0.9) == 1.0
+    assert draw_next(MOODS, 0.0, 0.0, 0.95) == 1.0  # a chance of 0 is never drawn
+    assert MOODS.next_state(0.0, 1.0) == draw_next(MOODS, 0.0, 1.0, 0.9) == 1.0
+
+
+def test_transitions_of_random_next_states() -> None:
+    problem = sj.Problem([0.8, 0.3], MOODS)
+    for arm in range(2):
+        matrix = problem.transition_matrix(arm)
+        np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
+        stays = np.zeros((3, 3))
+        for s in range(3):
+            for r, chance in ((0, 1.0 - problem.means[arm]), (1, problem.means[arm])):
+                onward = (
+                    np.eye(3)[MOODS.next[s][r]]
+                    if isinstance(MOODS.next[s][r], int)
+                    else (np.array(MOODS.next[s][r]))
+                )
+                stays[s] += chance * (1.0 - MOODS.leave[s][r]) * onward
+        np.testing.assert_allclose(matrix[:3, :3], stays)
 
 
 def test_the_theory_knows_what_it_does_not_cover() -> None:
@@ -120,14 +141,14 @@ def test_the_theory_knows_what_it_does_not_cover() -> None:
     assert sj.theory.case(problem) == "normal"
     names = [bound.name for bound in sj.theory.bounds(problem)]
     assert names == ["UCB", "KL-UCB"]  # the theorems are about two states and moving averages
-    assert Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]], start=0).as_two_state() == sj.TwoState(
+    assert as_two_state(Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]], start=0)) == sj.TwoState(
         1, 0, 0, 0, start=0
     )
-    assert Chain(next=[[1, 0]] * 2, leave=[[1, 0], [0, 0]]).as_two_state() is None
+    assert as_two_state(Chain(next=[[1, 0]] * 2, leave=[[1, 0], [0, 0]])) is None
 
 
 def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for user in (PATIENCE, MOODS, sj.StaysFirst(PATIENCE)):
+    for user in (PATIENCE, MOODS, sj.users.StaysFirst(PATIENCE)):
         problem = sj.Problem([0.8, 0.3], user)
         plain = json.loads(json.dumps(problem_files.to_dict(problem)))
         assert problem_files.from_dict(plain) == problem
@@ -146,7 +167,9 @@ def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_live(tmp_path: Path) -> None:
     """The state follows the table, and a store knows it again."""
     store = f"sqlite:///{tmp_path / 'live.db'}"
-    with sj.Experiment("e", ["a", "b"], sj.ULCB(), PATIENCE, store=store, compiled=False) as live:
+    with sj.Experiment(
+        "e", ["a", "b"], sj.policies.ULCB(), PATIENCE, store=store, compiled=False
+    ) as live:
         visit = live.visit(id="v")
         states = [visit.decide().state]
         states += [visit.decide(reward).state for reward in (0, 0, 1, 0)]
@@ -198,7 +221,7 @@ def test_it_is_a_value() -> None:
     assert repr(Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]])) == (
         "Chain(next=((0, 1), (0, 1)), leave=((1.0, 0.0), (0.0, 0.0)))"
     )
-    assert PATIENCE.states_in_words(3) == ("state 0", "state 1", "state 2")
+    assert states_in_words(PATIENCE, 3) == ("state 0", "state 1", "state 2")
     assert sj.check_user(MOODS) == []
 
 

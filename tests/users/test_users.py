@@ -14,7 +14,7 @@ import pytest
 import sojourn as sj
 import sojourn.users
 from sojourn import gym, problem_files  # noqa: F401 - gym registers environments
-from sojourn.live.states import describe, from_description
+from sojourn.live.states import describe, from_description, live_model, states_in_words
 from sojourn.users import FunctionLeave, Start
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -42,7 +42,7 @@ def test_two_state_refuses(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("theta", [0, 1, -0.5, 1.5, float("nan"), "half"])
 def test_ema_refuses_theta(theta: object) -> None:
-    message = refused(lambda: sj.Ema(theta=theta, leave=sj.LogLeave(c6=5)))
+    message = refused(lambda: sj.Ema(theta=theta, leave=sj.users.LogLeave(c6=5)))
     assert message == (
         f"theta = {theta!r} is not allowed: it must be a number strictly between 0 and 1"
     )
@@ -50,7 +50,7 @@ def test_ema_refuses_theta(theta: object) -> None:
 
 @pytest.mark.parametrize("c6", [0, -1, float("nan"), float("inf")])
 def test_log_leave_refuses(c6: float) -> None:
-    message = refused(lambda: sj.LogLeave(c6=c6))
+    message = refused(lambda: sj.users.LogLeave(c6=c6))
     assert message == f"c6 = {c6!r} is not allowed: it must be a number greater than 0"
 
 
@@ -80,14 +80,14 @@ def test_bad_starts(start: object, sentence: str) -> None:
 
 
 def test_stays_first_refuses() -> None:
-    for bad in (None, 0.5, sj.StaysFirst(HARSH)):
-        message = refused(lambda bad=bad: sj.StaysFirst(bad))
+    for bad in (None, 0.5, sj.users.StaysFirst(HARSH)):
+        message = refused(lambda bad=bad: sj.users.StaysFirst(bad))
         assert message == f"user = {bad!r} is not allowed: it must be another user model"
 
 
 def test_two_state_table() -> None:
     user = sj.TwoState(q00=0.4, q01=0.3, q10=0.2, q11=0.1)
-    table = {(s, r): user.leave_probability(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)}
+    table = {(s, r): user.leave_probability(s, r, 0) for s in (0.0, 1.0) for r in (0.0, 1.0)}
     assert table == {(0, 0): 0.4, (0, 1): 0.3, (1, 0): 0.2, (1, 1): 0.1}
     assert [user.next_state(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)] == [0, 1, 0, 1]
     assert (user.space.states, user.space.bins, user.begin(0.99)) == (2, 2, 1.0)
@@ -100,7 +100,7 @@ def test_ema_moves_then_leaves(theta: float) -> None:
     for reward in (0.0, 0.0, 1.0, 0.0, 1.0):
         onward = state * (1 - theta) + theta * reward
         assert user.next_state(state, reward) == pytest.approx(onward, rel=1e-15)
-        assert user.leave_probability(state, reward) == pytest.approx(steep(onward), rel=1e-15)
+        assert user.leave_probability(state, reward, 0) == pytest.approx(steep(onward), rel=1e-15)
         state = onward
     assert user.experience(state) == state
 
@@ -109,27 +109,31 @@ def test_log_leave_is_the_papers_curve() -> None:
     for c6 in (5.0, 1000.0):
         for s in (0.0, 0.1, 0.5, 1.0):
             paper = 1 - np.log(c6 * s + 1) / np.log(c6 + 1)
-            assert sj.LogLeave(c6=c6).probability(s) == pytest.approx(paper, abs=1e-15)
+            assert sj.users.LogLeave(c6=c6).probability(s) == pytest.approx(paper, abs=1e-15)
 
 
-@pytest.mark.parametrize("user", [HARSH, sj.Ema(theta=0.5, leave=sj.LogLeave(c6=1000), start=0.6)])
+@pytest.mark.parametrize(
+    "user", [HARSH, sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=1000), start=0.6)]
+)
 def test_stays_first(user: sj.User) -> None:
-    shy = sj.StaysFirst(user)
+    shy = sj.users.StaysFirst(user)
     assert shy.space == user.space
     start, marked = user.begin(0.5), shy.begin(0.5)
     assert marked < 0.0
     assert shy.experience(marked) == pytest.approx(start)
     for reward in (0.0, 1.0):
-        assert shy.leave_probability(marked, reward) == 0.0
+        assert shy.leave_probability(marked, reward, 0) == 0.0
         assert shy.next_state(marked, reward) == pytest.approx(user.next_state(start, reward))
         for later in (0.0, 1.0):
-            assert shy.leave_probability(later, reward) == user.leave_probability(later, reward)
+            assert shy.leave_probability(later, reward, 0) == user.leave_probability(
+                later, reward, 0
+            )
             assert shy.next_state(later, reward) == user.next_state(later, reward)
 
 
 def test_stays_first_is_worth_more() -> None:
     plain = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
-    problem, shy = (sj.Problem([0.9, 0.8], u) for u in (plain, sj.StaysFirst(plain)))
+    problem, shy = (sj.Problem([0.9, 0.8], u) for u in (plain, sj.users.StaysFirst(plain)))
     expected = 0.9 + 0.9 * problem.value(1) + 0.1 * problem.value(0)
     assert shy.value() == pytest.approx(expected, rel=1e-12)
 
@@ -153,7 +157,7 @@ def test_starts_in_a_simulation(compiled) -> None:
         [0.9, 0.8], sj.TwoState(q00=1, q01=1, q10=1, q11=1, start={0: 0.3, 1: 0.7})
     )
     visits = 20_000
-    row = compiled(problem, sj.FixedArm(), 3, 0, [visits])[0]
+    row = compiled(problem, sj.policies.FixedArm(), 3, 0, [visits])[0]
     assert row[2] == visits
     pulls = row[5:].reshape(2, 2)
     assert abs(pulls[0, 0] / visits - 0.3) < 4.5 * np.sqrt(0.21 / visits)
@@ -165,8 +169,8 @@ def test_start_reads_back() -> None:
         sj.TwoState(0.1, 0.2, 0.3, 0.4),
         sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0),
         sj.TwoState(0.1, 0.2, 0.3, 0.4, start={0: 0.5, 1: 0.5}),
-        sj.Ema(theta=0.3, leave=sj.LogLeave(c6=7.5), start={0.25: 0.5, 1: 0.5}),
-        sj.StaysFirst(sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0)),
+        sj.Ema(theta=0.3, leave=sj.users.LogLeave(c6=7.5), start={0.25: 0.5, 1: 0.5}),
+        sj.users.StaysFirst(sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0)),
     ):
         assert eval(repr(user), vars(sj.users)) == user
         assert pickle.loads(pickle.dumps(user)) == user
@@ -177,7 +181,7 @@ def test_a_curve_survives_pickling() -> None:
     assert isinstance(user.leave, FunctionLeave)
     assert repr(user) == "Ema(theta=0.5, leave=FunctionLeave(steep))"
     copy = pickle.loads(pickle.dumps(user))
-    assert copy.leave_probability(0.5, 1.0) == user.leave_probability(0.5, 1.0)
+    assert copy.leave_probability(0.5, 1.0, 0) == user.leave_probability(0.5, 1.0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -222,38 +226,41 @@ def test_own_user_example_runs(example: ModuleType, capsys: pytest.CaptureFixtur
     assert (result.pulls.mean[:, -1].sum(axis=2) > 0.0).all()  # every level of experience is met
 
 
-named = pytest.mark.parametrize("model", list(sj.USERS))
+named = pytest.mark.parametrize("model", list(sj.users.USERS))
 
 
 @named
 def test_a_named_model_describes_itself(model: str) -> None:
     """What files, stores and the API keep of it gives it back; live it has a state in [0, 1]."""
-    cls = sj.USERS[model]
-    settings = dict(cls.example) or ({"theta": 0.5} if "theta" in cls.keys else {})
+    cls = sj.users.USERS[model]
+    keys = problem_files.keys_of(cls)
+    settings = problem_files.EXAMPLES.get(model, {"theta": 0.5} if "theta" in keys else {})
     user = cls.from_settings(**settings, start=0)
     assert user.model == model
-    assert set(user.settings()) - set(cls.optional) == set(cls.keys)
+    assert set(user.settings()) == {key for key, required in keys.items() if required}
     assert from_description(json.loads(json.dumps(describe(user)))) == user
-    live = user.live()
+    live = live_model(user)
     assert not hasattr(live, "q00")
     state = live.begin(0.5)
     for reward in (0.0, 1.0, 1.0, 0.0):
         assert 0.0 <= live.experience(state) <= 1.0
         state = live.next_state(state, reward)
-    assert len(live.states_in_words(4)) == 4
-    assert live.in_words().startswith("the state is ")
+    assert len(states_in_words(live, 4)) == 4
 
 
 @named
 def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> None:
-    cls = sj.USERS[model]
+    cls = sj.users.USERS[model]
     if not hasattr(cls, "leave_probability"):
         with pytest.raises(ValueError, match="it must be one of two-state, ema, chain"):
             problem_files.from_dict({"means": [0.9, 0.8], "user": {"model": model}})
         with pytest.raises(ValueError, match="says nothing of leaving"):
-            sj.Problem([0.9, 0.8], cls.from_settings(**({"theta": 0.5} if cls.keys else {})))
+            sj.Problem(
+                [0.9, 0.8],
+                cls.from_settings(**({"theta": 0.5} if problem_files.keys_of(cls) else {})),
+            )
         return
-    problem = sj.Problem([0.9, 0.8], cls.from_settings(**cls.example))
+    problem = sj.Problem([0.9, 0.8], cls.from_settings(**problem_files.EXAMPLES[model]))
     assert (
         problem_files.from_dict(json.loads(json.dumps(problem_files.to_dict(problem)))) == problem
     )
@@ -261,8 +268,12 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
 
 
 def test_a_wrapper_about_leaving_by_arm_keeps_the_contract() -> None:
-    user = sj.StaysFirst(sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.LogLeave(c6=1000)), [1, 0]))
+    user = sj.users.StaysFirst(
+        sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.users.LogLeave(c6=1000)), [1, 0])
+    )
     assert sj.check_user(user) == []
     copy = pickle.loads(pickle.dumps(user))
-    assert copy == user and copy.leave_after(0, 1.0, 1.0) == user.leave_after(0, 1.0, 1.0)
-    assert user.leave_after(0, 1.0, 0.0) > user.leave_after(1, 1.0, 0.0)
+    assert copy == user and copy.leave_probability(1.0, 1.0, 0) == user.leave_probability(
+        1.0, 1.0, 0
+    )
+    assert user.leave_probability(1.0, 0.0, 0) > user.leave_probability(1.0, 0.0, 1)

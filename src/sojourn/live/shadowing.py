@@ -147,7 +147,7 @@ def shadow(
     1 - alpha at all looks together, each by itself, while all events are among the `latest`; errors
     are clustered by user, and there are none before the weighted steps are worth 50 users.
 
-    >>> from sojourn import FixedArm
+    >>> from sojourn.policies import FixedArm
     >>> from sojourn.live import Experiment, Own
     >>> more = {"external": True, "compiled": False}
     >>> with Experiment("feed", ["a", "b"], FixedArm(0), **more) as feed:

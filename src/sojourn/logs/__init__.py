@@ -3,8 +3,8 @@
 The floors, each of which imports only those below it:
 
     reporting            what people see: text, JSON, an HTML page
-    deciding, evaluating  what to run, by simulation; a policy's value on another policy's log
-    fitting              totals, leave probabilities, mistake costs, warnings
+    deciding, evaluating what to run, by simulation; a policy's value on another policy's log
+    model                totals, leave probabilities, mistake costs, warnings
     reading              sources, columns, events, steps of visits
 
 `synthetic` makes logs and stands apart. `Fit`, `Advice` and `Evaluation` are plain data:
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
     from .evaluating.evaluate import Evaluation as Evaluation, evaluate as evaluate, learn as learn
     from .evaluating.trajectories import Trajectories as Trajectories, trajectories as trajectories
-    from .fitting.by_arm import ArmEffect as ArmEffect
-    from .fitting.controlled import AdjustedCosts as AdjustedCosts, JointModel as JointModel
-    from .fitting.crowd import Crowd as Crowd
-    from .fitting.diagnosis import Costs as Costs, Inequality as Inequality
-    from .fitting.doubts import Diagnostic as Diagnostic
-    from .fitting.ema import EmaFit as EmaFit
-    from .fitting.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
-    from .fitting.model import ArmFit as ArmFit, Fit as Fit
-    from .fitting.present import Incumbent as Incumbent
-    from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
+    from .model.adjusted import (
+        AdjustedCosts as AdjustedCosts,
+        ArmEffect as ArmEffect,
+        JointModel as JointModel,
+    )
+    from .model.costs import Costs as Costs, Inequality as Inequality
+    from .model.crowd import Crowd as Crowd
+    from .model.diagnostics import Diagnostic as Diagnostic
+    from .model.ema import EmaFit as EmaFit
+    from .model.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
+    from .model.fitted import ArmFit as ArmFit, Fit as Fit
+    from .model.sample import Incumbent as Incumbent
+    from .model.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.source import columns as columns
     from .reading.spec import LogSpec as LogSpec, Reading as Reading
     from .reporting.page import write_report as write_report

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from ..show import curves
 from .figures import Figure
 from .graph import draw_graph
 from .lines import lines
@@ -18,4 +17,6 @@ def draw(figure: Figure, results: Results) -> "Picture":
     """The picture of a figure; `results` has one for each of its trials."""
     if isinstance(figure.panel, Graph):
         return draw_graph(SETTINGS[figure.panel.problem], figure.title)
+    from ..show import curves
+
     return curves.draw(lines(figure, results))

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..problem import Problem
 from ..show import style
-from ..show.curves import add_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -50,6 +49,8 @@ def draw_graph(problem: Problem, title: str) -> "Picture":
     """States as circles, transitions as arrows with formula and the number for the best arm."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Picture
+
+    from ..show.curves import add_title
 
     with rc_context(style.SETTINGS):
         picture = Picture(figsize=style.COLUMN, dpi=style.DPI)

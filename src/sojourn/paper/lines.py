@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..show import style
-from ..show.curves import Line, Plot
-from ..show.style import Look, look
+from ..show.style import Line, Look, Plot, look
 from ..stats.moments import Array, Estimate
 from ..users import LogLeave
 from ..validation import InputError

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..show.curves import Line
-from ..show.pages import render
-from ..show.tables import Table
+from ..show.style import Line
+from ..show.tables import Table, render
 from ..stats.intervals import Interval
 from . import words
 from .bars import verdict_bars

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Required, TypedDict
 
 from .. import validation
 from ..extras import require
-from ..show.curves import write
 from ..show.plain import to_json
 from ..simulation import Result
 from ..validation import InputError
@@ -128,6 +127,8 @@ class Study(ABC, Generic[Findings]):
             validation.whole("workers", workers, 1)
 
     def _draw(self, findings: Findings, folder: Path, meter: Meter) -> None:
+        from ..show.curves import write
+
         for number, (name, draw) in enumerate(self.figures.items()):
             meter.show(DRAWING, number / len(self.figures))
             picture = draw(findings)

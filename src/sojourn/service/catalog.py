@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -28,7 +29,7 @@ from ..live.stores.base import has_variants
 from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
 from ..policies import Policy
 from ..validation import InputError
-from .keys import Key
+from .auth.keys import Key
 
 log = logging.getLogger("sojourn.service")
 
@@ -282,3 +283,23 @@ def _broken(name: str, reason: str) -> Broken:
 def _compile(policy: Callable[[], Policy]) -> None:
     with suppress(Exception):  # the attempt to use it says what is wrong
         calls_for(policy(), compiled=True)
+
+
+class UnavailableStore:
+    """Stands in for a store that cannot be opened yet: whatever is asked of it is `Unavailable`."""
+
+    writer, shared, deadline = "", False, math.inf
+
+    def __getattr__(self, name: str) -> Any:
+        def unavailable(*args: Any, **options: Any) -> Any:
+            raise Unavailable("the store could not be opened yet")
+
+        return unavailable
+
+    def close(self) -> None: ...
+
+
+def unavailable() -> Journal:
+    """A journal for the time until there is one."""
+    store: Any = UnavailableStore()
+    return Journal(store, upkeep=False)

@@ -86,7 +86,8 @@ class Crowd:
     user, who is new, but the same in every run with this seed.
 
     >>> import asyncio
-    >>> from sojourn import Experiment, TwoState, ULCB
+    >>> from sojourn import Experiment, TwoState
+    >>> from sojourn.policies import ULCB
     >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> policy = ULCB(random_ties=False)
     >>> with Experiment("news", ["a", "b"], policy, compiled=False) as experiment:

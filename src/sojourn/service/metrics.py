@@ -22,13 +22,13 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from ..live import Store, drift
+from ..live.monitor.departures import watched
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores.base import has_variants, plain_settings
 from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
 from .catalog import Catalog
-from .insight.departures import watched
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that puts prometheus_client into multiprocess mode."""

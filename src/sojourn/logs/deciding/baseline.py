@@ -7,10 +7,10 @@ import numpy as np
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..fitting.crowd import Crowd, Worth
-from ..fitting.model import Fit
-from ..fitting.sample import Sample
-from ..fitting.totals import Totals
+from ..model.crowd import Crowd, Worth
+from ..model.fitted import Fit
+from ..model.sample import Sample
+from ..model.totals import Totals
 from ..reading import CENSORED
 
 LOGGED, EVENLY = "the log's own recommender", "every arm equally often"

@@ -6,8 +6,8 @@ from ... import validation
 from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
-from ..fitting.crowd import Crowd
-from ..fitting.model import ArmFit, Fit
+from ..model.crowd import Crowd
+from ..model.fitted import ArmFit, Fit
 
 BEST = 6
 """The row of the best arm's mean in `Fit.covariance`, after the six leave probabilities."""

@@ -11,14 +11,14 @@ from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, Vis
 from ...simulation.backends import processors
 from ...stats.moments import Array
 from ...validation import InputError
-from ..fitting.crowd import Crowd
-from ..fitting.model import Fit
+from ..model.crowd import Crowd
+from ..model.fitted import Fit
 from .advice import Advice, advise
 from .baseline import Baseline, baseline, cut_off
 from .crowds import draw_crowds, fitted_crowd
 from .outcomes import Played
 from .playing import NEVER_BACK, Stage, play, stage
-from .variants import Variant, variants
+from .worst_cases import Variant, variants
 
 DRAWS = 39
 """Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""

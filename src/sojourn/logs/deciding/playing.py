@@ -21,7 +21,7 @@ from ...engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
 from ...engine.structs import Compiled
 from ...policies import Policy
 from ...stats.moments import Array
-from ..fitting.crowd import Crowd
+from ..model.crowd import Crowd
 
 GAIN, LONGER, REWARD, STEPS, VISITS, PULLS = range(6)
 """Columns of what a run adds up; from `PULLS` on, one for each arm."""
@@ -74,9 +74,9 @@ def play(stage: Stage, policy: Policy, seed: int, run: int, visits: int, most: i
     A visit that is cut off counts as if the rule had gone on with it.
 
     >>> import sojourn as sj
-    >>> from sojourn.logs.fitting.crowd import always
+    >>> from sojourn.logs.model.crowd import always
     >>> crowd = Crowd(np.ones(1), np.array([[0.8, 0.4]]), np.full((1, 2, 2, 2, 2), 0.5), ends=(1,))
-    >>> made = play(stage([crowd], always(1, 2)), sj.FixedArm(0), 0, 0, 1_000, 10**6)
+    >>> made = play(stage([crowd], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
     >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps a visit, 0.4 more at each
     0.8
     """

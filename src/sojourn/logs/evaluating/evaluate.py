@@ -23,7 +23,7 @@ import numpy as np
 from ... import validation
 from ...policies import Policy
 from ...show.plain import plain
-from ...show.sheets import Shown
+from ...show.tables import Shown
 from ...stats.intervals import z
 from ...validation import InputError
 from ..reading.spec import LogSpec, Reading
@@ -108,8 +108,8 @@ def evaluate(
 
     >>> import sojourn as sj
     >>> from sojourn.logs.synthetic import synthetic_log
-    >>> log = synthetic_log(sj.paper.SETTINGS["C"], sj.Uniform(), visits=2_000, seed=1)
-    >>> found = evaluate(log, sj.FixedArm(0))
+    >>> log = synthetic_log(sj.paper.SETTINGS["C"], sj.policies.Uniform(), visits=2_000, seed=1)
+    >>> found = evaluate(log, sj.policies.FixedArm(0))
     >>> found.reward["PDIS"].low < sj.paper.SETTINGS["C"].value() < found.reward["DM"].high
     True
     """
@@ -244,7 +244,7 @@ def learn(
 
     >>> import sojourn as sj
     >>> log = {"visit": [0, 0, 1], "arm": [0, 1, 1], "reward": [0, 1, 1]}
-    >>> learn(log, sj.UCB()).successes.tolist()
+    >>> learn(log, sj.policies.UCB()).successes.tolist()
     [0.0, 2.0]
     """
     log = _read(source, spec, fields).with_states(theta, start)

@@ -1,6 +1,6 @@
 """What people see: text, JSON and an HTML page. Importing it adds the renderers."""
 
-from ...show.sheets import RENDERERS, Renderer
+from ...show.tables import RENDERERS, Renderer
 from . import advice, data, evaluation, screen
 
 RENDERERS["Fit"] = Renderer(screen.parts, data.as_dict)

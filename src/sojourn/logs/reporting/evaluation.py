@@ -3,8 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from ...show.sheets import Part
-from ...show.tables import Table
+from ...show.tables import Part, Table
 from ...stats.intervals import Interval
 from .screen import cells, paragraph, reading_lines
 

@@ -4,16 +4,15 @@ from math import expm1
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ...show.sheets import Part
-from ...show.tables import Table
+from ...show.tables import Part, Table
 from ...stats.intervals import Interval
-from ..fitting.ema import EmaFit
-from ..fitting.totals import CELLS
+from ..model.ema import EmaFit
+from ..model.totals import CELLS
 from .words import conclusions
 
 if TYPE_CHECKING:
-    from ..fitting.fit import Alternative
-    from ..fitting.model import ArmFit, Fit
+    from ..model.fit import Alternative
+    from ..model.fitted import ArmFit, Fit
     from ..reading.spec import Reading
 
 WIDTH = 100

@@ -1,9 +1,11 @@
 """What the dashboard shows of an experiment at one moment, computed once for all readers."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from ...live import (
     Bucket,
@@ -20,12 +22,11 @@ from ...live import (
     shadow,
 )
 from ...live.comparing import WORDS
+from ...live.monitor import Insight, insight_of
 from ...live.shadowing import MEASURES
 from ...policies.reasons import Reason, explain
-from ..insight import Insight, insight
-from ..reads import Reads
+from ..cache import Cache
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
-from .view import ARMS, SPANS, View
 
 FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which a snapshot, and what has changed, is reused
 CHART_REFRESH = 1 / 60
@@ -33,6 +34,63 @@ CHART_REFRESH = 1 / 60
 SHADOW_REFRESH = 50.0
 """A shadow is looked at again after so many times as long as it took: for a fiftieth of a core."""
 RECENT = 12  # decisions listed
+ARMS = 20  # rows on one page of arms
+LONGEST_SEARCH = 200
+
+
+class Span(NamedTuple):
+    """A time span of the charts: its length, and the time between two points, in seconds."""
+
+    words: str
+    seconds: float
+    width: float
+
+    def since(self, now: float) -> float:
+        """Where the charts begin: at a whole multiple of the width."""
+        return (now - self.seconds) // self.width * self.width + self.width
+
+
+SPANS = {
+    "10m": Span("10 minutes", 600.0, 10.0),
+    "1h": Span("hour", 3600.0, 60.0),
+    "1d": Span("day", 86_400.0, 1_200.0),
+    "1w": Span("week", 604_800.0, 7_200.0),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """The span of the charts, and which arms are listed.
+
+    >>> View.of({"q": "dance", "page": "2"})
+    View(span=None, search='dance', page=2)
+    >>> View.of({"page": "x"}).query
+    ''
+    """
+
+    span: str | None = None
+    search: str = ""
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "View":
+        """From the query of an address; invalid values are ignored."""
+        span, page = query.get("span", ""), query.get("page", "")
+        return cls(
+            span if span in SPANS else None,
+            query.get("q", "").strip()[:LONGEST_SEARCH],
+            min(max(int(page), 1), 1_000_000) if page.isascii() and page.isdigit() else 1,
+        )
+
+    @property
+    def query(self) -> str:
+        """The query of an address that shows this view, with its question mark."""
+        parts: dict[str, Any] = {"span": self.span, "q": self.search, "page": self.page}
+        given = {k: v for k, v in parts.items() if v and (k, v) != ("page", 1)}
+        return f"?{urlencode(given)}" if given else ""
+
+    def but(self, **changes: Any) -> "View":
+        return replace(self, **changes)
 
 
 class ChartData(NamedTuple):
@@ -118,9 +176,9 @@ class Snapshots:
     """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
-        self._reads: Reads[Snapshot] = Reads()
-        self._compared: Reads[VariantsSnapshot] = Reads()
-        self._drifts: Reads[Drift] = Reads()
+        self._reads: Cache[Snapshot] = Cache()
+        self._compared: Cache[VariantsSnapshot] = Cache()
+        self._drifts: Cache[Drift] = Cache()
         self._charts: dict[tuple[str, str], ChartData] = {}
         self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
         self._began: dict[str, float] = {}
@@ -153,10 +211,7 @@ class Snapshots:
     def _take(self, experiment: Experiment, span: str | None, changes: Drift) -> Snapshot:
         now = experiment.now()
         span = span or self._fitting_span(experiment, now)
-        found = insight(
-            experiment.settings, experiment.all_arms, experiment.counts(),
-            self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
-        )  # fmt: skip
+        found = insight_of(experiment, self._timeline(experiment, span, now), SPANS[span].width)
         recent = [Decided(c, explain(experiment.policy, c)) for c in experiment.recent()[:RECENT]]
         start, cast = SPANS[span].since(now), self._shadow(experiment)
         return Snapshot(

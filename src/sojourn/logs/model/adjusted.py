@@ -1,0 +1,362 @@
+"""What rewards, arms and steps do to the same person: a log with controls.
+
+Counts by cell mix people who differ, steps early and late, and arms. Here the joint model of
+rewards and departures (`joint`) holds these apart, and every number has an error from how the users
+of the log differ, those of the mix of kinds included.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from ...stats.departures import contrasts, holm, probability
+from ...stats.intervals import Interval
+from ...stats.moments import Array
+from ..reading import CENSORED, ON
+from .costs import Costs, costs_of
+from .crowd import LAYER_ENDS, Crowd, layers
+from .design import LAYERS, Layout, Shrunk, draw_shrunk, groups_of, layout_of, shrink
+from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
+from .sample import Sample
+from .totals import FIRST, UNKNOWN
+
+MOST = 200_000
+"""Larger samples are cut to about this many steps, of users picked at random."""
+
+MANY_CUT = 0.2
+ENOUGH = 100
+"""The share of visits without a known end from which on they are not followed beyond steps of which
+the log has as many as this."""
+
+DELTA = 1e-4
+"""The step of differences that stand for derivatives, in log odds."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """The joint model fitted to a sample, with arm effects shrunk as far as the data say.
+
+    `visits[user]` and `steps[user, step - 1, previous]` (after the first) say how the users of the
+    log weigh; `moods` are the shares of steps at the first step, after a 0 and after a 1, and
+    `occupancy[layer, previous, reward]` is where steps were made. Where many visits are cut off,
+    they are taken to end after `last` steps: nothing is known of longer ones.
+    """
+
+    names: tuple[str, ...]
+    layout: Layout
+    joint: JointFit
+    shrunk: Shrunk
+    pulls: Array
+    visits: Array
+    steps: Array
+    moods: Array
+    occupancy: Array
+    last: int | None = None
+
+    @property
+    def estimate(self) -> Array:
+        return self.shrunk.estimate
+
+    @cached_property
+    def shares(self) -> Array:
+        """Of the visits, by kind."""
+        found = self.visits @ self.joint.weights
+        return np.asarray(found / found.sum())
+
+    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Crowd:
+        """The people of the log as tables, by these parameters and shares of the kinds.
+
+        Unless they are given, those are estimates.
+        """
+        theta = np.append(self.estimate if parameters is None else parameters, 0.0)
+        layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
+        liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
+        means = probability((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
+        by_arm = theta[layout.leaving[:arms]][:, None, None]
+        leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
+        return Crowd(self.shares if shares is None else shares, means, leave, last=self.last)
+
+    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Crowd]:
+        """Crowds that the log does not rule out: users drawn anew, and effects of the arms.
+
+        Every user counts as often as an exponential draw says (the Bayesian bootstrap), for the
+        parameters and for the mix of kinds.
+        """
+        counts = rng.exponential(size=(number, self.visits.size))
+        parameters = draw_shrunk(self.joint, self.layout, self.pulls, counts, rng)
+        spread, errors = self.estimate[SIGMA:], np.sqrt(self.joint.covariance.diagonal()[SIGMA:])
+        change = parameters[:, SIGMA:] - spread
+        parameters[:, SIGMA:] = moved(spread, change, errors, self._variance_errors)
+        for own, theta in zip(counts, parameters, strict=True):
+            found = (own * self.visits) @ self.joint.weights
+            yield self.tables(theta, found / found.sum())
+
+    @property
+    def _variance_errors(self) -> Array:
+        """Of sigma^2, lambda^2 and tau^2, if users are alike.
+
+        Sums over the steps of a user, less what is expected, have the variance n p (1 - p); how
+        much more they vary is known with the error sqrt(2 / sum of (n p (1 - p))^2).
+        """
+        own = self.visits + self.steps.sum(axis=(1, 2))
+        liked = float(self.shares @ self.tables().means @ self.pulls[: len(self.names)])
+        liked /= float(self.pulls[: len(self.names)].sum())
+        left = float(self.visits.sum() / own.sum())
+        taste, temper = (np.sqrt(2.0 / (own @ own)) / (p * (1.0 - p)) for p in (liked, left))
+        return np.array([taste, temper, temper])
+
+    @property
+    def arm_odds(self) -> tuple[float, ...]:
+        """By arm, what it adds to the log odds of leaving, beside the average over the pulls."""
+        rows = contrasts(self.layout.leaving, self.pulls, self.layout.size)
+        return tuple((rows @ self.estimate)[: len(self.names)].tolist())
+
+    @cached_property
+    def best(self) -> int:
+        """The arm whose visits are worth most, shown alone."""
+        return int(np.argmax(self.tables().worth_of_arms()[0]))
+
+    @cached_property
+    def costs(self) -> Costs:
+        """Mistake costs after a 0 and after a 1, for the same people at the same steps."""
+        return self._costs(np.repeat(self.steps.sum(axis=2, keepdims=True), 2, axis=2))
+
+    @cached_property
+    def costs_by_state(self) -> Costs:
+        """Mistake costs after a 0 and after a 1, for those people who are there at those steps.
+
+        A policy that sees the state, but not who it is, trades on these.
+        """
+        return self._costs(self.steps)
+
+    def _costs(self, steps: Array) -> Costs:
+        """Averages over steps[user, step - 1, previous]."""
+        weights, (users, horizon, _) = self.joint.weights, steps.shape
+        weigh = (weights.T @ steps.reshape(users, -1)).reshape(-1, horizon, 2)
+        weigh /= weigh.sum(axis=(0, 1))
+
+        def mean(parameters: Array) -> Array:
+            costs = self.tables(parameters).mistake_costs(self.best)
+            return np.asarray((weigh * costs).sum(axis=(0, 1)))
+
+        d = mean(self.estimate)
+        each = self.tables().mistake_costs(self.best) - d
+        by_user = (weights @ each.reshape(len(each), -1)).reshape(steps.shape)
+        mix = (steps * by_user).sum(axis=1)
+        own = [p for p in (self.layout.likes[self.best], self.layout.leaving[self.best]) if p >= 0]
+        slopes = _slopes(mean, self.estimate, np.append(self._common, own))
+        return costs_of(d, self._covariance(slopes, mix / steps.sum(axis=(0, 1))))
+
+    def times_as_often(self, effects: Array) -> Array:
+        """How many times as often people leave if these are added to the log odds of the average.
+
+        Over all steps of the log.
+        """
+        theta = np.append(self.joint.estimate, 0.0)
+        average = float(self.pulls @ theta[self.layout.leaving] / self.pulls.sum())
+        base = self._log_odds(theta) + average  # kind, layer, previous, reward
+
+        def often(more: float) -> float:
+            return float(
+                self.shares @ (probability(base + more) * self.occupancy).sum(axis=(1, 2, 3))
+            )
+
+        return np.array([often(more) for more in effects]) / often(0.0)
+
+    def _log_odds(self, theta: Array) -> Array:
+        """To leave, [kind, layer, previous, reward], but for the arm; the last of theta is 0."""
+        layout, kinds = self.layout, self.joint.nodes
+        cells = np.empty((LAYERS, 2, 2))
+        cells[0], cells[1:] = theta[layout.cells[:2]], theta[layout.cells[2:]].reshape(2, 2)
+        cells += theta[layout.layers][:, None, None]
+        slope, tau = theta[-3:-1]
+        return np.asarray((slope * kinds.taste + tau * kinds.temper)[:, None, None, None] + cells)
+
+    @cached_property
+    def worth(self) -> tuple[tuple[Interval, Interval], ...]:
+        """Rewards and steps of a visit that shows one arm alone, by arm."""
+
+        def both(parameters: Array) -> Array:
+            return np.concatenate(self.tables(parameters).worth_of_arms())
+
+        value, arms = both(self.estimate), len(self.names)
+        own = [self.layout.likes[:arms], self.layout.leaving[:arms]]
+        slopes = _slopes(both, self.estimate, self._common, own)
+        kinds = replace(self.tables(), shares=np.eye(self.shares.size))
+        each = np.concatenate(kinds.worth_of_arms(), axis=1) - value
+        mix = self.visits[:, None] * (self.joint.weights @ each) / self.visits.sum()
+        errors = np.sqrt(self._covariance(slopes, mix).diagonal())
+        found = [_positive(*pair) for pair in zip(value, errors, strict=True)]
+        return tuple(zip(found[:arms], found[arms:], strict=True))
+
+    @property
+    def _common(self) -> Codes:
+        """Parameters that matter for every arm."""
+        layout, size = self.layout, self.layout.size
+        spread = [size + last for last in (SIGMA, LAMBDA, TAU)]
+        return np.concatenate([layout.mood, layout.cells, layout.layers[2:], spread])
+
+    def _covariance(self, slopes: Array, mix: Array) -> Array:
+        """Of what has these slopes in the parameters, and moves so with the mix of users."""
+        moves = self.shrunk.moves @ slopes.T + mix
+        users = len(moves)
+        prior = slopes @ self.shrunk.prior @ slopes.T
+        return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)) + prior)
+
+
+@dataclass(frozen=True)
+class AdjustedCosts:
+    """Mistake costs with something held equal; `name` says what."""
+
+    name: str
+    costs: Costs
+
+
+def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ...]:
+    """Mistake costs with more and more held equal."""
+    return (
+        AdjustedCosts("the same steps and arms", joint_model(sample, differ=False).costs),
+        AdjustedCosts("the same people too", found.costs),
+        AdjustedCosts("whoever is there", found.costs_by_state),
+    )
+
+
+def joint_model(sample: Sample, differ: bool = True) -> JointModel:
+    """The model with controls; with `differ` False users are taken to be alike."""
+    sample = _cut(sample)
+    layout = layout_of(sample)
+    pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
+    joint = fit_jointly(groups_of(sample, layout), nodes(differ))
+    horizon = LAYER_ENDS[-1] + 1
+    later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
+    steps = np.zeros((sample.users, horizon, 2))
+    number = np.minimum(sample.step[later], horizon) - 1
+    where = (sample.user[later], number, sample.previous[later])
+    np.add.at(steps, where, 1.0)
+    moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
+    return JointModel(
+        names=sample.names,
+        layout=layout,
+        joint=joint,
+        shrunk=shrink(joint, layout, pulls),
+        pulls=pulls,
+        visits=np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float),
+        steps=steps,
+        moods=moods[[FIRST, 0, 1]] / moods.sum(),
+        occupancy=_occupancy(sample),
+        last=_last(sample),
+    )
+
+
+def moved(deviations: Array, change: Array, errors: Array, least: Array) -> Array:
+    """Deviations after a change; one near 0 changes by what its square does.
+
+    There the likelihood is flat in a deviation, whose `errors` are large, but not in the variance:
+    that is known to within `least`. Of both changes the smaller one is made.
+
+    >>> large, small = np.array([1.0, 0.0]), np.array([0.1, 0.4])
+    >>> moved(large, np.array([0.1, 0.4]), small, np.array([0.04, 0.04])).round(2).tolist()
+    [1.1, 0.2]
+    """
+    rate = np.maximum(2.0 * np.abs(deviations), least / np.maximum(errors, 1e-12))
+    square = deviations * np.abs(deviations) + rate * change
+    found = np.sign(square) * np.sqrt(np.abs(square))
+    far = np.abs(found - deviations) > np.abs(change)
+    return np.asarray(np.where(far, deviations + change, found))
+
+
+def _last(sample: Sample) -> int | None:
+    """The step up to which the log shows what happens, if it cuts off many visits."""
+    if np.mean(sample.end[sample.end != ON] == CENSORED) <= MANY_CUT:
+        return None
+    # What follows a step is not asked after the last one, so it may be one that is always cut off.
+    seen = np.flatnonzero(np.bincount(sample.step) >= ENOUGH)
+    last = int(seen.max(initial=1))
+    return last if last <= LAYER_ENDS[-1] else None
+
+
+def _occupancy(sample: Sample) -> Array:
+    rows = sample.telling
+    previous = np.where(sample.previous == FIRST, 0, sample.previous)
+    found = np.zeros((LAYERS, 2, 2))
+    np.add.at(found, (layers(sample.step)[rows], previous[rows], sample.reward[rows]), 1.0)
+    return found
+
+
+def _cut(sample: Sample) -> Sample:
+    share = MOST / sample.user.size
+    if share >= 1.0:
+        return sample
+    return sample.of(np.random.default_rng(15).random(sample.users) < share)
+
+
+def _slopes(
+    function: Callable[[Array], Array], at: Array, single: Codes, by_arm: Sequence[Codes] = ()
+) -> Array:
+    """Derivatives [value, parameter] by central differences.
+
+    `by_arm` are parameters by arm that matter for their own arm only (`NONE` where it has none):
+    they are moved at once, and values come in blocks with one for each arm.
+    """
+
+    def moved(parameters: Codes) -> Array:
+        step = np.zeros(at.size)
+        step[parameters] = DELTA
+        return np.asarray((function(at + step) - function(at - step)) / (2.0 * DELTA))
+
+    found = np.zeros((function(at).size, at.size))
+    for parameter in single:
+        found[:, parameter] = moved(np.array([parameter]))
+    for parameters in by_arm:
+        own = np.flatnonzero(parameters >= 0)
+        change = moved(parameters[own]).reshape(-1, parameters.size)
+        for block, row in enumerate(change):
+            found[block * parameters.size + own, parameters[own]] = row[own]
+    return found
+
+
+def _positive(value: float, error: float) -> Interval:
+    """Symmetric on the scale of logarithms: a visit's worth is positive and skewed."""
+    factor = np.exp(1.96 * error / value)
+    return Interval(float(value), float(value / factor), float(value * factor))
+
+
+@dataclass(frozen=True)
+class ArmEffect:
+    """What an arm does beyond its rewards.
+
+    `times` is how many times as often people leave after it as after the average arm, with the
+    same rewards, at the same steps, the same people; `differs` if that is not 1, with all arms
+    tested at once. `worth` and `length` are rewards and steps of a visit that shows this arm
+    alone, `mean` its rewards for the average user.
+    """
+
+    name: str
+    times: Interval
+    differs: bool
+    worth: Interval
+    length: Interval
+    mean: float
+
+
+def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
+    """By arm, in the order of the log's."""
+    arms, layout = len(found.names), found.layout
+    rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
+    effects = rows @ found.joint.estimate
+    moves = found.joint.moves @ rows.T
+    users = len(moves)
+    errors = np.sqrt((moves**2).sum(axis=0) * users / max(users - 1.0, 1.0))
+    differs = holm(effects / errors)
+    half = NormalDist().inv_cdf(0.975) * errors
+    times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]
+    means = found.tables().means.T @ found.shares
+    return tuple(
+        ArmEffect(name, Interval(*map(float, ends)), bool(flag), *worth, float(mean))
+        for name, ends, flag, worth, mean in zip(
+            found.names, np.transpose(times), differs, found.worth, means, strict=True
+        )
+    )
