@@ -1,5 +1,6 @@
 """Reading logs: what people have, visits, outcomes, bad rows; and the totals against a twin."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -543,3 +544,27 @@ def test_no_user_column_is_told() -> None:
     assert isinstance(found, Fit)
     assert found.users == found.visits
     assert found.reading.notes == ("no user column: every visit counts as a user of its own",)
+
+
+def test_a_spec_goes_to_json_and_back() -> None:
+    spec = LogSpec(gap="30min", unknown=[-1], arms={7: "news", 8: "dance"}, guess=False)
+    assert LogSpec(**json.loads(json.dumps(spec.given()))) == spec
+    assert LogSpec().given() == {}
+
+
+def test_a_fit_takes_a_spec_or_its_fields_or_both() -> None:
+    spec = LogSpec(reward="reward", visit="visit", threshold=0.5)
+    found = [
+        sj.fit(LOG, spec, ema=False, infer=False, threshold=1),
+        sj.fit(LOG, reward="reward", visit="visit", threshold=1, ema=False, infer=False),
+    ]
+    assert found[0] == found[1] and found[0].reading.spec.threshold == 1
+
+
+@pytest.mark.parametrize("reads", [sj.fit, sj.logs.sensitivity, sj.logs.trajectories])
+def test_a_field_that_a_spec_does_not_have_is_refused(reads: Any) -> None:
+    with pytest.raises(sj.InputError) as refusal:
+        reads(LOG, horizon=3)
+    assert str(refusal.value).startswith("horizon is not allowed: it must be one of visit, user, ")
+    with pytest.raises(sj.InputError, match="spec = 3 is not allowed: it must be a LogSpec"):
+        reads(LOG, 3)

@@ -230,7 +230,7 @@ def _numbered(
             return tuple(range(int(numbers.max()) + 1)), numbers[codes]
         order = np.argsort(np.argsort(numbers))
         return tuple(np.sort(numbers).tolist()), order[codes]
-    arms = named.tolist() if chosen is None else [str(a) for a in dict.fromkeys(chosen.values())]
+    arms = named.tolist() if chosen is None else list(dict.fromkeys(chosen.values()))
     number = {label: i for i, label in enumerate(arms)}
     return tuple(arms), np.array([number[name] for name in named.tolist()], np.int64)[codes]
 

@@ -100,6 +100,9 @@ class LogSpec:
             validation.one_of("time_unit", self.time_unit, UNITS)
         if self.arms is not None and not isinstance(self.arms, Mapping):
             raise InputError("arms is not allowed: it must be a mapping from items to arms")
+        if self.arms is not None:  # as JSON has it
+            by_name = {str(item): str(arm) for item, arm in self.arms.items()}
+            object.__setattr__(self, "arms", by_name)
         if isinstance(self.unknown, str) or not isinstance(self.unknown, Iterable):
             raise InputError(f"unknown = {self.unknown!r} is not allowed: give a list of numbers")
         object.__setattr__(self, "unknown", tuple(self.unknown))
