@@ -47,11 +47,11 @@ class FadingGreedy(sj.Policy):
 
 
 # %% [markdown]
-# **Check it.** `check_policy` plays it compiled and interpreted, twice with the same seed, and
+# **Check it.** `sj.check` plays it compiled and interpreted, twice with the same seed, and
 # says in a sentence each what is wrong.
 
 # %%
-faults = sj.check_policy(FadingGreedy())
+faults = sj.check(FadingGreedy())
 
 # %% [markdown]
 # **Measure it.** All policies meet the same users: the n-th reward of an arm in a run is the same

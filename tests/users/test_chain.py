@@ -222,7 +222,7 @@ def test_it_is_a_value() -> None:
         "Chain(next=((0, 1), (0, 1)), leave=((1.0, 0.0), (0.0, 0.0)))"
     )
     assert states_in_words(PATIENCE, 3) == ("state 0", "state 1", "state 2")
-    assert sj.check_user(MOODS) == []
+    assert sj.check(MOODS) == []
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class Policy(Compiled):
     to keep something else. Methods are compiled from their Python text; those whose names begin
     with an underscore, properties and class methods are not.
 
-    `sojourn.check_policy` tells whether a class keeps the contract.
+    `sojourn.check` tells whether a class keeps the contract.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class DroppedOut(BaseModel):
 
 
 class ErasedOut(BaseModel):
-    """In how many visits the user was; `archived` is null if the service has no --archive."""
+    """In how many visits the user was; `archived` is null if the archive is still to be done."""
 
     visits: int
     archived: int | None

@@ -28,7 +28,7 @@ from .errors import Refusal, broken, documented, refusal_of
 from .metrics import Metrics
 from .middleware import Middleware
 from .options import Options
-from .routes.operations import keep_archiving
+from .routes.operations import keep_up
 
 __all__ = ["Options", "create"]
 
@@ -110,8 +110,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 from .demo import start
 
                 tasks.append(await start(catalog))
-            if options.keep_days is not None:
-                tasks.append(asyncio.create_task(keep_archiving(catalog, options)))
+            tasks.append(asyncio.create_task(keep_up(catalog, options)))
             await catalog.open_all()
         except Unavailable as error:
             log.warning("experiments are opened when they are asked for: %s", error)

@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import Query, Request, Response
 
-from ...live import LiveError, Store, archive, drop_archived, erase_archived
+from ...live import LiveError, Store, archive, drop_archived, erase
+from ...live.archiving import finish_erasing
 from ...live.stores.base import all_of_their_own
 from ...validation import InputError
 from .. import answers, bodies
@@ -25,23 +26,25 @@ log = logging.getLogger("sojourn.service")
 async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
     """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
-        if state.options.archive is not None:
-            await asyncio.to_thread(drop_archived, name, state.options.archive)
+        if folder is not None:
+            await asyncio.to_thread(drop_archived, store, name, folder)
     return {"dropped": experiment}
 
 
-async def erase_user(request: Request, user: Named) -> dict[str, Any]:
-    """Forget the id of a user everywhere; their visits stay, as nobody's."""
-    store, folder = request.app.state.catalog.journal.store, request.app.state.options.archive
+async def erase_user(request: Request, response: Response, user: Named) -> dict[str, Any]:
+    """Forget the id of a user everywhere; their visits stay, as nobody's.
 
-    def work() -> dict[str, Any]:
-        found = store.erase(user)
-        if folder is None:
-            return {"visits": found, "archived": None if store.parts() else 0}
-        return {"visits": found, "archived": erase_archived(store, user, folder)}
-
-    return await asyncio.to_thread(work)
+    202 if that is not all done yet, because the archive waits for another call, or because the
+    service does not know its folder.
+    """
+    state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
+    found = await asyncio.to_thread(erase, store, user, folder)
+    if found.archived is None:
+        response.status_code = 202
+    return found._asdict()
 
 
 async def list_changes(
@@ -55,21 +58,26 @@ async def list_changes(
     return {"changes": [edit._asdict() for edit in found]}
 
 
-async def keep_archiving(catalog: Catalog, options: Options) -> None:
-    """Move old visits to the archive, once an hour, until cancelled, whatever fails meanwhile."""
-    folder, days, store = options.archive, options.keep_days, catalog.journal.store
-    assert folder is not None
-    assert days is not None
+async def keep_up(catalog: Catalog, options: Options) -> None:
+    """Once an hour, until cancelled: move old visits to the archive, and finish erasures."""
+    store = catalog.journal.store
     while True:
         try:
-            before = await asyncio.to_thread(store.now) - DAY * days
-            for name in await asyncio.to_thread(all_of_their_own, store):
-                await _archive(store, name, before, folder)
+            await asyncio.to_thread(_finish, store, options.archive)
+            if options.archive is not None and options.keep_days is not None:
+                before = await asyncio.to_thread(store.now) - DAY * options.keep_days
+                for name in await asyncio.to_thread(all_of_their_own, store):
+                    await _archive(store, name, before, options.archive)
         except LiveError as error:
             log.warning("archive: %s", error)
         except Exception:
             log.exception("archive: tried again in an hour")
         await asyncio.sleep(ROUND)
+
+
+def _finish(store: Store, folder: Path | None) -> None:
+    with store.upkeep() as upkeep:
+        finish_erasing(store, upkeep, folder)
 
 
 async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
@@ -84,6 +92,6 @@ async def _archive(store: Store, name: str, before: float, folder: Path) -> None
 
 CALLS = (
     Call("DELETE", EXPERIMENT, drop_experiment, answers.DroppedOut, statuses=(404, 409)),
-    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut),
+    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut, statuses=(202,)),
     Call("GET", "/v1/changes", list_changes, answers.ChangesOut),
 )

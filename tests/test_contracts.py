@@ -121,7 +121,7 @@ def test_a_slip_is_told_in_the_line_that_has_it() -> None:
     assert message.startswith("Slip with TwoState cannot be compiled: ")
     assert "wins" in message
     line = Slip.choose.__code__.co_firstlineno + 2
-    assert message.endswith(f"(test_checking.py, line {line}: return best + memory.wins[0])"), (
+    assert message.endswith(f"(test_contracts.py, line {line}: return best + memory.wins[0])"), (
         message
     )
 
@@ -135,7 +135,7 @@ def test_another_number_of_arguments_is_told_when_the_class_is_made() -> None:
                 return 0
 
 
-def test_check_policy_has_a_sentence_for_each_fault(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_has_a_sentence_for_each_fault(capsys: pytest.CaptureFixture[str]) -> None:
     faults = {
         OneTooFar(3): "OneTooFar.choose returned 3 in state 0, and there are 3 arms: it must be a "
         "whole number from 0 to 2",
@@ -145,20 +145,22 @@ def test_check_policy_has_a_sentence_for_each_fault(capsys: pytest.CaptureFixtur
         sj.Policy(): "Policy has no method choose(self, memory, state, rng), which returns an arm",
     }
     for policy, sentence in faults.items():
-        assert sj.check_policy(policy) == [sentence]
+        assert sj.check(policy) == [sentence]
         assert capsys.readouterr().out == f"{sentence}\n"
-    wide = sj.check_policy(Wide(), PROBLEM)
+    assert sj.check(OneTooFar()) == [  # there is such an arm only where there are three
+        "OneTooFar.choose returned 2 in state 0, and there are 2 arms: it must be a whole number "
+        "from 0 to 1"
+    ]
+    wide = sj.check(Wide(), PROBLEM)
     assert wide[0] == (
         "Wide.probabilities returned [0.5, 0.6] in state 0: it must be empty, or 2 chances that "
         "add up to 1"
     )
-    assert sj.check_policy("ULCB") == ["str must inherit from sojourn.Policy"]
+    assert sj.check("ULCB") == ["str must inherit from sojourn.Policy or sojourn.User"]
 
 
-def test_check_policy_finds_nothing_wrong_with_a_good_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert sj.check_policy(Good()) == []
+def test_check_finds_nothing_wrong_with_a_good_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sj.check(Good()) == []
     assert capsys.readouterr().out == "Good keeps the contract of a policy\n"
 
 
@@ -186,14 +188,14 @@ def test_a_leave_probability_above_1_is_refused_with_the_problem() -> None:
     )
 
 
-def test_check_user_has_a_sentence_for_each_fault() -> None:
-    assert sj.check_user(Impatient()) == [
+def test_check_of_a_user_has_a_sentence_for_each_fault() -> None:
+    assert sj.check(Impatient()) == [
         "Impatient.experience(2) returned -1.0: it must be a number from 0 to 1",
         "Impatient.experience(3) returned -2.0: it must be a number from 0 to 1",
         "Impatient.leave_probability(3, 0, 0) returned 1.2: it must be a number from 0 to 1",
     ]
     with pytest.raises(ValueError, match=r"next_state\(3, 0\) = 4.0 is not allowed: it must be"):
         sj.Problem([0.7, 0.4], Impatient(step=0.1))
-    assert sj.check_user(sj.users.LastReward()) == [
+    assert sj.check(sj.users.LastReward()) == [
         "LastReward has no method leave_probability(self, state, reward, arm)"
     ]

@@ -1,4 +1,4 @@
-"""`check_policy` and `check_user`: whether a class of one's own keeps the contract.
+"""`check`: whether a policy or a user model of your own keeps its contract.
 
 Each check gives at most one sentence. The first faults are those that make the others pointless.
 """
@@ -6,6 +6,7 @@ Each check gives at most one sentence. The first faults are those that make the 
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from .engine.steps import next_states
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
 from .policies.base import arms_in
+from .policy_names import policy_of
 from .problem import Problem
 from .problem_files import problem_of
 from .simulation.chunks import NEVER, chunk
@@ -27,57 +29,89 @@ from .validation import InputError
 
 SEED, VISITS = 7, 40
 MEANS = (0.7, 0.5, 0.4)
+ARMS = (3, 2)
+USER_METHODS = {"next_state": "state, reward", "leave_probability": "state, reward, arm"}
 REWARDS = (0.0, 1.0)
 FAULTS = 3
 """At most so many of one kind."""
 
 
-def check_policy(policy: Policy, problem: Problem | str | Path | None = None) -> list[str]:
-    """The faults of a policy, a sentence each; printed, too. No faults: an empty list.
+def check(value: Policy | User, problem: Problem | str | Path | None = None) -> list[str]:
+    """The faults of a policy or a user model of your own, one sentence each; they are also printed.
 
-    It is played on `problem`, three arms and a two-state user unless given: compiled must equal
-    interpreted, leases must change nothing, the same seed must give the same bits, probabilities
-    must be those of its choices.
-
-    >>> from sojourn.policies import ULCB
-    >>> check_policy(ULCB())
-    ULCB keeps the contract of a policy
-    []
-    """
-    usual = Problem(MEANS, TwoState(0.8, 0.2, 0.2, 0.1)) if problem is None else problem_of(problem)
-    return _told(policy, "policy", _policy_faults(policy, usual))
-
-
-def check_user(user: User) -> list[str]:
-    """The faults of a user model, a sentence each; printed, too. No faults: an empty list.
+    A policy is played on `problem`; without one, on three arms and on two, with a two-state user.
+    A user model is played by a policy that chooses at random. Compiled must equal interpreted,
+    leases must change nothing, the same seed must give the same bits, and the probabilities of a
+    policy must be those of its choices. No faults: an empty list.
 
     >>> from sojourn import TwoState
-    >>> check_user(TwoState(q00=1, q01=0, q10=0, q11=0))
+    >>> from sojourn.policies import ULCB
+    >>> check(ULCB())
+    ULCB keeps the contract of a policy
+    []
+    >>> check(TwoState(q00=1, q01=0, q10=0, q11=0))
     TwoState keeps the contract of a user
     []
     """
-    return _told(user, "user", _user_faults(user))
-
-
-def _told(value: Any, kind: str, faults: Iterator[str]) -> list[str]:
     name, found = type(value).__name__, list[str]()
     try:
-        found.extend(faults)
+        found.extend(_faults(value, problem))
     except Exception as error:
         found.append(f"{name} fails: {type(error).__name__}: {' '.join(str(error).split())}")
+    kind = "user" if isinstance(value, User) else "policy"
     print("\n".join(found) or f"{name} keeps the contract of a {kind}")
     return found
 
 
-def _policy_faults(policy: Policy, problem: Problem) -> Iterator[str]:
-    name = type(policy).__name__
-    faults = list(_value_faults(policy, Policy))
+@singledispatch
+def _faults(value: Any, problem: Any) -> Iterator[str]:
+    yield f"{type(value).__name__} must inherit from sojourn.Policy or sojourn.User"
+
+
+@_faults.register
+def _(policy: Policy, problem: Any) -> Iterator[str]:
+    faults = list(_value_faults(policy))
+    if not faults and not hasattr(policy, "choose"):
+        name = type(policy).__name__
+        faults = [f"{name} has no method choose(self, memory, state, rng), which returns an arm"]
+    if not faults:
+        tries = (list(_played(policy, one)) for one in _problems(policy, problem))
+        faults = next(filter(None, tries), [])
     yield from faults
-    if faults:
-        return
-    if not hasattr(policy, "choose"):
-        yield f"{name} has no method choose(self, memory, state, rng), which returns an arm"
-        return
+
+
+@_faults.register
+def _(user: User, problem: Any) -> Iterator[str]:
+    faults = list(_value_faults(user))
+    if not faults:
+        faults = [
+            f"{type(user).__name__} has no method {name}(self, {arguments})"
+            for name, arguments in USER_METHODS.items()
+            if not hasattr(user, name)
+        ][:1]
+    yield from faults or _user_faults(user)
+
+
+def _problems(policy: Policy, problem: Any) -> list[Problem]:
+    """What to play on: of the usual numbers of arms those that the policy supports."""
+    if problem is not None:
+        return [problem_of(problem)]
+    found = list[Problem]()
+    for arms in ARMS:
+        try:
+            policy.check_arms(arms)
+        except InputError:
+            if arms == ARMS[-1] and not found:
+                raise
+        else:
+            found.append(Problem(MEANS[:arms], TwoState(0.8, 0.2, 0.2, 0.1)))
+    return found
+
+
+def _played(policy: Policy, problem: Problem) -> Iterator[str]:
+    """The faults of a policy on one problem."""
+    name = type(policy).__name__
+    policy_of(policy, problem)  # what `simulate` asks of it
     arms, memory = problem.arms, policy.memory(problem.arms)
     for state in (0.0, 0.5, 1.0):
         arm = policy.choose(memory, state, policy_stream(SEED, 0))
@@ -130,14 +164,6 @@ def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
 
 def _user_faults(user: User) -> Iterator[str]:
     name = type(user).__name__
-    faults = list(_value_faults(user, User))
-    yield from faults
-    if faults:
-        return
-    missing = [m for m in ("next_state", "leave_probability") if not hasattr(user, m)]
-    if missing:
-        yield f"{name} has no method {missing[0]}(self, state, reward)"
-        return
     whole = user.space.states is not None
     states = np.arange(float(user.space.states or 0)) if whole else np.linspace(0.0, 1.0, 101)
     begun = [float(user.begin(u)) for u in (0.0, 0.25, 0.5, 0.75, 0.999999)]
@@ -152,14 +178,11 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
     if not 0.0 <= seen <= 1.0:
         yield f"{name}.experience({state:g}) returned {seen!r}: it must be a number from 0 to 1"
     for reward in REWARDS:
-        given = f"({state:g}, {reward:g})"
         for arm in range(user.space.arms or 1):
             leave = user.leave_probability(state, reward, arm)
             if not 0.0 <= leave <= 1.0:
-                yield (
-                    f"{name}.leave_probability{given} returned {leave!r}: it must be a number from "
-                    "0 to 1"
-                )
+                asked = f"{name}.leave_probability({state:g}, {reward:g}, {arm})"
+                yield f"{asked} returned {leave!r}: it must be a number from 0 to 1"
         for after, chance in next_states(user, state, reward):
             if user.space.states is None:
                 good, which = -1e-12 <= after <= 1.0 + 1e-12, "a number from 0 to 1"
@@ -167,7 +190,8 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
                 good = after == int(after) and 0 <= after < user.space.states
                 which = f"a state from 0 to {user.space.states - 1}"
             if not good or not 0.0 <= chance <= 1.0:
-                yield f"{name}.next_state{given} returned {after!r}: it must be {which}"
+                asked = f"{name}.next_state({state:g}, {reward:g})"
+                yield f"{asked} returned {after!r}: it must be {which}"
 
 
 def _same_faults(name: str, user: User) -> Iterator[str]:
@@ -180,12 +204,9 @@ def _same_faults(name: str, user: User) -> Iterator[str]:
         yield f"{name} behaves otherwise when it is compiled: whole numbers arrive as floats there"
 
 
-def _value_faults(value: Any, base: type) -> Iterator[str]:
+def _value_faults(value: Any) -> Iterator[str]:
     """What is asked of both: frozen dataclasses that can be pickled and hashed."""
     cls = type(value)
-    if not isinstance(value, base):
-        yield f"{cls.__name__} must inherit from sojourn.{base.__name__}"
-        return
     frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen or cls.__dict__.get("__dataclass_params__") is None:
         yield f"{cls.__name__} must be decorated with @dataclass(frozen=True)"
