@@ -381,7 +381,8 @@ def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
 
 
 KINDS = (
-    Fit, ArmFit, Interval, Inequality, Costs, LogSpec, Reading, Totals, Arms, Sample, EmaFit, TableLeave,
-    Incumbent, JointModel, Layout, JointFit, Nodes, Shrunk, AdjustedCosts, ArmEffect, Diagnostic,
+    Fit, ArmFit, Interval, Inequality, Costs, LogSpec, Reading, Totals, Arms, Sample, EmaFit,
+    TableLeave, Incumbent, JointModel, Layout, JointFit, Nodes, Shrunk, AdjustedCosts, ArmEffect,
+    Diagnostic,
 )  # fmt: skip
 """What a saved fit is made of."""
