@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -552,13 +553,15 @@ def test_a_spec_goes_to_json_and_back() -> None:
     assert LogSpec().given() == {}
 
 
-def test_a_fit_takes_a_spec_or_its_fields_or_both() -> None:
-    spec = LogSpec(reward="reward", visit="visit", threshold=0.5)
-    found = [
-        sj.fit(LOG, spec, ema=False, infer=False, threshold=1),
-        sj.fit(LOG, reward="reward", visit="visit", threshold=1, ema=False, infer=False),
-    ]
-    assert found[0] == found[1] and found[0].reading.spec.threshold == 1
+def test_a_fit_takes_a_spec_or_its_fields_or_both(tmp_path: Path) -> None:
+    log = {"visit": [1, 1, 1, 2, 2, 3, 3, 3, 3], "arm": list("abaabbabb"),
+           "stars": [4, 5, 2, 2, 1, 1, 4, 5, 2]}  # fmt: skip
+    spec = LogSpec(reward="stars", threshold=5, arms={"a": "x", "b": "y"}, unknown=[-1])
+    found = sj.fit(log, spec, ema=False, threshold=4)
+    assert found == sj.fit(log, LogSpec(**{**spec.given(), "threshold": 4}), ema=False)
+    assert found.reading.spec == replace(spec, visit="visit", arm="arm", threshold=4)
+    found.save(tmp_path / "fit.npz")
+    assert sj.Fit.load(tmp_path / "fit.npz") == found
 
 
 @pytest.mark.parametrize("reads", [sj.fit, sj.logs.sensitivity, sj.logs.trajectories])
