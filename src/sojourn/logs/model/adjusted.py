@@ -12,7 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...stats.departures import contrasts, holm, probability
+from ...stats.departures import probability
+from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ..reading import CENSORED, ON

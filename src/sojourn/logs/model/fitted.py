@@ -14,7 +14,7 @@ from ...rewards import Discrete
 from ...show import saved
 from ...show.tables import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
-from ...stats.departures import Spread
+from ...stats.effects import Spread
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
