@@ -13,7 +13,7 @@ from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly,
 from sojourn.logs.model.sample import Sample
 from sojourn.logs.model.users import OwnFirstStep
 from sojourn.logs.reporting.words import conclusions
-from sojourn.stats.departures import Spread, contrasts, holm
+from sojourn.stats.effects import Spread, contrasts, holm
 
 SAFE = 4.5
 

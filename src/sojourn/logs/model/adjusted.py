@@ -12,10 +12,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...stats.departures import contrasts, holm, probability
+from ...stats.departures import probability
+from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..reading.codes import CENSORED, ON
+from ..reading import CENSORED, ON
 from .costs import Costs, costs_of
 from .crowd import LAYER_ENDS, Crowd, layers
 from .design import LAYERS, Layout, Shrunk, draw_shrunk, groups_of, layout_of, shrink
