@@ -24,8 +24,8 @@ from sojourn.live import (
     export,
     verify,
 )
-from sojourn.live.assignment import hash_scores, unit_of, winner
-from sojourn.live.groups import Group
+from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
+from sojourn.live.rollout.groups import Group
 
 ARMS = ["a", "b", "c"]
 

@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from itertools import count
 
 from .errors import Busy, Conflict, NotFound
-from .groups import Group
+from .monitor.trends import Trend
 from .records import (
     ALL_SUMS,
+    AUDIT_ACTOR,
     DECIDE,
     END,
     LATE,
@@ -34,13 +35,12 @@ from .records import (
     Counts,
     Edit,
     Event,
-    Look,
     Part,
     Row,
+    Snapshot,
 )  # fmt: skip
+from .rollout.groups import Group
 from .stores.base import Store, find_visit, save, swap
-from .trends import Trend
-from .who import ACTING
 
 Open = Callable[[], Store]
 
@@ -317,17 +317,17 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
 def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
     """Of each variant, metric and rank the first look stays."""
     store = with_experiment(open_store)
-    looks = [Look(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
+    looks = [Snapshot(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
     store.note("e", looks)
     store.note("e", [looks[0]._replace(at=99.0), looks[0]._replace(at=70.0, metric="left")])
-    assert store.series(Look, "e") == [
+    assert store.series(Snapshot, "e") == [
         looks[1],
         looks[0],
         looks[0]._replace(at=70.0, metric="left"),
     ]
-    assert store.series(Look, "d") == []
+    assert store.series(Snapshot, "d") == []
     store.drop("e")
-    assert store.series(Look, "e") == []
+    assert store.series(Snapshot, "e") == []
     store.close()
 
 
@@ -527,11 +527,11 @@ def audit_log(open_store: Open, durable: bool = True) -> None:
     store = open_store()
     save(store, "e", '{"x": 1}', [Arm(0, "a")])
     save(store, "e", '{"x": 1}', [Arm(0, "a")])
-    token = ACTING.set("ann")
+    token = AUDIT_ACTOR.set("ann")
     try:
         save(store, "e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
     finally:
-        ACTING.reset(token)
+        AUDIT_ACTOR.reset(token)
     second, first = store.series(Edit, None)
     assert (first.who, first.what, first.detail) == (
         "process", "created", '{"x": 1, "arms": {"a": {}}}'

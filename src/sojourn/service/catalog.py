@@ -21,12 +21,11 @@ from ..live import (
     Settings,
     Unavailable,
 )
-from ..live.enrolment import enrol
-from ..live.lanes import late
+from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enrol_variants
+from ..live.executors import late
 from ..live.learner import Learner
-from ..live.plan import names_of, whole_of
+from ..live.rollout.allocation import names_of, whole_of
 from ..live.stores.base import Stored, find
-from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
 from ..policies import Policy
 from ..validation import InputError
 from .auth.keys import Key

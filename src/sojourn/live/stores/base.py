@@ -8,17 +8,30 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from ...validation import InputError
 from ..errors import Conflict, NotFound
-from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, Part, Row, added
-from ..trends import Trend
-from ..who import ACTING
+from ..monitor.trends import Trend
+from ..records import (
+    AUDIT_ACTOR,
+    Arm,
+    Bucket,
+    Change,
+    Counts,
+    Edit,
+    Event,
+    Key,
+    Ledger,
+    Part,
+    Row,
+    Snapshot,
+    added,
+)
+from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
 LEASE = 60.0
 """Seconds after which a holder of the lease that has done nothing is thought to be dead."""
 TRIES = 50
 
-R = TypeVar("R", Bucket, Trend, Group, Look, Edit, Part)
+R = TypeVar("R", Bucket, Trend, Group, Snapshot, Edit, Part)
 
 
 class Stored(NamedTuple):
@@ -145,13 +158,13 @@ class Store(Protocol):
         - `Trend`: sums by arm, likewise; exact where both are multiples of `trends.SPAN`, or of
           what the sums were compacted to.
         - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users.
-        - `Look`: what comparisons said.
+        - `Snapshot`: what comparisons said.
         - `Edit`: the audit log, the latest first, the first `limit` lines; None: of all.
         - `Part`: the files of the archive, by day; None: of all. Those of dropped experiments are
           of the one named "". Another call may replace a file at any time: then list them again.
         """
 
-    def note(self, name: str, looks: Sequence[Look]) -> None:
+    def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
         """Keep what a comparison said; of each variant, metric and rank the first."""
 
     def drop(self, name: str) -> None:
@@ -265,7 +278,7 @@ def change(store: Store, name: str, edit: Callable[[Stored | None], Edited]) -> 
     """Make or change an experiment by what `edit` makes of it, also if others change it meanwhile.
 
     Known arms keep their positions, new ones get the next ones. What is different is a line of the
-    audit log, by `who.ACTING`; if nothing is, nothing is written.
+    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
     """
     for _ in range(TRIES):
         before = find(store, name)
@@ -283,7 +296,7 @@ def swap(
     if before is not None and settings == before.settings and not new:
         return True
     edit = edit_of(None if before is None else (before.settings, known), settings, new)
-    note = None if edit is None else Edit(0.0, ACTING.get(), name, *edit)
+    note = None if edit is None else Edit(0.0, AUDIT_ACTOR.get(), name, *edit)
     return store.compare_and_swap(name, before, settings, new, note)
 
 

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self
 
 from ...extras import require
 from ..errors import Unavailable
-from ..groups import added_by
+from ..monitor.trends import SPAN
 from ..records import MINUTE, Change, Event
-from ..trends import SPAN
+from ..rollout.groups import added_by
 from . import tables
 from .base import answers, chains
 from .pool import Pool
-from .sql import Run, SqlStore, View
+from .sql import ReadView, Run, SqlStore
 from .tables import names
 
 require("a store in PostgreSQL", "postgres", "psycopg")
@@ -331,7 +331,7 @@ class PostgresStore(SqlStore):
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "= ANY(?)", list(values)
 
-    def _view(self) -> View:
+    def _view(self) -> ReadView:
         try:
             db = self._connect()
             db.limit(SLOW * self.deadline)
@@ -351,7 +351,7 @@ class PostgresStore(SqlStore):
                 rows.close()
             db.close()
 
-        return View(_run(db), stream, close)
+        return ReadView(_run(db), stream, close)
 
     def _shrink(self) -> None:
         """Rewrite the large tables."""

@@ -14,12 +14,26 @@ from math import ceil
 from typing import Any, ClassVar, NamedTuple
 
 from ...validation import InputError
-from .. import groups, records
+from .. import records
 from ..errors import Busy, Conflict, NotFound, Unavailable
-from ..groups import Group
-from ..records import HOUR, Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, Part, Row
-from ..trends import PLACES, Trend, as_counts, bucket_of, parts
-from ..who import ACTING
+from ..monitor.trends import PLACES, Trend, as_counts, bucket_of, parts
+from ..records import (
+    AUDIT_ACTOR,
+    HOUR,
+    Arm,
+    Bucket,
+    Change,
+    Counts,
+    Edit,
+    Event,
+    Key,
+    Ledger,
+    Part,
+    Row,
+    Snapshot,
+)
+from ..rollout import groups
+from ..rollout.groups import Group
 from . import tables
 from .base import LEASE, Linked, R, Stored, Upkeep, answers, chains
 from .tables import EVENT, KEEP_ARCHIVED, VISIT, chart, names, start_of, sums_of, thin
@@ -28,11 +42,11 @@ Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
 PAUSE = 0.05  # seconds between two attempts to take the lease
 AT_ONCE = 20_000  # rows that one transaction deletes of a dropped experiment
-OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "group", "trend", "look")
+OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "group", "trend", "snapshot")
 HISTORY = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
 
 
-class View(NamedTuple):
+class ReadView(NamedTuple):
     """A connection that sees the store as it was at one moment; `stream` does not hold all rows."""
 
     run: Run
@@ -74,7 +88,7 @@ class SqlStore(ABC):
         """A connection that reads."""
 
     @abstractmethod
-    def _view(self) -> View:
+    def _view(self) -> ReadView:
         """A new connection, in a transaction that sees one moment."""
 
     @abstractmethod
@@ -401,13 +415,13 @@ class SqlStore(ABC):
         found = run(query, (since, width, name, since))
         return [(since + width * i, arm, *map(float, sums)) for i, arm, *sums in found]
 
-    def note(self, name: str, looks: Sequence[Look]) -> None:
+    def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
         with self._writing() as run:
-            rows = [(name, *look) for look in looks]
-            self._insert(run, "sojourn_look", rows, tables.KEEP_LOOK)
+            rows = [(name, *snapshot) for snapshot in snapshots]
+            self._insert(run, "sojourn_snapshot", rows, tables.KEEP_SNAPSHOT)
 
     def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
-        edit = Edit(self._now(run), ACTING.get(), experiment, what, detail)
+        edit = Edit(self._now(run), AUDIT_ACTOR.get(), experiment, what, detail)
         self._insert(run, "sojourn_edit", [edit])
 
     def drop(self, experiment: str) -> None:
@@ -514,7 +528,9 @@ LISTED = {
     Group: Listed(
         "sojourn_group", f"epoch, number, {sums_of(tables.GROUPED)}", "GROUP BY 1, 2 ORDER BY 1, 2"
     ),
-    Look: Listed("sojourn_look", names(tables.columns(Look)), "ORDER BY at, variant, metric"),
+    Snapshot: Listed(
+        "sojourn_snapshot", names(tables.columns(Snapshot)), "ORDER BY at, variant, metric"
+    ),
     Edit: Listed("sojourn_edit", names(tables.columns(Edit)), "ORDER BY seq DESC"),
     Part: Listed("sojourn_part", names(tables.columns(Part)), "ORDER BY day, file"),
 }

@@ -18,7 +18,7 @@ from ..errors import Unavailable
 from . import not_allowed
 from .files import Lock, make_private, whole
 from .pool import Pool
-from .sql import Run, SqlStore, View
+from .sql import ReadView, Run, SqlStore
 from .tables import TABLES, VERSION, names
 
 LARGEST = 32
@@ -231,7 +231,7 @@ class SqliteStore(SqlStore):
         query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
         return [(row.version,) in run(query, row[:2]) for row in rows]
 
-    def _view(self) -> View:
+    def _view(self) -> ReadView:
         with self._clearly():
             db = self._connect()
             if self.path is None:
@@ -239,7 +239,7 @@ class SqliteStore(SqlStore):
                     self._writer.backup(db)
             else:
                 db.execute("BEGIN")
-        return View(self._run(db), db.execute, db.close)
+        return ReadView(self._run(db), db.execute, db.close)
 
     def erase(self, user: str) -> int:
         """Forget a user; their id is overwritten in the file as well.
