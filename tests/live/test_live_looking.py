@@ -7,7 +7,16 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Guardrail, Journal, SqliteStore, Variant, history
+from sojourn.live import (
+    Conflict,
+    Experiment,
+    Guardrail,
+    Journal,
+    Snapshot,
+    SqliteStore,
+    Variant,
+    history,
+)
 from sojourn.live.rollout.comparison import GROWTH, rank_of
 
 POLICY = sj.policies.FixedArm(0)
