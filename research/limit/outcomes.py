@@ -1,7 +1,7 @@
 """What the trials found: regrets of all policies, and the bracket of the least one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any
 
@@ -25,7 +25,7 @@ class LimitOutcome:
         return cls(case, data["low"], data["high"], data["told"], int(data["runs"]), regrets)
 
     def to_dict(self) -> dict[str, Any]:
-        regrets = {label: interval._asdict() for label, interval in self.regrets.items()}
+        regrets = {label: asdict(interval) for label, interval in self.regrets.items()}
         return {
             "case": self.case, "low": self.low, "high": self.high, "told": self.told,
             "runs": self.runs, "regrets": regrets,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,7 @@ class LimitTrial(Trial):
             best, list(players.values()), runs=runs, seed=seed,
             progress=partial(step, OPTIMUM, 1.0 - OPTIMUM),
         )  # fmt: skip
-        own = {x: found.regret(p)._asdict() for p, x in enumerate(players)}
+        own = {x: asdict(found.regret(p)) for p, x in enumerate(players)}
         return {
             "low": best.low, "high": best.high, "told": best.told, "regrets": {**others, **own},
         }  # fmt: skip

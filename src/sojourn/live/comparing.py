@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
-from typing import Any
 
 import numpy as np
 
@@ -40,23 +39,13 @@ class Measured:
     means: dict[str, Interval]
     differences: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        return {
-            "name": self.name,
-            "share": self.share,
-            "opened": self.opened,
-            "visits": self.visits,
-            "means": {name: _plain(found) for name, found in self.means.items()},
-            "differences": {name: _plain(found) for name, found in self.differences.items()},
-        }
-
 
 @dataclass(frozen=True)
 class Comparison:
     """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
 
-    `sample_ratio` is the p-value, valid at every look, of visits that do not follow the shares.
+    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at every look. If
+    `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
     """
 
     experiment: str
@@ -65,25 +54,9 @@ class Comparison:
     at: float
     variants: tuple[Measured, ...]
     sample_ratio: float
+    ratio_is_wrong: bool
     guardrail: Guardrail | None
     alarm: Alarm | None
-
-    @property
-    def ratio_is_wrong(self) -> bool:
-        """Whether the numbers of visits are no chance: then nothing else can be believed."""
-        return self.sample_ratio < UNLIKELY
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "at": self.at,
-            "variants": [variant.to_dict() for variant in self.variants],
-            "sample_ratio": {"p_value": self.sample_ratio, "wrong": self.ratio_is_wrong},
-            "alarm": None if self.alarm is None else self.alarm.reason,
-        }
 
     def __str__(self) -> str:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
@@ -158,13 +131,15 @@ def compared(
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, plan.shares[name], begun, visits, means, differences)
 
+    ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
     return Comparison(
         experiment,
         plan.holdout,
         alpha,
         now,
         tuple(measured(place, name) for place, name in enumerate(plan.variants)),
-        sample_ratio(opened, shares) if len(epochs) else 1.0,
+        ratio,
+        ratio < UNLIKELY,
         plan.guardrail,
         plan.alarm,
     )
@@ -183,11 +158,6 @@ def _array(groups: Sequence[Group], epochs: range) -> Array:
 def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
     error = found.error if found.clusters >= FIRST else inf
     return sequence(found.value, error, found.units, alpha, planned)
-
-
-def _plain(found: Interval) -> dict[str, float | None]:
-    value, low, high = (number if isfinite(number) else None for number in found)
-    return {"value": value, "low": low, "high": high}
 
 
 def _brief(found: Interval, sign: str = "") -> str:

@@ -8,7 +8,6 @@ rank: however many processes look, and whenever they do.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, log
-from typing import Any
 
 from ..show.tables import Table
 from .comparing import WORDS, Comparison, compare
@@ -74,17 +73,6 @@ class History:
     def of(self, variant: str, metric: str) -> list[Look]:
         """The looks at one variant and metric, in the order of time."""
         return [look for look in self.looks if (look.variant, look.metric) == (variant, metric)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "looks": [look._asdict() for look in self.looks],
-            "epochs": [epoch._asdict() for epoch in self.epochs],
-            "alarm": None if self.alarm is None else self.alarm.at,
-        }
 
     def __str__(self) -> str:
         if not self.looks:

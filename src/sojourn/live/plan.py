@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf, isclose
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from .. import validation
 from ..stats.sequences import PLANNED
@@ -83,7 +83,8 @@ class Alarm:
     settled: tuple[str, ...] = ()
 
 
-class Epoch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Epoch:
     """Since when there were which shares."""
 
     since: float

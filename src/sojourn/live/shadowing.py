@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import validation
-from ..show.plain import plain
 from ..show.tables import Table
 from ..stats.intervals import Interval
 from ..stats.matching import Matching, Steps
@@ -41,7 +39,8 @@ MEASURES = {
 }
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pair:
     """At how many steps the recommender has shown one arm where the policy would another."""
 
     shown: str
@@ -49,7 +48,8 @@ class Pair(NamedTuple):
     steps: int
 
 
-class Weighed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Weighed:
     """One measure: the recommender's, the policy's by weights, and how much more that is."""
 
     yours: Interval
@@ -87,11 +87,6 @@ class Shadow:
     """Arms that are hardly ever shown, and often would be."""
     verdict: str
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        found: dict[str, Any] = plain(self)
-        return found
 
     def __str__(self) -> str:
         if not self.steps:
@@ -276,7 +271,8 @@ def _judged(
             "are wrong, or yours never shows what the policy would; ramp 1 % with a guardrail and "
             "compare"
         )
-    yours, would, difference = measures["gain"]
+    gain = measures["gain"]
+    yours, would, difference = gain.yours, gain.would, gain.difference
     least = -margin * yours.value
     earns = f"{would.value:.3g} rewards per departure where yours earns {yours.value:.3g}"
     sure = f"{difference.low:+.3g} to {difference.high:+.3g}"

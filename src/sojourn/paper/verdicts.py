@@ -9,7 +9,7 @@ as K without end.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import isnan
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -145,7 +145,7 @@ class Checked(NamedTuple):
             "measurements": [
                 {
                     "what": m.what,
-                    **m.interval._asdict(),
+                    **asdict(m.interval),
                     "claimed": "above" if m.above else "below",
                     "threshold": m.threshold,
                     "verdict": m.verdict.value,

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -38,6 +39,9 @@ RETRY = 1.0  # seconds between two attempts to open a store
 PROBE, SCRAPE = 2.0, 5.0
 """Seconds for readiness, and for what metrics read from the store; probes do not wait for long."""
 
+UNKNOWN = [{"type": "number"}, {"type": "null"}]
+"""The schema of a number that may be unknown."""
+
 GC_THRESHOLDS = 20_000, 50, 100
 """Allocations per collection of the youngest generation; collections per one of the next two."""
 
@@ -54,9 +58,13 @@ class Service(FastAPI):
         """The schema of FastAPI's routes and of the calls that the middleware answers."""
         if self.openapi_schema is None:
             text, every = self.description, [*fast_routes.described(), *self.routes]
-            self.openapi_schema = get_openapi(
+            found = get_openapi(
                 title=self.title, version=self.version, description=text, routes=every
             )
+            ends = found["components"]["schemas"]["Interval"]["properties"]
+            for name in ends:  # JSON has no infinity: an end that is not known is null
+                ends[name] = {"title": name.capitalize(), "anyOf": UNKNOWN}
+            self.openapi_schema = found
         return self.openapi_schema
 
 
@@ -185,15 +193,15 @@ def _hear_signals(stop: Callable[[], None]) -> None:
 
 
 def _add_health(app: FastAPI) -> None:
-    async def healthz() -> dict[str, str]:
+    async def healthz() -> answers.Status:
         """The process lives."""
-        return {"status": "ok"}
+        return answers.Status("ok")
 
-    async def readyz(request: Request) -> dict[str, str]:
+    async def readyz(request: Request) -> answers.Status:
         """The store can be read, and written."""
         journal = request.app.state.catalog.journal
         await journal.probing.submit(journal.check).arrive(min(PROBE, journal.deadline))
-        return {"status": "ready"}
+        return answers.Status("ready")
 
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus."""
@@ -205,7 +213,7 @@ def _add_health(app: FastAPI) -> None:
             page += await stored.arrive(min(SCRAPE, journal.deadline))
         return Response(page, media_type="text/plain; version=0.0.4")
 
-    shown = answers.StatusOut
+    shown = answers.Status
     app.add_api_route("/healthz", healthz, response_model=shown, tags=["health"])
     app.add_api_route(
         "/readyz", readyz, response_model=shown, responses=documented(shown), tags=["health"]
@@ -214,7 +222,7 @@ def _add_health(app: FastAPI) -> None:
 
 
 def _answer(refusal: Refusal) -> JSONResponse:
-    return JSONResponse(refusal.body, refusal.status, refusal.headers)
+    return JSONResponse(asdict(refusal.body), refusal.status, refusal.headers)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

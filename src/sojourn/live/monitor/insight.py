@@ -7,13 +7,11 @@ sums over the visits that ended in each interval of time (`Experiment.timeline`)
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
 from ...engine.steps import level_of
 from ...policies.base import Array
-from ...show.plain import plain
 from ...stats.departures import ArmEffects, Table
 from ...stats.intervals import Interval, average
 from ..experiment import Experiment
@@ -113,10 +111,6 @@ class Insight:
     visits: VisitTotals
     rewards: RewardTotals
     arms: ArmList
-
-    def to_dict(self) -> dict[str, Any]:
-        found: dict[str, Any] = plain(self)
-        return found
 
 
 def insight(

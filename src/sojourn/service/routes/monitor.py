@@ -1,11 +1,13 @@
 """The routes about what an experiment's counters say: insight, changes, shadow, comparison."""
 
+from functools import partial
 from typing import Any
 
 from fastapi import Request
 
-from ...live import drift, shadow
+from ...live import Comparison, Drift, Shadow, drift, shadow
 from ...live.monitor import insight_of
+from ...show.plain import plain
 from .. import answers
 from ..auth.keys import READING
 from .base import EXPERIMENT, Call, Served, ServedSplit, cached
@@ -20,45 +22,41 @@ async def show_insight(request: Request, experiment: Served) -> Any:
 
     def read() -> Any:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
-        return insight_of(experiment, experiment.timeline(since, WIDTH), WIDTH).to_dict()
+        return plain(insight_of(experiment, experiment.timeline(since, WIDTH), WIDTH))
 
     return await cached(request, experiment, read)
 
 
-async def show_drift(request: Request, experiment: Served) -> Any:
+async def show_drift(request: Request, experiment: Served) -> Drift:
     """What has changed: the mean reward of an arm, or how often users leave."""
-    store = experiment.journal.store
-    return await cached(
-        request, experiment, lambda: drift(store, experiment.name).to_dict(), LONG_FRESH
-    )
+    read = partial(drift, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
 
 
-async def show_shadow(request: Request, experiment: Served) -> Any:
+async def show_shadow(request: Request, experiment: Served) -> Shadow:
     """What the policy would have shown where the caller chooses, and what that would have earned.
 
     The answer is at most 30 seconds old.
     """
-    store = experiment.journal.store
-    return await cached(
-        request, experiment, lambda: shadow(store, experiment.name).to_dict(), LONG_FRESH
-    )
+    read = partial(shadow, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
 
 
-async def show_comparison(request: Request, experiment: ServedSplit) -> Any:
+async def show_comparison(request: Request, experiment: ServedSplit) -> Comparison:
     """The variants compared with the holdout; as often as wanted."""
-    return await cached(request, experiment, lambda: experiment.compare().to_dict(), FRESH)
+    return await cached(request, experiment, experiment.compare, FRESH)
 
 
 async def show_history(request: Request, experiment: ServedSplit) -> Any:
     """How the comparison with the holdout came about, over time."""
-    return await cached(request, experiment, lambda: experiment.history().to_dict(), FRESH)
+    return await cached(request, experiment, lambda: plain(experiment.history()), FRESH)
 
 
 COMPARISON = f"{EXPERIMENT}/comparison"
 CALLS = (
     Call("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], READING, (404, 409)),
-    Call("GET", f"{EXPERIMENT}/drift", show_drift, answers.DriftOut, READING, (404, 409)),
-    Call("GET", f"{EXPERIMENT}/shadow", show_shadow, answers.ShadowOut, READING, (404, 409)),
-    Call("GET", COMPARISON, show_comparison, answers.ComparisonOut, READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
+    Call("GET", COMPARISON, show_comparison, Comparison, READING, (404, 409)),
     Call("GET", f"{COMPARISON}/history", show_history, answers.HistoryOut, READING, (404, 409)),
 )

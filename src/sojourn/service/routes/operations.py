@@ -11,7 +11,8 @@ from fastapi import Query, Request
 from ...live import LiveError, Store, archive, drop_archived, erase_archived
 from ...live.stores.base import all_of_their_own
 from ...validation import InputError
-from .. import answers, bodies
+from .. import bodies
+from ..answers import ChangesOut, Dropped, Erased
 from ..catalog import Catalog
 from ..options import Options
 from .base import EXPERIMENT, Call, Named
@@ -22,24 +23,24 @@ MOST_CHANGES = 1000
 log = logging.getLogger("sojourn.service")
 
 
-async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
+async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
     for name in await state.catalog.drop(experiment):
         if state.options.archive is not None:
             await asyncio.to_thread(drop_archived, name, state.options.archive)
-    return {"dropped": experiment}
+    return Dropped(experiment)
 
 
-async def erase_user(request: Request, user: Named) -> dict[str, Any]:
+async def erase_user(request: Request, user: Named) -> Erased:
     """Forget the id of a user everywhere; their visits stay, as nobody's."""
     store, folder = request.app.state.catalog.journal.store, request.app.state.options.archive
 
-    def work() -> dict[str, Any]:
+    def work() -> Erased:
         found = store.erase(user)
         if folder is None:
-            return {"visits": found, "archived": None if store.parts() else 0}
-        return {"visits": found, "archived": erase_archived(store, user, folder)}
+            return Erased(found, None if store.parts() else 0)
+        return Erased(found, erase_archived(store, user, folder))
 
     return await asyncio.to_thread(work)
 
@@ -83,7 +84,7 @@ async def _archive(store: Store, name: str, before: float, folder: Path) -> None
 
 
 CALLS = (
-    Call("DELETE", EXPERIMENT, drop_experiment, answers.DroppedOut, statuses=(404, 409)),
-    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut),
-    Call("GET", "/v1/changes", list_changes, answers.ChangesOut),
+    Call("DELETE", EXPERIMENT, drop_experiment, Dropped, statuses=(404, 409)),
+    Call("DELETE", "/v1/users/{user}", erase_user, Erased),
+    Call("GET", "/v1/changes", list_changes, ChangesOut),
 )

@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from fastapi import Request, Response
 
 from ...live import Guardrail, Split, Variant
 from ...live.plan import Plan
 from ...live.variants import Given
-from .. import answers, bodies
+from .. import bodies
+from ..answers import Variants
 from ..auth.keys import CHANGING, READING
 from .base import EXPERIMENT, Call, Named, ServedSplit, catalog_of
 from .experiments import settings_from
@@ -19,39 +18,39 @@ from .experiments import settings_from
 
 async def make_variants(
     request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
-) -> dict[str, Any]:
+) -> Variants:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
     made, new = await catalog_of(request).make_split(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return described(made)
 
 
-async def show_variants(experiment: ServedSplit) -> dict[str, Any]:
+async def show_variants(experiment: ServedSplit) -> Variants:
     """The variants with their shares over time, and the guardrail."""
     return described(experiment)
 
 
-async def put_shares(experiment: ServedSplit, body: bodies.SharesIn) -> dict[str, Any]:
+async def put_shares(experiment: ServedSplit, body: bodies.SharesIn) -> Variants:
     """Change the shares of some variants; the holdout has the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
 
-async def roll_back(experiment: ServedSplit) -> dict[str, Any]:
+async def roll_back(experiment: ServedSplit) -> Variants:
     """Send all new visits to the holdout."""
     return await _changed(experiment, experiment.roll_back)
 
 
-async def put_exploring(experiment: ServedSplit, body: bodies.ExploringIn) -> dict[str, Any]:
+async def put_exploring(experiment: ServedSplit, body: bodies.ExploringIn) -> Variants:
     """Let variants play only what they know to be best, or explore again."""
     return await _changed(experiment, partial(experiment.explore, body.exploring))
 
 
-async def undo_alarm(experiment: ServedSplit) -> dict[str, Any]:
+async def undo_alarm(experiment: ServedSplit) -> Variants:
     """Take back what the guardrail has done: shares and exploring as before it."""
     return await _changed(experiment, experiment.undo)
 
 
-async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, Any]:
+async def _changed(experiment: Split, change: Callable[[], None]) -> Variants:
     await asyncio.to_thread(change)
     return described(experiment)
 
@@ -73,29 +72,27 @@ def given_by(body: bodies.VariantsIn) -> Given:
     return Given(body.arms, variants, body.holdout, rule, common)
 
 
-def described(experiment: Split) -> dict[str, Any]:
-    """An experiment with variants as a JSON object."""
+def described(experiment: Split) -> Variants:
+    """An experiment with its variants, as it is answered."""
     plan: Plan = experiment.plan
-    return {
-        "name": experiment.name,
-        "holdout": plan.holdout,
-        "shares": plan.shares,
-        "exploring": {name: name not in plan.settled for name in plan.variants},
-        "experiments": {name: child.name for name, child in experiment.variants.items()},
-        "epochs": [epoch._asdict() for epoch in plan.epochs],
-        "guardrail": None if plan.guardrail is None else asdict(plan.guardrail),
-        "alarm": None if plan.alarm is None else asdict(plan.alarm),
-    }
+    return Variants(
+        name=experiment.name,
+        holdout=plan.holdout,
+        shares=plan.shares,
+        exploring={name: name not in plan.settled for name in plan.variants},
+        experiments={name: child.name for name, child in experiment.variants.items()},
+        epochs=plan.epochs,
+        guardrail=plan.guardrail,
+        alarm=plan.alarm,
+    )
 
 
 VARIANTS, SHARES = f"{EXPERIMENT}/variants", f"{EXPERIMENT}/shares"
 CALLS = (
-    Call("PUT", VARIANTS, make_variants, answers.VariantsOut, CHANGING, (201, 409)),
-    Call("GET", VARIANTS, show_variants, answers.VariantsOut, READING, (404, 409)),
-    Call("PUT", SHARES, put_shares, answers.VariantsOut, CHANGING, (404, 409)),
-    Call("DELETE", SHARES, roll_back, answers.VariantsOut, CHANGING, (404, 409)),
-    Call(
-        "PUT", f"{EXPERIMENT}/exploring", put_exploring, answers.VariantsOut, CHANGING, (404, 409)
-    ),
-    Call("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, answers.VariantsOut, CHANGING, (404, 409)),
+    Call("PUT", VARIANTS, make_variants, Variants, CHANGING, (201, 409)),
+    Call("GET", VARIANTS, show_variants, Variants, READING, (404, 409)),
+    Call("PUT", SHARES, put_shares, Variants, CHANGING, (404, 409)),
+    Call("DELETE", SHARES, roll_back, Variants, CHANGING, (404, 409)),
+    Call("PUT", f"{EXPERIMENT}/exploring", put_exploring, Variants, CHANGING, (404, 409)),
+    Call("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, Variants, CHANGING, (404, 409)),
 )
