@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, NotFound, export, verify
+from sojourn.live import Experiment, Journal, NotFound, SqliteStore, export, verify
 from sojourn.live.exporting import ExportRow, lines
 from sojourn.live.records import DECIDE, RESOLVE, Arm, Event
 
@@ -25,7 +25,7 @@ STEPS = [
 @pytest.fixture
 def experiment() -> Experiment:
     clock = iter(range(100_000))
-    journal = Journal(MemoryStore(lambda: float(next(clock))), upkeep=False)
+    journal = Journal(SqliteStore.in_memory(lambda: float(next(clock))), upkeep=False)
     experiment = Experiment(
         "news", ["a", "b"], sj.policies.UCB(), reward_threshold=0.5, store=journal, compiled=False
     )
@@ -80,7 +80,7 @@ def test_what_the_policy_would_have_shown_and_who_was_eligible_is_exported() -> 
 def test_verify_finds_what_is_wrong(experiment: Experiment) -> None:
     store = experiment.journal.store
     assert verify(store, "news") == {}
-    assert isinstance(store, MemoryStore)
+    assert isinstance(store, SqliteStore)
     store._counts["news"]["pulls", 0, 1, 0] += 1
     ((key, (counted, folded)),) = verify(store, "news").items()
     assert key == ("pulls", 0, 1, 0) and counted == folded + 1

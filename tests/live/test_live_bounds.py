@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, Settings
+from sojourn.live import Conflict, Experiment, Journal, Settings, SqliteStore
 from sojourn.live.enrolment import MOST_ARMS, MOST_MEGABYTES
 from sojourn.live.records import Arm
 from sojourn.live.settings import DEEPEST, MOST_BINS
@@ -76,7 +76,7 @@ def test_whatever_number_is_allowed_can_be_played() -> None:
 
 def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
     long = sj.policies.UCBQLearning(H=10_000, bins=MOST_BINS, by_step=True)
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"for 100 arms it takes .* {MOST_MEGABYTES}$"):
             Experiment("e", [f"a{i}" for i in range(100)], long, store=journal, compiled=False)
         assert journal.store.experiments() == []
@@ -87,7 +87,7 @@ def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
 
 
 def test_an_experiment_has_at_most_so_many_arms_retired_ones_included() -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         shorts = Experiment("e", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False)
         journal.store.save("e", shorts.settings.to_json(), many(MOST_ARMS - 2))
         shorts.reload()
@@ -131,7 +131,7 @@ class Greedier(sj.policies.KLUCB):
 )
 def test_a_policy_is_built_and_tried_before_it_is_saved(memories: bool, why: str) -> None:
     policy = Greedier(memories=memories)
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"cannot be served: {why}"):
             Experiment("e", ["a", "b", "c"], policy, store=journal, compiled=False)
         assert journal.store.experiments() == []
@@ -139,7 +139,7 @@ def test_a_policy_is_built_and_tried_before_it_is_saved(memories: bool, why: str
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"policy": {"name": "X"}}'])
 def test_broken_settings_are_replaced_unless_there_are_counters_of_other_states(text: str) -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         journal.store.save("e", text, [Arm(0, "a")])
         with Experiment("e", ["b"], store=journal, compiled=False) as shorts:
             assert shorts.arms == ("a", "b")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, SqliteStore, archive, drift, verify
+from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
 from sojourn.live.drifting import ARM, LEAVING
 from sojourn.live.records import HOUR
 from sojourn.live.trends import SPAN, Trend
@@ -77,7 +77,7 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
 def test_what_times_out_is_of_when_it_was_shown() -> None:
     """It counts for its own bucket, and no bucket is used before all of it can be known."""
     clock = Clock()
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         store = journal.store
         news = Experiment(
             "news",
@@ -100,7 +100,7 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
 
 def test_buckets_are_longer_where_there_are_many() -> None:
     clock = Clock()
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         widths = []
         for _ in range(4):
@@ -120,6 +120,6 @@ def test_buckets_are_longer_where_there_are_many() -> None:
 
 
 def test_level_and_experiment_are_checked() -> None:
-    store = MemoryStore()
+    store = SqliteStore.in_memory()
     with pytest.raises(ValueError, match="delta = 2 is not allowed"):
         drift(store, "news", delta=2)

@@ -18,8 +18,8 @@ from sojourn.live import (
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
+    SqliteStore,
     Unavailable,
 )
 from sojourn.live.records import fold
@@ -47,7 +47,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def journal(clock: Clock) -> Iterator[Journal]:
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         yield journal
 
 
@@ -432,7 +432,7 @@ def test_all_who_wait_for_one_commit_are_answered(journal: Journal) -> None:
 
 
 def test_a_full_queue_is_an_error_before_anything_is_done(clock: Clock) -> None:
-    store = MemoryStore(clock)
+    store = SqliteStore.in_memory(clock)
     with Journal(store, queue=1, upkeep=False) as journal:
         experiment = experiment_of(journal)
         visit = experiment.visit()

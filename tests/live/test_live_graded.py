@@ -6,7 +6,7 @@ import json
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, Settings, verify
+from sojourn.live import Conflict, Experiment, Journal, Settings, SqliteStore, verify
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -14,7 +14,7 @@ ONLY_BINARY = r"reward = 0.73 is not allowed: rewards of this experiment are 0 o
 
 
 def opened(journal: Journal | None = None, **settings: object) -> Experiment:
-    journal = journal or Journal(MemoryStore(), upkeep=False)
+    journal = journal or Journal(SqliteStore.in_memory(), upkeep=False)
     given = {"policy": sj.policies.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
     return Experiment("clips", ["a", "b"], store=journal, **given)  # type: ignore[arg-type]
 
@@ -95,7 +95,7 @@ def test_a_threshold_is_a_number_from_0_to_1(wrong: object) -> None:
 
 @pytest.mark.parametrize(("was", "given"), [(None, 0.5), (0.5, None), (0.5, 0.6)])
 def test_what_is_a_reward_cannot_change(was: float | None, given: float | None) -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         opened(journal, reward_threshold=was).visit().end()
         with pytest.raises(Conflict, match=r"reward_threshold = .* has .*, which cannot change"):
             opened(journal, reward_threshold=given)
@@ -104,7 +104,7 @@ def test_what_is_a_reward_cannot_change(was: float | None, given: float | None) 
 
 
 def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         opened(journal)
         older(journal)
         first = Experiment.open("clips", journal, compiled=False)

@@ -3,7 +3,7 @@
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, export, verify
+from sojourn.live import Conflict, Experiment, Journal, SqliteStore, export, verify
 from sojourn.live.records import LEARNED_LATE, fold
 
 
@@ -22,7 +22,7 @@ def clock() -> Clock:
 
 
 def opened(clock: Clock, **settings: object) -> Experiment:
-    journal = Journal(MemoryStore(clock), upkeep=False)
+    journal = Journal(SqliteStore.in_memory(clock), upkeep=False)
     given = {
         "policy": sj.policies.LearnedUCB(),
         "late_horizon": 3600.0,

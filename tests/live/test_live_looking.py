@@ -7,7 +7,7 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Guardrail, Journal, MemoryStore, Split, Variant, history
+from sojourn.live import Conflict, Guardrail, Journal, Split, SqliteStore, Variant, history
 from sojourn.live.looking import GROWTH, rank_of
 
 POLICY = sj.policies.FixedArm(0)
@@ -41,7 +41,7 @@ def test_ranks_are_a_twentieth_apart() -> None:
 def test_looks_are_kept_when_visits_have_grown() -> None:
     """Also without a guardrail, and after it has acted; the latest is that of now."""
     now = 1e9
-    with Journal(MemoryStore(lambda: now), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(lambda: now), upkeep=False) as journal:
         split = shorts(journal, Guardrail(margin=0.35, planned=300))
         split.watch()
         assert split.history().looks == ()

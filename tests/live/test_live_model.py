@@ -15,7 +15,6 @@ from sojourn.live import (
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
     Opening,
     SqliteStore,
@@ -78,7 +77,7 @@ class Visits(RuleBasedStateMachine):
             return self.now
 
         if self.durable or self.store is None:
-            self.store = SqliteStore(path, clock) if self.durable else MemoryStore(clock)
+            self.store = SqliteStore(path, clock) if self.durable else SqliteStore.in_memory(clock)
         self.journal = Journal(self.store, upkeep=False)
         self.experiment = Experiment(
             "e", ["a", "b", "c"], sj.policies.LearnedUCB(bins=2), store=self.journal, seed=1,

@@ -24,8 +24,8 @@ from sojourn.live import (
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
+    SqliteStore,
     Unavailable,
     open_store,
     replica,
@@ -43,7 +43,7 @@ def server() -> Iterator[str]:
 
 def test_calls_go_on_while_the_log_is_replayed() -> None:
     """What happens meanwhile is learned as well, once."""
-    store, started, go = MemoryStore(), threading.Event(), threading.Event()
+    store, started, go = SqliteStore.in_memory(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False) as journal:
         experiment = Experiment(
             "news", ["a", "b"], sj.policies.QLearning(), store=journal, compiled=False
@@ -90,7 +90,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
 
 
 def test_the_event_loop_is_free_while_the_store_is_read() -> None:
-    store, go, asked = MemoryStore(), threading.Event(), threading.Event()
+    store, go, asked = SqliteStore.in_memory(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False, deadline=0.5) as journal:
         experiment = Experiment(
             "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
@@ -199,7 +199,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
             except (Conflict, Ended, NotFound, Unavailable):
                 pass
 
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         experiment = Experiment(
             "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
         )
@@ -250,7 +250,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
 def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    store, go = MemoryStore(), threading.Event()
+    store, go = SqliteStore.in_memory(), threading.Event()
     journal = Journal(store, upkeep=False, deadline=0.2)
     experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
     append = journal.writer._append
@@ -267,7 +267,7 @@ def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
 
 
 def test_a_read_that_hangs_ends_by_the_deadline() -> None:
-    store, go = MemoryStore(), threading.Event()
+    store, go = SqliteStore.in_memory(), threading.Event()
     visit = store.visit
     with Journal(store, upkeep=False, deadline=0.2) as journal:
         experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, export
+from sojourn.live import Experiment, Journal, SqliteStore, export
 from sojourn.logs.deciding.crowds import draw_crowds
 
 VALUES = (0.0, 0.25, 0.5, 1.0)
@@ -19,7 +19,7 @@ THRESHOLD = 0.5
 @pytest.fixture(scope="module")
 def played() -> Experiment:
     """Visits of 300 users whose state is whether the last reward was at least a half."""
-    rng, journal = random.Random(3), Journal(MemoryStore(), upkeep=False)
+    rng, journal = random.Random(3), Journal(SqliteStore.in_memory(), upkeep=False)
     clips = Experiment(
         "clips", list(CHANCES), sj.policies.Uniform(), reward_threshold=THRESHOLD, store=journal,
         compiled=False, seed=1,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore
+from sojourn.live import Experiment, Journal, SqliteStore
 from sojourn.live.monitor import insight
 
 SHARES = [(3.0, 2.0), (2.0, 2.0), (2.0, 3.0)]
@@ -21,7 +21,7 @@ def case(threshold: float | None, seed: int) -> str:
     else with chance .06. With a threshold the experiment is told the shares.
     """
     rng = random.Random(seed)
-    journal = Journal(MemoryStore(), upkeep=False)
+    journal = Journal(SqliteStore.in_memory(), upkeep=False)
     experiment = Experiment(
         "clips", ["a", "b", "c"], store=journal, seed=seed, compiled=False,
         policy=sj.policies.LearnedIMED(), reward_threshold=threshold,

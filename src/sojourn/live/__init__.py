@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from .answers import Decision as Decision, Own as Own
     from .archiving import (
         Archived as Archived,
+        Erased as Erased,
         archive as archive,
         drop_archived as drop_archived,
-        erase_archived as erase_archived,
+        erase as erase,
     )
     from .audit import verify as verify
     from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         Broken as Broken,
         Busy as Busy,
         Conflict as Conflict,
+        Damaged as Damaged,
         Ended as Ended,
         Forked as Forked,
         InUse as InUse,
@@ -35,8 +37,12 @@ if TYPE_CHECKING:
     from .settings import Settings as Settings
     from .shadowing import Shadow as Shadow, shadow as shadow
     from .split import Split as Split
-    from .stores import Store as Store, open_store as open_store, store_class as store_class
-    from .stores.memory import MemoryStore as MemoryStore
+    from .stores import (
+        Store as Store,
+        backup as backup,
+        open_store as open_store,
+        store_class as store_class,
+    )
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
     from .variants import Variant as Variant

@@ -107,7 +107,7 @@ def export(
     if threshold == 0.0:  # any reward above 0 is good
         threshold = ABOVE
     ledger, events = store.ledger(experiment)
-    parts = () if archive is None else events_in(store, experiment, archive)
+    parts = () if archive is None else events_in(store, ledger.parts, archive)
     archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
     rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0

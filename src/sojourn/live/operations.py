@@ -16,6 +16,7 @@ from ..validation import InputError
 from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
 from .enrolment import check_arms
 from .errors import Busy, Conflict, Ended, NotFound
+from .groups import number_of
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
@@ -64,7 +65,10 @@ class Operations(Replica):
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
-        row = row._replace(user=opening.user, before=start, state=start, epoch=opening.epoch)
+        row = row._replace(
+            user=opening.user, before=start, state=start, epoch=opening.epoch,
+            group=number_of(row.id, opening.user),
+        )  # fmt: skip
         turn = self._turn(row)
         turn.open()
         return turn

@@ -9,6 +9,7 @@ the default reward first.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -23,7 +24,7 @@ GROUPED = "grouped"  # (GROUPED, 0..2, 0, 0) are sums over assigned visits in th
 MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
-NO_ARM = -1  # of steps and departures that were archived when they were not counted by arm
+NO_ARM = -1  # of steps and departures that other experiments have counted of arms not here
 
 Key = tuple[str, int, int, int]
 Triple = tuple[float, float, float]
@@ -63,7 +64,8 @@ class Row(NamedTuple):
     `before` is the state in which the last step was decided, `state` the one it led to, `gained`
     the sum of the rewards. `version` is a random number that every change replaces, and `base` the
     version that it replaced. `epoch` is that of the shares by which the visit was assigned to this
-    experiment, as a variant of another one; 0: it was not assigned.
+    experiment, as a variant of another one; 0: it was not assigned. `group` is the number of the
+    user's group (`groups.number_of`), which stays when the user is erased.
     """
 
     experiment: str
@@ -83,6 +85,7 @@ class Row(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     epoch: int = 0
+    group: int = 0
     touched: float = 0.0
     deadline: float = 0.0
 
@@ -138,7 +141,8 @@ class Bucket(NamedTuple):
 NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
 
-class Edit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Edit:
     """A line of the audit log: who changed what of an experiment, and when."""
 
     at: float
@@ -148,7 +152,8 @@ class Edit(NamedTuple):
     detail: str
 
 
-class Look(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Look:
     """What a comparison said of a variant: its difference to the holdout at a time.
 
     `rank` numbers the looks by how many visits there were: of each rank the first one is kept.
@@ -184,7 +189,7 @@ class Ledger(NamedTuple):
     the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
     and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the rows
     of visits that were assigned and have ended: visits, steps and rewards. `trends` are the sums
-    over time by arm (see `trends`).
+    over time by arm (see `trends`). `parts` are the files of the archive.
     """
 
     counts: Counts
@@ -195,6 +200,7 @@ class Ledger(NamedTuple):
     grouped: Triple
     assigned: Triple
     trends: Counts
+    parts: list[Part]
 
 
 class Arm(NamedTuple):

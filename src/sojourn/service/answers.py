@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from ..live import Alarm, Guardrail
+from ..live import Alarm, Edit, Guardrail
 from ..live.plan import Epoch
 
 
@@ -149,52 +149,10 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
-    """In how many visits the user was; `archived` is null if the service has no --archive."""
-
-    visits: int
-    archived: int | None
-
-
-class EditOut(BaseModel):
-    """A line of the audit log: `who` is the id of a key, `detail` JSON."""
-
-    at: float
-    who: str
-    experiment: str
-    what: str
-    detail: str
-
-
-class ChangesOut(BaseModel):
+class Changes:
     """The audit log, the latest first."""
 
-    changes: list[EditOut]
-
-
-class LookOut(BaseModel):
-    """The difference of a variant to the holdout at a time, with `visits` of both."""
-
-    at: float
-    variant: str
-    metric: str
-    rank: int
-    visits: int
-    difference: float
-    low: float
-    high: float
-
-
-class HistoryOut(BaseModel):
-    """What comparisons have said, shares over time, and when the guardrail has acted, if it has."""
-
-    experiment: str
-    holdout: str
-    alpha: float
-    looks: list[LookOut]
-    epochs: list[Epoch]
-    guardrail: Guardrail | None
-    alarm: Alarm | None
+    changes: list[Edit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from .errors import Refusal, broken, documented, refusal_of
 from .metrics import Metrics
 from .middleware import Middleware
 from .options import Options
-from .routes.operations import keep_archiving
+from .routes.operations import keep_up
 
 __all__ = ["Options", "create"]
 
@@ -38,9 +38,6 @@ log = logging.getLogger("sojourn.service")
 RETRY = 1.0  # seconds between two attempts to open a store
 PROBE, SCRAPE = 2.0, 5.0
 """Seconds for readiness, and for what metrics read from the store; probes do not wait for long."""
-
-UNKNOWN = [{"type": "number"}, {"type": "null"}]
-"""The schema of a number that may be unknown."""
 
 GC_THRESHOLDS = 20_000, 50, 100
 """Allocations per collection of the youngest generation; collections per one of the next two."""
@@ -58,14 +55,21 @@ class Service(FastAPI):
         """The schema of FastAPI's routes and of the calls that the middleware answers."""
         if self.openapi_schema is None:
             text, every = self.description, [*fast_routes.described(), *self.routes]
-            found = get_openapi(
-                title=self.title, version=self.version, description=text, routes=every
+            self.openapi_schema = _finished(
+                get_openapi(title=self.title, version=self.version, description=text, routes=every)
             )
-            ends = found["components"]["schemas"]["Interval"]["properties"]
-            for name in ends:  # JSON has no infinity: an end that is not known is null
-                ends[name] = {"title": name.capitalize(), "anyOf": UNKNOWN}
-            self.openapi_schema = found
         return self.openapi_schema
+
+
+def _finished(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of records: ends of intervals may be unknown, and examples are for Python."""
+    records = schema["components"]["schemas"]
+    for end in records["Interval"]["properties"].values():  # JSON has no infinity
+        end["anyOf"] = [{"type": end.pop("type")}, {"type": "null"}]
+    for record in records.values():
+        if "description" in record:
+            record["description"] = record["description"].partition("\n\n>>>")[0]
+    return schema
 
 
 def create(options: Options) -> Service:
@@ -118,8 +122,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 from .demo import start
 
                 tasks.append(await start(catalog))
-            if options.keep_days is not None:
-                tasks.append(asyncio.create_task(keep_archiving(catalog, options)))
+            tasks.append(asyncio.create_task(keep_up(catalog, options)))
             await catalog.open_all()
         except Unavailable as error:
             log.warning("experiments are opened when they are asked for: %s", error)

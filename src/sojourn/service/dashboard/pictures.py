@@ -149,7 +149,9 @@ def looks_data(history: History, variants: Iterable[str], metrics: Iterable[str]
             name: {
                 "at": [look.at for look in looks],
                 "visits": [look.visits for look in looks],
-                "points": [[round(x, 6) for x in look[5:]] for look in looks],
+                "points": [
+                    [round(x, 6) for x in (look.difference, look.low, look.high)] for look in looks
+                ],
             }
             for name, looks in curves.items()
         },

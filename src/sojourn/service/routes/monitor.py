@@ -5,10 +5,9 @@ from typing import Any
 
 from fastapi import Request
 
-from ...live import Comparison, Drift, Shadow, drift, shadow
+from ...live import Comparison, Drift, History, Shadow, drift, shadow
 from ...live.monitor import insight_of
 from ...show.plain import plain
-from .. import answers
 from ..auth.keys import READING
 from .base import EXPERIMENT, Call, Served, ServedSplit, cached
 
@@ -47,9 +46,9 @@ async def show_comparison(request: Request, experiment: ServedSplit) -> Comparis
     return await cached(request, experiment, experiment.compare, FRESH)
 
 
-async def show_history(request: Request, experiment: ServedSplit) -> Any:
+async def show_history(request: Request, experiment: ServedSplit) -> History:
     """How the comparison with the holdout came about, over time."""
-    return await cached(request, experiment, lambda: plain(experiment.history()), FRESH)
+    return await cached(request, experiment, experiment.history, FRESH)
 
 
 COMPARISON = f"{EXPERIMENT}/comparison"
@@ -58,5 +57,5 @@ CALLS = (
     Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     Call("GET", COMPARISON, show_comparison, Comparison, READING, (404, 409)),
-    Call("GET", f"{COMPARISON}/history", show_history, answers.HistoryOut, READING, (404, 409)),
+    Call("GET", f"{COMPARISON}/history", show_history, History, READING, (404, 409)),
 )

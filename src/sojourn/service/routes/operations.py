@@ -4,15 +4,16 @@ import asyncio
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Query, Request, Response
 
-from ...live import LiveError, Store, archive, drop_archived, erase_archived
+from ...live import LiveError, Store, archive, drop_archived, erase
+from ...live.archiving import Erased, finish_erasing
 from ...live.stores.base import all_of_their_own
 from ...validation import InputError
 from .. import bodies
-from ..answers import ChangesOut, Dropped, Erased
+from ..answers import Changes, Dropped
 from ..catalog import Catalog
 from ..options import Options
 from .base import EXPERIMENT, Call, Named
@@ -26,51 +27,58 @@ log = logging.getLogger("sojourn.service")
 async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
-        if state.options.archive is not None:
-            await asyncio.to_thread(drop_archived, name, state.options.archive)
+        if folder is not None:
+            await asyncio.to_thread(drop_archived, store, name, folder)
     return Dropped(experiment)
 
 
-async def erase_user(request: Request, user: Named) -> Erased:
-    """Forget the id of a user everywhere; their visits stay, as nobody's."""
-    store, folder = request.app.state.catalog.journal.store, request.app.state.options.archive
+async def erase_user(request: Request, response: Response, user: Named) -> Erased:
+    """Forget the id of a user everywhere; their visits stay, as nobody's.
 
-    def work() -> Erased:
-        found = store.erase(user)
-        if folder is None:
-            return Erased(found, None if store.parts() else 0)
-        return Erased(found, erase_archived(store, user, folder))
-
-    return await asyncio.to_thread(work)
+    202 if that is not all done yet, because the archive waits for another call, or because the
+    service does not know its folder.
+    """
+    state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
+    found = await asyncio.to_thread(erase, store, user, folder)
+    if found.archived is None:
+        response.status_code = 202
+    return found
 
 
 async def list_changes(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
     experiment: bodies.Name | None = None,
-) -> dict[str, Any]:
+) -> Changes:
     """Who changed what: the audit log, the latest first."""
     journal = request.app.state.catalog.journal
     found = await journal.show(partial(journal.store.edits, limit, experiment))
-    return {"changes": [edit._asdict() for edit in found]}
+    return Changes(found)
 
 
-async def keep_archiving(catalog: Catalog, options: Options) -> None:
-    """Move old visits to the archive, once an hour, until cancelled, whatever fails meanwhile."""
-    folder, days, store = options.archive, options.keep_days, catalog.journal.store
-    assert folder is not None
-    assert days is not None
+async def keep_up(catalog: Catalog, options: Options) -> None:
+    """Once an hour, until cancelled: move old visits to the archive, and finish erasures."""
+    store = catalog.journal.store
     while True:
         try:
-            before = await asyncio.to_thread(store.now) - DAY * days
-            for name in await asyncio.to_thread(all_of_their_own, store):
-                await _archive(store, name, before, folder)
+            await asyncio.to_thread(_finish, store, options.archive)
+            if options.archive is not None and options.keep_days is not None:
+                before = await asyncio.to_thread(store.now) - DAY * options.keep_days
+                for name in await asyncio.to_thread(all_of_their_own, store):
+                    await _archive(store, name, before, options.archive)
         except LiveError as error:
             log.warning("archive: %s", error)
         except Exception:
             log.exception("archive: tried again in an hour")
         await asyncio.sleep(ROUND)
+
+
+def _finish(store: Store, folder: Path | None) -> None:
+    with store.upkeep() as upkeep:
+        finish_erasing(store, upkeep, folder)
 
 
 async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
@@ -85,6 +93,6 @@ async def _archive(store: Store, name: str, before: float, folder: Path) -> None
 
 CALLS = (
     Call("DELETE", EXPERIMENT, drop_experiment, Dropped, statuses=(404, 409)),
-    Call("DELETE", "/v1/users/{user}", erase_user, Erased),
-    Call("GET", "/v1/changes", list_changes, ChangesOut),
+    Call("DELETE", "/v1/users/{user}", erase_user, Erased, statuses=(202,)),
+    Call("GET", "/v1/changes", list_changes, Changes),
 )
