@@ -12,7 +12,7 @@ from sojourn.live import Settings
 from sojourn.live.monitor import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
-from sojourn.service.dashboard.render import policy_label
+from sojourn.service.dashboard.panels import policy_label
 from sojourn.show.plain import plain
 from sojourn.stats.departures import FALSE_ALARMS, ArmEffects, Table
 

@@ -42,8 +42,8 @@ class ServedExperiment:
     late_horizon: float | None
     introduce_in_any_state: bool
     count_in_flight: bool
-    external: bool
-    shadow: bool
+    external: bool = False
+    shadow: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class VisitOut(BaseModel):
     state: float
     pending_arm: str | None
     variant: str | None
-    external: bool
+    external: bool = False
 
 
 class DecisionOut(BaseModel):

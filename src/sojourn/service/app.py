@@ -22,7 +22,6 @@ from ..live import Journal, LiveError, Unavailable
 from ..validation import InputError
 from ..version import __version__
 from . import answers, fast_routes, routes, telemetry
-from .cache import Cache
 from .catalog import Catalog, unavailable
 from .dashboard import pages
 from .errors import Refusal, broken, documented, refusal_of
@@ -87,7 +86,6 @@ def create(options: Options) -> Service:
     app.outermost = Middleware(super(Service, app).__call__, app.routes, options, metrics)
     app.state.metrics, app.state.keyring = metrics, app.outermost.keyring
     app.state.options = options
-    app.state.cache = Cache()
     routes.add_routes(app)
     _add_health(app)
     app.router.routes.extend(pages())

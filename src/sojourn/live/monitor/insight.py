@@ -18,9 +18,8 @@ from ..experiment import Experiment
 from ..records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ..settings import Settings
 from ..states import states_in_words
-from .arms import ArmList, ArmSums, arm_sums
+from .arms import ArmList, ArmSums, VisitValues, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
-from .values import VisitValues
 
 
 @dataclass(frozen=True)

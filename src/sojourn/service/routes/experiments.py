@@ -1,4 +1,4 @@
-"""The routes of experiments and arms."""
+"""The routes of experiments: settings, arms, and what their counters say."""
 
 import json
 from collections import defaultdict
@@ -9,15 +9,22 @@ from typing import Any
 from fastapi import Request, Response
 
 from ... import problem_files
-from ...live import Conflict, Experiment, Settings, Split
+from ...live import Conflict, Drift, Experiment, Settings, Shadow, Split, drift, shadow
 from ...live.answers import ranked
+from ...live.monitor import insight_of
+from ...show.plain import plain
 from ...users import USERS
 from ...validation import InputError
 from .. import bodies
 from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment, VisitOut
 from ..auth.keys import CHANGING, READING, ROLES
 from ..fast_routes import VISIT
-from .base import EXPERIMENT, Call, Named, Served, Visited, catalog_of
+from .base import EXPERIMENT, Call, Named, Served, Visited, cached, catalog_of
+
+LONG_FRESH = 30.0
+"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
+
+WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 
 
 async def list_experiments(request: Request) -> Experiments:
@@ -152,6 +159,31 @@ def _check(name: str, prior: bodies.PriorIn) -> None:
         )
 
 
+async def show_insight(request: Request, experiment: Served) -> Any:
+    """The numbers of the dashboard."""
+
+    def read() -> Any:
+        since = experiment.now() // WIDTH * WIDTH - WINDOW
+        return plain(insight_of(experiment, experiment.timeline(since, WIDTH), WIDTH))
+
+    return await cached(request, experiment, read)
+
+
+async def show_drift(request: Request, experiment: Served) -> Drift:
+    """What has changed: the mean reward of an arm, or how often users leave."""
+    read = partial(drift, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
+
+
+async def show_shadow(request: Request, experiment: Served) -> Shadow:
+    """What the policy would have shown where the caller chooses, and what that would have earned.
+
+    The answer is at most 30 seconds old.
+    """
+    read = partial(shadow, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
+
+
 ARM = f"{EXPERIMENT}/arms/{{arm}}"
 CALLS = (
     Call("GET", "/v1/experiments", list_experiments, Experiments, READING),
@@ -162,6 +194,9 @@ CALLS = (
     Call("PUT", ARM, put_arm, ServedArm, CHANGING, (201, 404, 409)),
     Call("DELETE", ARM, retire_arm, ServedArm, CHANGING, (404, 409)),
     Call("PUT", f"{EXPERIMENT}/prior", put_prior, ServedExperiment, CHANGING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     # the call that opens a visit answers the same
     Call("GET", VISIT, show_visit, VisitOut, ROLES, (404, 409)),
 )

@@ -1,4 +1,4 @@
-"""The routes of experiments with variants: their shares, and what the guardrail has done."""
+"""The routes of experiments with variants: their shares, comparison and guardrail."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,14 +6,16 @@ from functools import partial
 
 from fastapi import Request, Response
 
-from ...live import Guardrail, Split, Variant
+from ...live import Comparison, Guardrail, History, Split, Variant
 from ...live.plan import Plan
 from ...live.variants import Given
 from .. import bodies
 from ..answers import Variants
 from ..auth.keys import CHANGING, READING
-from .base import EXPERIMENT, Call, Named, ServedSplit, catalog_of
+from .base import EXPERIMENT, Call, Named, ServedSplit, cached, catalog_of
 from .experiments import settings_from
+
+FRESH = 1.0  # seconds for which a comparison is reused
 
 
 async def make_variants(
@@ -87,6 +89,17 @@ def described(experiment: Split) -> Variants:
     )
 
 
+async def show_comparison(request: Request, experiment: ServedSplit) -> Comparison:
+    """The variants compared with the holdout; as often as wanted."""
+    return await cached(request, experiment, experiment.compare, FRESH)
+
+
+async def show_history(request: Request, experiment: ServedSplit) -> History:
+    """How the comparison with the holdout came about, over time."""
+    return await cached(request, experiment, experiment.history, FRESH)
+
+
+COMPARISON = f"{EXPERIMENT}/comparison"
 VARIANTS, SHARES = f"{EXPERIMENT}/variants", f"{EXPERIMENT}/shares"
 CALLS = (
     Call("PUT", VARIANTS, make_variants, Variants, CHANGING, (201, 409)),
@@ -95,4 +108,6 @@ CALLS = (
     Call("DELETE", SHARES, roll_back, Variants, CHANGING, (404, 409)),
     Call("PUT", f"{EXPERIMENT}/exploring", put_exploring, Variants, CHANGING, (404, 409)),
     Call("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, Variants, CHANGING, (404, 409)),
+    Call("GET", COMPARISON, show_comparison, Comparison, READING, (404, 409)),
+    Call("GET", f"{COMPARISON}/history", show_history, History, READING, (404, 409)),
 )
