@@ -88,7 +88,7 @@ class VisitOut(BaseModel):
     state: float
     pending_arm: str | None
     variant: str | None
-    external: bool = False
+    external: bool
 
 
 class DecisionOut(BaseModel):
