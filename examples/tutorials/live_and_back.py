@@ -36,7 +36,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
         if draw.random() < world.user.leave_probability(state, reward, arm):
             visit.end(reward)
             return
-        shown, state = visit.step(reward), reward
+        shown, state = visit.choose(reward), reward
 
 
 # %% [markdown]

@@ -12,7 +12,7 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import client, gym, live, logs, paper, policies, rewards, theory, users
-    from .checking import check_policy, check_user
+    from .contracts import check
     from .live import Experiment
     from .logs import Fit, fit
     from .policies import Policy
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ByArm", "Chain", "Ema", "Experiment", "Fit", "InputError", "Policy", "Problem",
-    "Result", "TwoState", "User", "check_policy", "check_user", "client", "fit", "gym", "live",
-    "logs", "paper", "policies", "recommend", "rewards", "simulate", "theory", "users",
+    "Result", "TwoState", "User", "check", "client", "fit", "gym", "live", "logs",
+    "paper", "policies", "recommend", "rewards", "simulate", "theory", "users",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__)

@@ -111,7 +111,7 @@ RECORDS = {
     "gym": "Agent Played",
     "live": (
         "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Look Measured Opening"
-        " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
+        " Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
         "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"

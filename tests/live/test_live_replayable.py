@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, export
+from sojourn.live import Ask, Experiment, export
 from sojourn.logs import replay
 
 PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.6, q01=0.3, q10=0.35, q11=0.15))
@@ -22,7 +22,7 @@ def serve(experiment: Experiment, visits: int, seed: int) -> list[float]:
     while going:
         visit = draw.choice(list(going))
         state, reward = going.pop(visit)
-        made = visit.decide(reward)
+        made = visit.decide(Ask(reward=reward))
         assert made.propensity is not None and made.state == state
         told.append(made.propensity)
         reward = float(draw.random() < PROBLEM.means[int(made.arm)])

@@ -34,7 +34,7 @@ VERDICTS = {
 """Assumption 1; D(0) / D(1) with the interval of a bootstrap over users; case with controls."""
 
 WARNINGS = {
-    "oulad_assessments": {"selection", "arms apart", "repeating rewards", "users differ"},
+    "oulad_assessments": {"confounding", "arms apart", "repeating rewards", "users differ"},
     "ednet_small": {
         "few users decide",
         "step number",
@@ -48,7 +48,7 @@ WARNINGS = {
         "repeating rewards",
         "users differ",
     },
-    "robomission_2017": {"recorded at departure", "selection", "repeating rewards", "users differ"},
+    "robomission_2017": {"reverse causation", "confounding", "repeating rewards", "users differ"},
 }
 
 

@@ -34,7 +34,7 @@ def exact(user: sj.User, visits: float, pulls: int = 30) -> sj.policies.ExactInd
 
 def test_it_keeps_the_contract() -> None:
     policy = exact(B, 100)
-    assert sj.check_policy(policy) == []
+    assert sj.check(policy) == []
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy)
     assert eval(repr(policy), vars(sj.users) | vars(sj.policies)) == policy

@@ -22,7 +22,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.cli.main import main
-from sojourn.live import Experiment, Journal, Opening, open_store, verify
+from sojourn.live import Ask, Experiment, Journal, Opening, open_store, verify
 from sojourn.logs import replay
 
 HERE = Path(__file__).parents[1] / "support"
@@ -59,7 +59,9 @@ def serve_users(experiment: Experiment, problem: sj.Problem, visits: int, seed: 
             state, reward = 1.0, None
             while True:
                 opening = Opening(user=f"u{number % 400}", state=state) if reward is None else None
-                decision = await experiment.adecide(f"v{number}", reward, opening=opening)
+                decision = await experiment.adecide(
+                    f"v{number}", Ask(reward=reward, opening=opening)
+                )
                 mean = problem.means[experiment.arms.index(decision.arm)]
                 reward = float(rng.random() < mean)
                 if rng.random() < problem.user.leave_probability(state, reward, 0):
@@ -233,7 +235,7 @@ def goes_on(url: str) -> None:
         open_visits = [e.visit for e in journal.store.history("load")[1] if e.kind == "open"]
         left = {e.visit for e in journal.store.history("load")[1] if e.kind == "leave"}
         for visit in set(open_visits) - left:
-            experiment.decide(visit, request="on")
+            experiment.decide(visit, Ask(request="on"))
             assert experiment.get(visit).end(1)
         assert experiment.visit(id="new").choose() in experiment.arms
     assert verify_all(url) == {}

@@ -296,7 +296,7 @@ def test_problems_and_policies_go_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("take", [
     lambda problem: sj.simulate(problem, sj.policies.UCB()), sj.recommend, sj.theory.summary,
     sj.theory.case, sj.theory.bounds, sj.theory.assumptions, sj.theory.warn_about,
-    sj.theory.lemma3, lambda problem: sj.check_policy(sj.policies.UCB(), problem),
+    sj.theory.lemma3, lambda problem: sj.check(sj.policies.UCB(), problem),
     lambda problem: sj.logs.synthetic_log(problem, "Uniform", visits=1),
 ])  # fmt: skip
 def test_what_takes_a_problem_says_what_that_may_be(take: Callable[[object], object]) -> None:

@@ -271,7 +271,7 @@ def test_a_wrapper_about_leaving_by_arm_keeps_the_contract() -> None:
     user = sj.users.StaysFirst(
         sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.users.LogLeave(c6=1000)), [1, 0])
     )
-    assert sj.check_user(user) == []
+    assert sj.check(user) == []
     copy = pickle.loads(pickle.dumps(user))
     assert copy == user and copy.leave_probability(1.0, 1.0, 0) == user.leave_probability(
         1.0, 1.0, 0

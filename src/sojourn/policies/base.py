@@ -123,7 +123,7 @@ class Policy(Compiled):
     to keep something else. Methods are compiled from their Python text; those whose names begin
     with an underscore, properties and class methods are not.
 
-    `sojourn.check_policy` tells whether a class keeps the contract.
+    `sojourn.check` tells whether a class keeps the contract.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Policy(Compiled):
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
-        It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
+        It is -inf for an arm never shown. Where exploring is stopped (`Experiment.explore`), the
         arm that is worth most is played. Here worth is the empirical mean.
 
         >>> from sojourn.policies import KLUCB

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
 from ..live import Alarm, Edit, Guardrail
+from ..live.answers import Decision, VisitInfo
 from ..live.plan import Epoch
 
 
@@ -78,32 +77,6 @@ class Variants:
     alarm: Alarm | None
 
 
-class VisitOut(BaseModel):
-    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`."""
-
-    id: str
-    user: str | None
-    status: Literal["open", "left", "timed out"]
-    step: int
-    state: float
-    pending_arm: str | None
-    variant: str | None
-    external: bool
-
-
-class DecisionOut(BaseModel):
-    """The arm to show. Where the caller chose it, `would` is what the policy would have shown."""
-
-    id: str
-    visit: str
-    step: int
-    arm: str
-    state: float
-    propensity: float | None
-    variant: str | None
-    would: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a reward."""
@@ -131,7 +104,7 @@ class Answer:
     """The answer to one call of a batch."""
 
     status: int
-    body: VisitOut | DecisionOut | Outcome | Ended | Error
+    body: VisitInfo | Decision | Outcome | Ended | Error
 
 
 @dataclass(frozen=True, slots=True)

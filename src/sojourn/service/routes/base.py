@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from fastapi import Depends, FastAPI, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment, Journal, Split
+from ...live import Experiment, Journal
 from ...live.lanes import late
 from .. import bodies
 from ..auth.keys import OPERATING, Roles
@@ -62,17 +62,17 @@ async def _one(request: Request, experiment: Named) -> Experiment:
     return await catalog_of(request).one(experiment)
 
 
-async def _split(request: Request, experiment: Named) -> Split:
-    return await catalog_of(request).split(experiment)
+async def _divided(request: Request, experiment: Named) -> Experiment:
+    return await catalog_of(request).divided(experiment)
 
 
-async def _any(request: Request, experiment: Named) -> Experiment | Split:
+async def _any(request: Request, experiment: Named) -> Experiment:
     return await catalog_of(request).experiment(experiment)
 
 
 Served = Annotated[Experiment, Depends(_one)]
-ServedSplit = Annotated[Split, Depends(_split)]
-Visited = Annotated[Experiment | Split, Depends(_any)]
+Divided = Annotated[Experiment, Depends(_divided)]
+Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
 
 
@@ -104,7 +104,7 @@ class Cache(Generic[T]):
 
 
 async def cached(
-    request: Request, experiment: Experiment | Split, read: Callable[[], T], fresh: float = 0.0
+    request: Request, experiment: Experiment, read: Callable[[], T], fresh: float = 0.0
 ) -> T:
     """What `read` returns, or has returned for this route and experiment `fresh` seconds ago."""
     cache: Cache[T] = request.app.state.cache

@@ -9,14 +9,14 @@ from typing import Any
 from fastapi import Request, Response
 
 from ... import problem_files
-from ...live import Conflict, Drift, Experiment, Settings, Shadow, Split, drift, shadow
-from ...live.answers import ranked
+from ...live import Branch, Conflict, Drift, Experiment, Settings, Shadow, drift, shadow
+from ...live.answers import VisitInfo, ranked
 from ...live.monitor import insight_of
 from ...show.plain import plain
 from ...users import USERS
 from ...validation import InputError
 from .. import bodies
-from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment, VisitOut
+from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment
 from ..auth.keys import CHANGING, READING, ROLES
 from ..fast_routes import VISIT
 from .base import EXPERIMENT, Call, Named, Served, Visited, cached, catalog_of
@@ -54,10 +54,8 @@ async def show_ranking(experiment: Visited, response: Response) -> Ranking:
 
     Of an experiment with variants it is that of the holdout.
     """
-    shown = experiment
-    if isinstance(experiment, Split):
-        shown = experiment.variants[experiment.plan.holdout]
-    assert isinstance(shown, Experiment)
+    allocation = experiment.allocation
+    shown = experiment.variants["" if allocation is None else allocation.holdout]
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
     arms = await shown.journal.show(partial(_arms, shown))
     return Ranking(ranked(map(asdict, arms.values())))
@@ -106,9 +104,9 @@ async def put_prior(
     return await catalog_of(request).changing(work)
 
 
-async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
+async def show_visit(experiment: Visited, visit: Named) -> VisitInfo:
     """A visit as the store has it."""
-    return (await experiment.get(visit).ainfo())._asdict()
+    return await experiment.get(visit).ainfo()
 
 
 def settings_of(body: bodies.ExperimentIn) -> Settings:
@@ -138,7 +136,7 @@ def described(experiment: Experiment) -> ServedExperiment:
     return ServedExperiment(experiment.name, arms, policy, **settings)
 
 
-def _arms(experiment: Experiment) -> dict[str, ServedArm]:
+def _arms(experiment: Experiment | Branch) -> dict[str, ServedArm]:
     sums: dict[tuple[str, int], float] = defaultdict(float)
     for (what, position, _, _), n in experiment.counts().items():
         sums[what, position] += n
@@ -164,7 +162,7 @@ async def show_insight(request: Request, experiment: Served) -> Any:
 
     def read() -> Any:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
-        return plain(insight_of(experiment, experiment.timeline(since, WIDTH), WIDTH))
+        return plain(insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH))
 
     return await cached(request, experiment, read)
 
@@ -198,5 +196,5 @@ CALLS = (
     Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     # the call that opens a visit answers the same
-    Call("GET", VISIT, show_visit, VisitOut, ROLES, (404, 409)),
+    Call("GET", VISIT, show_visit, VisitInfo, ROLES, (404, 409)),
 )

@@ -6,13 +6,12 @@ from functools import partial
 
 from fastapi import Request, Response
 
-from ...live import Comparison, Guardrail, History, Split, Variant
-from ...live.plan import Plan
+from ...live import Comparison, Experiment, Guardrail, History, Variant
 from ...live.variants import Given
 from .. import bodies
 from ..answers import Variants
 from ..auth.keys import CHANGING, READING
-from .base import EXPERIMENT, Call, Named, ServedSplit, cached, catalog_of
+from .base import EXPERIMENT, Call, Divided, Named, cached, catalog_of
 from .experiments import settings_from
 
 FRESH = 1.0  # seconds for which a comparison is reused
@@ -22,37 +21,37 @@ async def make_variants(
     request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
 ) -> Variants:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
-    made, new = await catalog_of(request).make_split(experiment, given_by(body))
+    made, new = await catalog_of(request).make_divided(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return described(made)
 
 
-async def show_variants(experiment: ServedSplit) -> Variants:
+async def show_variants(experiment: Divided) -> Variants:
     """The variants with their shares over time, and the guardrail."""
     return described(experiment)
 
 
-async def put_shares(experiment: ServedSplit, body: bodies.SharesIn) -> Variants:
+async def put_shares(experiment: Divided, body: bodies.SharesIn) -> Variants:
     """Change the shares of some variants; the holdout has the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
 
-async def roll_back(experiment: ServedSplit) -> Variants:
+async def roll_back(experiment: Divided) -> Variants:
     """Send all new visits to the holdout."""
     return await _changed(experiment, experiment.roll_back)
 
 
-async def put_exploring(experiment: ServedSplit, body: bodies.ExploringIn) -> Variants:
+async def put_exploring(experiment: Divided, body: bodies.ExploringIn) -> Variants:
     """Let variants play only what they know to be best, or explore again."""
     return await _changed(experiment, partial(experiment.explore, body.exploring))
 
 
-async def undo_alarm(experiment: ServedSplit) -> Variants:
+async def undo_alarm(experiment: Divided) -> Variants:
     """Take back what the guardrail has done: shares and exploring as before it."""
     return await _changed(experiment, experiment.undo)
 
 
-async def _changed(experiment: Split, change: Callable[[], None]) -> Variants:
+async def _changed(experiment: Experiment, change: Callable[[], None]) -> Variants:
     await asyncio.to_thread(change)
     return described(experiment)
 
@@ -74,27 +73,28 @@ def given_by(body: bodies.VariantsIn) -> Given:
     return Given(body.arms, variants, body.holdout, rule, common)
 
 
-def described(experiment: Split) -> Variants:
+def described(experiment: Experiment) -> Variants:
     """An experiment with its variants, as it is answered."""
-    plan: Plan = experiment.plan
+    allocation = experiment.allocation
+    assert allocation is not None
     return Variants(
         name=experiment.name,
-        holdout=plan.holdout,
-        shares=plan.shares,
-        exploring={name: name not in plan.settled for name in plan.variants},
+        holdout=allocation.holdout,
+        shares=allocation.shares,
+        exploring={name: name not in allocation.settled for name in allocation.variants},
         experiments={name: child.name for name, child in experiment.variants.items()},
-        epochs=plan.epochs,
-        guardrail=plan.guardrail,
-        alarm=plan.alarm,
+        epochs=allocation.epochs,
+        guardrail=allocation.guardrail,
+        alarm=allocation.alarm,
     )
 
 
-async def show_comparison(request: Request, experiment: ServedSplit) -> Comparison:
+async def show_comparison(request: Request, experiment: Divided) -> Comparison:
     """The variants compared with the holdout; as often as wanted."""
     return await cached(request, experiment, experiment.compare, FRESH)
 
 
-async def show_history(request: Request, experiment: ServedSplit) -> History:
+async def show_history(request: Request, experiment: Divided) -> History:
     """How the comparison with the holdout came about, over time."""
     return await cached(request, experiment, experiment.history, FRESH)
 
