@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, partial, singledispatch
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from ...live.settings import Settings
 from ...policies.reasons import short
 from ...policies.watched import GOOD
 from ...stats.intervals import Interval
+from ...users import Chain, LastReward, Levels, MovingAverage, User
+from ...users.wrappers import Wrapper
 from ...version import __version__
 from . import pictures
 
@@ -162,6 +164,42 @@ def policy_label(settings: Settings) -> str:
     return usual.policy.label
 
 
+@singledispatch
+def user_words(user: User) -> str:
+    """How the state of a visit follows from its rewards.
+
+    >>> user_words(Levels(LastReward(), thresholds=(0.5,)))
+    'the state is the last reward, which is good from .50 on'
+    """
+    return f"the state is that of {user}"
+
+
+@user_words.register
+def _(user: LastReward) -> str:
+    return "the state is the last reward"
+
+
+@user_words.register
+def _(user: MovingAverage) -> str:
+    return f"the state is a moving average of rewards, theta {short(user.theta)}"
+
+
+@user_words.register
+def _(user: Chain) -> str:
+    return f"the state is one of {user.space.states}, by a table"
+
+
+@user_words.register
+def _(user: Wrapper) -> str:
+    return user_words(user.user)
+
+
+@user_words.register
+def _(user: Levels) -> str:
+    thresholds = ", ".join(map(short, user.thresholds))
+    return f"{user_words(user.user)}, which is good from {thresholds} on"
+
+
 def clock(at: float) -> str:
     """A time of day in UTC; the page's script converts it to local time.
 
@@ -217,6 +255,7 @@ def templates() -> Environment:
     )
     shown = (number, count, short, half_width, ends, clock, day, iso, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
+    env.filters["user_words"] = user_words
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
     env.globals |= {name: getattr(pictures, name) for name in pictures.__all__}
