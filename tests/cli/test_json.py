@@ -55,7 +55,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
-    "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
+    "evaluate": ("evaluate events.csv -p Uniform --method DM --json", list, "reward"),
 }
 
 

@@ -115,7 +115,7 @@ RECORDS = {
     ),
     "logs": (
         "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"
-        " Incumbent Replay"
+        " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",
     "theory": "Conjecture IndexTable Plan",

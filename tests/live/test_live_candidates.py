@@ -9,7 +9,7 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Ask, Experiment, Logged, Variant, export, verify
-from sojourn.logs import replay
+from sojourn.logs import evaluate
 
 ARMS = ["a", "b", "c", "d"]
 
@@ -55,7 +55,7 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
 
 
 def test_they_are_in_the_log(tmp_path: Path) -> None:
-    """Those in use, where not all of them are; an export names them, and replay refuses them."""
+    """Those in use, where not all of them are; an export names them, and evaluate refuses them."""
     with Experiment("news", ARMS, sj.policies.Uniform(), compiled=False) as news:
         news.retire_arm("a")
         for candidates in (None, ["b", "a"], ["d", "c", "b"]):
@@ -70,9 +70,9 @@ def test_they_are_in_the_log(tmp_path: Path) -> None:
             export(store, "news", tmp_path / name)
             expected = "1 of 3 steps of the log were decided among some of the arms only"
             with pytest.raises(ValueError, match=expected):
-                replay(tmp_path / name, sj.policies.FixedArm(0))
+                evaluate(tmp_path / name, sj.policies.FixedArm(0))
             with pytest.raises(ValueError, match=expected):
-                replay(tmp_path / name, sj.policies.FixedArm(0), threshold=0.5)
+                evaluate(tmp_path / name, sj.policies.FixedArm(0), threshold=0.5)
         assert '"[""b""]"' in (tmp_path / "steps.csv").read_text()
 
 

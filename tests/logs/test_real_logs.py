@@ -88,7 +88,7 @@ def test_other_definitions(
 ) -> None:
     expected = json.loads((DATA / "fitted_aggregates.json").read_text())[key]
     threshold = ["--threshold", "4"] if "--try-threshold" in options else []
-    found = fitted(capsys, name, "--no-ema", "--horizon", "never", *threshold, *options)
+    found = fitted(capsys, name, "--no-ema", "--log-end", "never", *threshold, *options)
     (row,) = found["sensitivity"]
     assert row["visits"] == expected["visits"]
     n, k = ([x for row in expected[c] for x in row] for c in ("n", "k"))

@@ -12,11 +12,11 @@ from sojourn.stats.departures import (
     FittedTable,
     Table,
     common,
-    contrasts,
     crossed,
     excess,
     fit_effects,
 )
+from sojourn.stats.effects import contrasts
 
 USER = sj.TwoState(0.25, 0.1, 0.2, 0.08)
 EFFECTS = (0.6, -0.1, -0.5)

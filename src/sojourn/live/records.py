@@ -9,6 +9,7 @@ the default reward first.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -141,6 +142,11 @@ class Bucket(NamedTuple):
 NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
 
+AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="process")
+"""Who is acting, for the audit log. The service sets it to the id of the request's key; threads
+that it starts inherit it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A line of the audit log: who changed what of an experiment, and when."""
@@ -153,7 +159,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """What a comparison said of a variant: its difference to the holdout at a time.
 
     `rank` numbers the looks by how many visits there were: of each rank the first one is kept.

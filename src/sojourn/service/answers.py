@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..live import Alarm, Edit, Guardrail
+from ..live import Alarm, Edit, Epoch, Guardrail
 from ..live.answers import Decision, VisitInfo
-from ..live.plan import Epoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...stats.departures import contrasts, holm, probability
+from ...stats.departures import probability
+from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..reading.codes import CENSORED, ON
+from ..reading import CENSORED, ON
 from .costs import Costs, costs_of
 from .crowd import LAYER_ENDS, Crowd, layers
 from .design import LAYERS, Layout, Shrunk, draw_shrunk, groups_of, layout_of, shrink
@@ -211,18 +212,18 @@ class JointModel:
 
 @dataclass(frozen=True)
 class AdjustedCosts:
-    """Mistake costs with something held equal; `name` says what."""
+    """Mistake costs adjusted for covariates; `name` says for which."""
 
     name: str
     costs: Costs
 
 
 def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ...]:
-    """Mistake costs with more and more held equal."""
+    """Mistake costs adjusted for more and more covariates."""
     return (
-        AdjustedCosts("the same steps and arms", joint_model(sample, differ=False).costs),
-        AdjustedCosts("the same people too", found.costs),
-        AdjustedCosts("whoever is there", found.costs_by_state),
+        AdjustedCosts("adjusted for step and arm", joint_model(sample, differ=False).costs),
+        AdjustedCosts("adjusted for the user too", found.costs),
+        AdjustedCosts("averaged over the users in each state", found.costs_by_state),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...stats.departures import Spread, contrasts
+from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
 from .crowd import LAYER_ENDS, layers
 from .joint import NONE, Codes, Groups, JointFit

@@ -13,6 +13,7 @@ from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...validation import InputError
 from .costs import Costs, costs, mistake_costs
+from .exit_curves import fit_tables
 from .sample import NO_REWARD, Codes, Sample
 from .totals import CELLS, FIRST
 
@@ -70,24 +71,9 @@ def _log(p: Array) -> Array:
 
 def _caused_by_reward(table: Array) -> Array:
     """Log-likelihood of a step by [arm, reward, left]: a 0 adds to the log odds of leaving."""
-    pulls = np.maximum(table.sum(axis=(1, 2)), 1e-9)
-    mean = table[:, 1].sum(axis=1) / pulls
-    n, left = table.sum(axis=2), table[..., 1]
-    level = (left.sum() + 0.5) / (n.sum() + 1.0)
-    at = np.full((len(table), 1), np.log(level / (1.0 - level)))
-    more = np.zeros(2)
-    for _ in range(TURNS):
-        for axis in (1, 0):
-            q = 1.0 / (1.0 + np.exp(-(at + more)))
-            slope, weight = (x.sum(axis=axis) for x in (left - n * q, n * q * (1.0 - q)))
-            stride = np.clip(slope / (weight + 1e-3), -1.0, 1.0)
-            if axis == 1:
-                at = at + stride[:, None]
-            else:
-                more = more + stride
-    q = 1.0 / (1.0 + np.exp(-(at + more)))
-    leave = np.stack([1.0 - q, q], axis=2)
-    return _log(np.stack([1.0 - mean, mean], axis=1))[:, :, None] + _log(leave)
+    mean = table[:, 1].sum(axis=1) / np.maximum(table.sum(axis=(1, 2)), 1e-9)
+    q = fit_tables(table.sum(axis=2), table[..., 1], TURNS).chances
+    return _log(np.stack([1.0 - mean, mean], axis=1))[:, :, None] + _log(np.stack([1.0 - q, q], 2))
 
 
 def _written_at_departure(table: Array) -> tuple[Array, float]:

@@ -14,12 +14,12 @@ from ...rewards import Discrete
 from ...show import saved
 from ...show.tables import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
-from ...stats.departures import Spread
+from ...stats.effects import Spread
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
 from ...validation import InputError
-from ..reading.options import Reading
+from ..reading.spec import LogSpec, Reading
 from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
 from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
@@ -356,7 +356,7 @@ def _undecided_because(
     if spoilt := [d.name for d in found if d.spoils == CASE]:
         return f"that cannot be relied on here (warning: {spoilt[0]})"
     against = [a.name for a in adjusted if a.costs.case != counted.case]
-    return f"that does not stand for {against[0]}" if against else ""
+    return f"the case changes when {against[0]}" if against else ""
 
 
 def arms_variances(totals: Totals) -> Array:
@@ -382,8 +382,8 @@ def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
 
 
 KINDS = (
-    Fit, ArmFit, Interval, Inequality, Costs, Reading, Totals, Arms, Sample, EmaFit, TableLeave,
-    Incumbent, JointModel, Layout, JointFit, LatentClasses, Shrunk, AdjustedCosts, ArmEffect,
-    Diagnostic,
+    Fit, ArmFit, Interval, Inequality, Costs, LogSpec, Reading, Totals, Arms, Sample, EmaFit,
+    TableLeave, Incumbent, JointModel, Layout, JointFit, LatentClasses, Shrunk, AdjustedCosts,
+    ArmEffect, Diagnostic,
 )  # fmt: skip
 """What a saved fit is made of."""

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, Path, Request
 from pydantic import BeforeValidator
 
 from ...live import Experiment, Journal
-from ...live.lanes import late
+from ...live.executors import late
 from .. import bodies
 from ..auth.keys import OPERATING, Roles
 from ..catalog import Catalog

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from ... import problem_files
 from ...live import Branch, Conflict, Drift, Experiment, Settings, Shadow, drift, shadow
 from ...live.answers import VisitInfo, ranked
-from ...live.monitor import insight_of
+from ...live.monitor.insight import insight_of
 from ...show.plain import plain
 from ...users import USERS
 from ...validation import InputError

@@ -7,7 +7,7 @@ from functools import partial
 from fastapi import Request, Response
 
 from ...live import Comparison, Experiment, Guardrail, History, Variant
-from ...live.variants import Given
+from ...live.enrolment import Given
 from .. import bodies
 from ..answers import Variants
 from ..auth.keys import CHANGING, READING
