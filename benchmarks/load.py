@@ -52,7 +52,7 @@ class Tally:
         self.waits: list[float] = []
 
     def row(self) -> dict[str, Any]:
-        """Steps a second, and quantiles of the time a step took, in milliseconds."""
+        """Steps per second, and quantiles of the time a step took, in milliseconds."""
         elapsed = time.perf_counter() - self.began
         p50, p99 = np.quantile(self.waits, [0.5, 0.99]) * 1e3
         return {"steps": len(self.waits) / elapsed, "p50": float(p50), "p99": float(p99)}
@@ -119,7 +119,7 @@ async def over_http(port: int, seconds: float) -> dict[str, Any]:
 
     async def decide(visit: str, reward: float | None) -> None:
         if reward is None:
-            await call("POST", visit, "decisions", open={})
+            await call("POST", visit, "decisions", opening={})
         else:
             await call("POST", visit, "step", reward=reward)
 

@@ -39,7 +39,7 @@ def traffic(
             if rng.random() < (0.1 if good else leaves):
                 visit.end(float(good))
                 break
-            arm = visit.step(float(good))
+            arm = visit.choose(float(good))
 
 
 def test_a_change_is_told_in_words(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The study of items that drive people away: its problems, its arithmetic, its page."""
+"""The study of items that raise the exit rate: its problems, its arithmetic, its page."""
 
 import json
 from dataclasses import replace

@@ -29,7 +29,7 @@ def case(threshold: float | None, seed: int) -> str:
     for _ in range(VISITS):
         visit, bored_before, reward = experiment.visit(), False, None
         while True:
-            arm = visit.step(reward) if reward is not None else visit.choose()
+            arm = visit.choose(reward) if reward is not None else visit.choose()
             watched = rng.betavariate(*SHARES["abc".index(arm)])
             bored = watched < 0.5
             reward = float(not bored) if threshold is None else watched

@@ -52,7 +52,7 @@ def change(
     after = before._replace(base=before.version, version=next(_versions), step=step)
     kind = OPEN if row is None else DECIDE
     event = Event(
-        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, would=7,
+        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, shadow_arm=7,
         candidates="0,7",
     )  # fmt: skip
     counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}

@@ -35,8 +35,8 @@ class Event(NamedTuple):
 
     The reward of an event of kind `leave` is the sum over the visit, and its step the last one. A
     `late` reward that was learned has the cause `reward`. At a decision whose arm the caller chose,
-    `would` is the arm that the policy would have shown; `candidates` are the positions of the arms
-    that were eligible, joined by commas, and None if all in use were.
+    `shadow_arm` is the arm that the policy would have shown; `candidates` are the positions of the
+    arms that were eligible, joined by commas, and None if all in use were.
     """
 
     experiment: str
@@ -51,7 +51,7 @@ class Event(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     user: str | None = None
-    would: int | None = None
+    shadow_arm: int | None = None
     candidates: str | None = None
     writer: str = ""
     at: float = 0.0

@@ -168,7 +168,7 @@ class Policy(Compiled):
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
-        It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
+        It is -inf for an arm never shown. Where exploring is stopped (`Experiment.explore`), the
         arm that is worth most is played. Here worth is the empirical mean.
 
         >>> from sojourn.policies import KLUCB

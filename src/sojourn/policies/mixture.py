@@ -1,8 +1,8 @@
 """Policies for logs that others can learn from: every choice has a known chance.
 
 An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
-little of any arm, it does: a log with the chance of each choice (its *propensity*) can be replayed
-under another policy, see `sojourn.logs.replay`.
+little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
+another policy would achieve, see `sojourn.logs.evaluate`.
 """
 
 from collections.abc import Sequence

@@ -8,6 +8,7 @@ No propensities are needed. What is assumed is the model: rewards depend on the 
 state, reward and arm only, and users are alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,10 +18,12 @@ import numpy as np
 from ...chain import NeverEnds, total
 from ...policies import Policy
 from ...validation import InputError
-from .curve import Hats, LeaveCurves, hats
-from .model import FittedModel
+from .model import FittedModel, Hats, LeaveCurves, hats
 from .trajectories import Floats, Ints
+from .weights import MIN_SHARE
 
+MIN_STEPS = 30
+"""Steps that the log must have of every arm and, in two states, of every state and reward."""
 EVEN, MANY = 128, 48
 """Even cells of the grid, and about how many more states where the policy jumps."""
 JUMP, CLOSE = 0.02, 1e-9
@@ -130,7 +133,7 @@ class PolicyInModel:
     model: FittedModel
     policy: Policy
     memory: Any
-    horizon: int | None
+    max_steps: int | None
 
     def solve(self, of_reward: bool) -> Solution:
         """The expected total reward of a visit, or its expected length."""
@@ -141,11 +144,11 @@ class PolicyInModel:
         weight = np.bincount(which) / which.size
         lose, win = (b.onward.spread(weight * b.going_on, size) for b in opening)
         entry = lose + win
-        if self.horizon is None:
+        if self.max_steps is None:
             to_go = self._fundamental @ earned
             later = [(entry @ self._fundamental, to_go)]
         else:
-            to_go, later = _finite_horizon(moves, earned, entry, self.horizon)
+            to_go, later = _up_to(moves, earned, entry, self.max_steps)
         now = chances @ means if of_reward else np.ones(len(chances))
         value = now + sum(b.going_on * b.onward.of(to_go) for b in opening)
         stages = [Stage(chances, weight, opening, to_go)]
@@ -222,24 +225,51 @@ class PolicyInModel:
             return total(self._later[2], np.eye(self.grid.size), LONGEST)
         except NeverEnds:
             raise InputError(
-                "the log is not allowed without a horizon: by its chances to leave, some visits "
+                "the log is not allowed without max_steps: by its chances to leave, some visits "
                 "never end"
             ) from None
 
 
-def _finite_horizon(
-    moves: Floats, earned: Floats, entry: Floats, horizon: int
+def _up_to(
+    moves: Floats, earned: Floats, entry: Floats, max_steps: int
 ) -> tuple[Floats, list[tuple[Floats, Floats]]]:
-    """Backward induction over visits of at most `horizon` steps.
+    """Backward induction over visits of at most `max_steps` steps.
 
     The value-to-go after the first step; then, for each later step, the occupancy of the states
     and the value-to-go after it.
     """
     to_go = [np.zeros(earned.size)]
-    for _ in range(horizon - 1):
+    for _ in range(max_steps - 1):
         to_go.append(earned + moves @ to_go[-1])
     after_first, later, occupancy = to_go.pop(), [], entry
     while to_go:
         later.append((occupancy, to_go.pop()))
         occupancy = occupancy @ moves
     return after_first, later
+
+
+def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
+    """Refuse a model that was fitted to too few steps of the kind that the policy makes."""
+    log, total = model.log, np.sum([stage.occupancy.sum() for stage in stages])
+    plays = np.sum([stage.occupancy @ stage.chances for stage in stages], axis=0) / total
+    for arm in np.flatnonzero((plays >= MIN_SHARE) & (model.pulls < MIN_STEPS)):
+        raise InputError(
+            f"there is too little overlap: {plays[arm]:.0%} of the policy's steps are with arm "
+            f"{log.arms[arm]!r}, which the log has {model.pulls[arm]:.0f} times, and at least "
+            f"{MIN_STEPS} are needed"
+        )
+    if log.theta < 1.0:
+        return
+    seen = np.bincount(log.place(log.state, log.reward)[~log.censored].astype(int), minlength=4)
+    steps = [
+        np.bincount(b.place.astype(int), stage.occupancy * b.chance, 4)
+        for stage in stages
+        for b in stage.branches
+    ]
+    share = np.sum(steps, axis=0) / total
+    for cell in np.flatnonzero((share >= MIN_SHARE) & (seen < MIN_STEPS)):
+        raise InputError(
+            f"there is too little overlap: {share[cell]:.0%} of the policy's steps are in state "
+            f"{cell // 2} with reward {cell % 2}, which the log has {seen[cell]} times with a "
+            f"known end, and at least {MIN_STEPS} are needed"
+        )

@@ -1,4 +1,4 @@
-"""Replay: a hand-computed log, slow twins, coverage of the intervals, refusals."""
+"""Off-policy evaluation: a hand-computed log, slow twins, coverage of the intervals, refusals."""
 
 from math import sqrt
 from pathlib import Path
@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from plain_logs import evaluated
 
 import sojourn as sj
-from sojourn.logs.replaying import overlap, reach
-from sojourn.logs.replaying.replay import METHODS, learn, replay
+from sojourn.logs import evaluate, learn, trajectories
+from sojourn.logs.evaluating import solution, weights
+from sojourn.logs.evaluating.evaluate import METHODS
 from sojourn.logs.synthetic import Log, synthetic_log
-from sojourn.policies import UCB, EpsilonMixture, FixedArm, Greedy, Policy, Rule, Uniform
+from sojourn.policies import UCB, EpsilonMixture, FixedArm, Policy, Rule, Uniform
 
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(0.6, 0.3, 0.35, 0.15))
@@ -33,10 +35,11 @@ HAND_TARGET = Rule([[0.4, 0.6], [0.75, 0.25]])
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take logs of any size."""
-    monkeypatch.setattr(reach, "LEAST", 0.0)
-    monkeypatch.setattr(reach, "DOUBTFUL", float("inf"))
-    monkeypatch.setattr(overlap, "MIN_SHARE", 1.1)
-    monkeypatch.setattr(overlap, "MIN_STEPS", 0)
+    monkeypatch.setattr(weights, "LEAST", 0.0)
+    monkeypatch.setattr(weights, "DOUBTFUL", float("inf"))
+    monkeypatch.setattr(weights, "MIN_SHARE", 1.1)
+    monkeypatch.setattr(solution, "MIN_SHARE", 1.1)
+    monkeypatch.setattr(solution, "MIN_STEPS", 0)
 
 
 def with_columns(log: Log, **columns: Any) -> Log:
@@ -48,15 +51,15 @@ def with_columns(log: Log, **columns: Any) -> Log:
 
 @pytest.mark.usefixtures("any_size")
 def test_three_visits_give_what_is_computed_by_hand() -> None:
-    found = replay(HAND, HAND_TARGET, methods=["weighted", "normalised"])
-    assert found.reward["weighted"].mean == pytest.approx((1.5 + 0.25 + 1.5) / 3)
-    assert found.length["weighted"].mean == pytest.approx(((1 + 1.5) + (1 + 0.5) + 1) / 3)
+    found = evaluated(HAND, HAND_TARGET, methods=["PDIS", "SN-PDIS"])
+    assert found.reward["PDIS"].mean == pytest.approx((1.5 + 0.25 + 1.5) / 3)
+    assert found.length["PDIS"].mean == pytest.approx(((1 + 1.5) + (1 + 0.5) + 1) / 3)
     # Step 1: 3 of 3.5. Step 2: 0.25 of 3.25, the third visit keeps its 1.5.
-    assert found.reward["normalised"].mean == pytest.approx(6 / 7 + 1 / 13)
+    assert found.reward["SN-PDIS"].mean == pytest.approx(6 / 7 + 1 / 13)
     # All make step 1; those of weight 1.5 and 0.5, of 3.5 in all, make step 2.
-    assert found.length["normalised"].mean == pytest.approx(1 + 4 / 7)
+    assert found.length["SN-PDIS"].mean == pytest.approx(1 + 4 / 7)
     assert found.effective == pytest.approx(3.25**2 / (2 * 1.5**2 + 0.25**2))
-    assert found.reward["weighted"].std_error == pytest.approx(
+    assert found.reward["PDIS"].std_error == pytest.approx(
         np.std([1.5, 0.25, 1.5], ddof=1) / sqrt(3)
     )
     assert (found.visits, found.users, found.steps, found.cut) == (3, 3, 5, 0)
@@ -65,28 +68,28 @@ def test_three_visits_give_what_is_computed_by_hand() -> None:
 @pytest.mark.usefixtures("any_size")
 def test_visits_of_one_user_are_one_observation() -> None:
     log = with_columns(HAND, user=["ann", "ann", "bob", "bob", "ann"])
-    found = replay(log, HAND_TARGET, methods=["weighted"])
+    found = evaluated(log, HAND_TARGET, methods=["PDIS"])
     mean = 3.25 / 3
     by_user = np.array([3.0 - 2 * mean, 0.25 - mean]) / 3
-    assert found.users == 2 and found.reward["weighted"].mean == pytest.approx(mean)
-    assert found.reward["weighted"].std_error == pytest.approx(sqrt(2 * (by_user**2).sum()))
+    assert found.users == 2 and found.reward["PDIS"].mean == pytest.approx(mean)
+    assert found.reward["PDIS"].std_error == pytest.approx(sqrt(2 * (by_user**2).sum()))
 
 
 @pytest.mark.usefixtures("any_size")
-def test_a_horizon_keeps_the_first_steps() -> None:
-    found = replay(HAND, HAND_TARGET, horizon=1, methods=["weighted", "normalised"])
-    assert found.reward["weighted"].mean == pytest.approx(1.0)
-    assert found.reward["normalised"].mean == pytest.approx(6 / 7)
-    assert found.length["weighted"].mean == found.length["normalised"].mean == 1.0
+def test_max_steps_keeps_the_first_steps() -> None:
+    found = evaluated(HAND, HAND_TARGET, max_steps=1, methods=["PDIS", "SN-PDIS"])
+    assert found.reward["PDIS"].mean == pytest.approx(1.0)
+    assert found.reward["SN-PDIS"].mean == pytest.approx(6 / 7)
+    assert found.length["PDIS"].mean == found.length["SN-PDIS"].mean == 1.0
 
 
 @pytest.mark.usefixtures("any_size")
 def test_the_policy_that_wrote_the_log_has_weight_one() -> None:
     policy = EpsilonMixture(epsilon=0.3)
     log = synthetic_log(TWO_STATE, policy, visits=300, seed=4)
-    found = replay(log, policy)
+    found = evaluated(log, policy)
     assert found.effective == pytest.approx(300)
-    for method in ("weighted", "normalised"):
+    for method in ("PDIS", "SN-PDIS"):
         assert found.reward[method].mean == pytest.approx(log["reward"].sum() / 300)
         assert found.length[method].mean == pytest.approx(log["arm"].size / 300)
 
@@ -119,8 +122,8 @@ def test_weights_are_those_of_a_step_by_step_twin(learns: bool) -> None:
     log = synthetic_log(TWO_STATE, Uniform(), visits=800, seed=1)
     memory = None if learns else learn(synthetic_log(TWO_STATE, Uniform(), visits=9), policy)
     twin = plain_weighted(log, policy, policy.memory(2) if learns else memory, learns)
-    found = replay(log, policy, memory=memory, horizon=None, methods=["weighted"])
-    assert (found.reward["weighted"].mean, found.length["weighted"].mean) == pytest.approx(twin)
+    found = evaluated(log, policy, memory=memory, max_steps=None, methods=["PDIS"])
+    assert (found.reward["PDIS"].mean, found.length["PDIS"].mean) == pytest.approx(twin)
 
 
 Ends = dict[tuple[int, int], list[list[int]]]
@@ -189,9 +192,9 @@ def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int 
         log = {name: column[~early | (log["step"] == 1)] for name, column in log.items()}
         log["left"] = np.where(log["visit"] % 3 == 0, 0, log["left"])
         log["censored"] = np.where(log["visit"] % 3 == 0, 1, log["censored"])
-    found = replay(log, TARGET, horizon=horizon, methods=["model"])
+    found = evaluated(log, TARGET, max_steps=horizon, methods=["DM"])
     twin = plain_model(log, [list(row) for row in TARGET.chances], horizon)
-    assert (found.reward["model"].mean, found.length["model"].mean) == pytest.approx(twin)
+    assert (found.reward["DM"].mean, found.length["DM"].mean) == pytest.approx(twin)
     assert found.effective is None
 
 
@@ -199,9 +202,9 @@ def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int 
 def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> None:
     """Visits of four users each; 80 resamples have a standard error of 8 %."""
     theta = 1.0 if problem is TWO_STATE else 0.5
-    log = synthetic_log(problem, Uniform(), visits=1600, users=400, spread=0.5, seed=3)
-    options: dict[str, Any] = {"theta": theta, "horizon": 6, "methods": ["model", "robust"]}
-    found = replay(log, TARGET, **options)
+    log = synthetic_log(problem, sj.policies.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
+    options: dict[str, Any] = {"theta": theta, "max_steps": 6, "methods": ["DM", "DR"]}
+    found = evaluated(log, TARGET, **options)
     rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
     rng, means = np.random.default_rng(0), []
     for _ in range(80):
@@ -210,8 +213,8 @@ def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> No
         again = {name: column[picked] for name, column in log.items()}
         copy = np.repeat(np.arange(400), [rows[u].size for u in users])
         again |= {"user": copy, "visit": copy * 1600 + again["visit"]}
-        means.append(replay(again, TARGET, **options))
-    for method in ("model", "robust"):
+        means.append(evaluated(again, TARGET, **options))
+    for method in ("DM", "DR"):
         spread = np.std([m.reward[method].mean for m in means])
         assert found.reward[method].std_error == pytest.approx(spread, rel=0.36)
 
@@ -254,9 +257,9 @@ def test_intervals_cover_the_truth(case: str) -> None:
     )
     theta = 1.0 if problem is TWO_STATE else 0.5
     found = [
-        replay(
+        evaluated(
             synthetic_log(problem, policy, visits=600, seed=7, run=run),
-            TARGET, theta=theta, horizon=horizon,
+            TARGET, theta=theta, max_steps=horizon,
         )
         for run in range(LOGS)
     ]  # fmt: skip
@@ -281,9 +284,9 @@ def test_intervals_cover_the_truth_when_users_differ() -> None:
         log = synthetic_log(
             TWO_STATE, Uniform(), visits=960, users=160, spread=1.5, seed=5, run=run
         )
-        clustered.append(replay(log, TARGET, methods=["weighted"]).reward["weighted"])
+        clustered.append(evaluated(log, TARGET, methods=["PDIS"]).reward["PDIS"])
         log.pop("user")
-        alone.append(replay(log, TARGET, methods=["weighted"]).reward["weighted"])
+        alone.append(evaluated(log, TARGET, methods=["PDIS"]).reward["PDIS"])
     means = np.array([e.mean for e in clustered])
     assert abs(means.mean() - truth) < TOLERANCE * means.std() / sqrt(LOGS)
     covered = np.mean([e.low <= truth <= e.high for e in clustered])
@@ -296,43 +299,66 @@ def test_a_frozen_learner_is_worth_what_its_rule_is() -> None:
     log = synthetic_log(TWO_STATE, Uniform(), visits=6_000, seed=8)
     late = log["visit"] >= 4_000
     early, rest = ({k: v[rows] for k, v in log.items()} for rows in (~late, late))
-    memory = learn(early, Greedy())
-    best = two_state_value([0.7, 0.4], Rule([[1, 0], [1, 0]]), TWO_STATE.user)
-    frozen = replay(rest, Greedy(), memory=memory, horizon=3)
-    rule = replay(rest, FixedArm(0), horizon=3)
+    memory = learn(early, sj.policies.Greedy())
+    best = two_state_value([0.7, 0.4], sj.policies.Rule([[1, 0], [1, 0]]), TWO_STATE.user)
+    frozen = evaluated(rest, sj.policies.Greedy(), memory=memory, max_steps=3)
+    rule = evaluated(rest, sj.policies.FixedArm(0), max_steps=3)
     assert frozen.reward == rule.reward and frozen.length == rule.length
-    whole = replay(rest, Greedy(), memory=memory, methods=["model"])
+    whole = evaluated(rest, sj.policies.Greedy(), memory=memory, methods=["DM"])
     for estimate, value in zip((whole.reward, whole.length), best, strict=True):
-        assert abs(estimate["model"].mean - value) < TOLERANCE * estimate["model"].std_error
+        assert abs(estimate["DM"].mean - value) < TOLERANCE * estimate["DM"].std_error
 
 
 # --- what it takes -----------------------------------------------------------------------------
 
 
 def test_any_order_of_rows_and_any_frame_give_the_same(tmp_path: Path) -> None:
-    log = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6)
-    plain = replay(log, TARGET, horizon=4)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6)
+    plain = evaluated(log, TARGET, max_steps=4)
     mixed = np.random.default_rng(1).permutation(log["arm"].size)
     shuffled = {name: column[mixed] for name, column in log.items()}
     frame = pd.DataFrame(log).drop(columns=["censored"])
     frame.to_csv(tmp_path / "log.csv", index=False)
-    named = pl.DataFrame(log).rename({"propensity": "p", "visit": "session"})
-    assert replay(shuffled, TARGET, horizon=4) == plain
-    assert replay(frame, TARGET, horizon=4) == plain
-    assert replay(tmp_path / "log.csv", TARGET, horizon=4) == plain
-    names = {"propensity": "p", "visit": "session"}
-    assert replay(named, TARGET, horizon=4, names=names) == plain
+    named = pl.DataFrame(log).rename({"propensity": "p", "visit": "visit_no"})
+    for source in (log, shuffled, frame, tmp_path / "log.csv"):
+        assert evaluate(source, TARGET, max_steps=4) == plain
+    columns = sj.logs.LogSpec(propensity="p", visit="visit_no")
+    assert evaluate(named, TARGET, columns, max_steps=4) == plain
     words = with_columns(log, arm=np.array(["news", "dance"])[log["arm"]])
-    assert replay(words, TARGET, horizon=4, arms=["news", "dance"]) == plain
+    arms = {"news": "news", "dance": "dance"}
+    assert evaluate(words, TARGET, arms=arms, max_steps=4) == plain
+
+
+def test_a_log_is_read_once_for_several_policies() -> None:
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6)
+    once = trajectories(log)
+    for policy in (TARGET, sj.policies.FixedArm(0)):
+        assert evaluate(once, policy, max_steps=3) == evaluate(log, policy, max_steps=3)
+    with pytest.raises(sj.InputError, match="spec is not allowed with trajectories"):
+        evaluate(once, TARGET, threshold=0.5)
+
+
+def test_visits_begin_in_the_state_that_the_log_has() -> None:
+    """A column of texts that is called so is something else."""
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=900, seed=6)
+    later = log["step"] > 1
+    rest = {name: column[later] for name, column in log.items()}
+    assert set(trajectories(rest).with_states(1.0, 1.0).state) == {0.0, 1.0}
+    found = evaluate(rest, TARGET, max_steps=1, methods=["DM"])
+    assert found == evaluated(rest, TARGET, max_steps=1, methods=["DM"])
+    begun = evaluate(without(rest, "state"), TARGET, max_steps=1, methods=["DM"])
+    assert begun.reward["DM"].mean > found.reward["DM"].mean
+    texts = with_columns(rest, state=np.array(["CA", "NY"])[rest["arm"]])
+    assert evaluate(texts, TARGET, max_steps=1, methods=["DM"]) == begun
 
 
 def test_the_text_has_every_method_and_says_what_is_cut_short() -> None:
-    log = synthetic_log(TWO_STATE, Uniform(), visits=300, seed=6, horizon=8)
-    found = replay(log, TARGET)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6, horizon=8)
+    found = evaluate(log, TARGET)
     assert found.cut == log["censored"].sum() > 0
     assert all(method in str(found) for method in METHODS) and "cut short" in str(found)
     data = found.to_dict()
-    assert data["reward"]["model"]["mean"] == found.reward["model"].mean
+    assert data["reward"]["DM"]["mean"] == found.reward["DM"].mean
     assert data["policy"] == repr(TARGET)
 
 
@@ -354,42 +380,43 @@ def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
     ONE_ARM = synthetic_log(TWO_STATE, EpsilonMixture(FixedArm(0), 1e-9), visits=300, seed=6)
     NOBODY_LEAVES = with_columns(LOG, left=np.zeros(LOG["arm"].size, int))
     TINY = with_columns(LOG, propensity=np.where(LOG["arm"] == 0, 0.5, 1e-4))
+    EARLY = with_columns(LOG, reward=np.where(LOG["step"] == 1, None, LOG["reward"]))
+    BOTH = {"arms": {0: "0", 1: "1"}}
     return [
         (without(LOG, "propensity"), TARGET, {}, "the log has no propensities: "),
         (with_columns(LOG, propensity=0 * LOG["propensity"]), TARGET, {}, "propensity = 0.0 is "),
         (with_columns(LOG, propensity=3 * LOG["propensity"]), TARGET, {}, "propensity = 1.5 is "),
-        (with_columns(LOG, propensity=np.nan * LOG["reward"]), TARGET, {}, "propensity = nan is"),
+        (with_columns(LOG, propensity=np.nan * LOG["reward"]), TARGET, {}, "the frame has no prop"),
         (without(LOG, "arm"), TARGET, {}, "say which column is the arm: there are user, visit, "),
-        (LOG, TARGET, {"names": {"arm": "item"}}, "arm = 'item' is not a column: there are user"),
-        (with_columns(LOG, reward=LOG["reward"] / 2), TARGET, {}, "reward = 0.5 is not allowed: "),
-        (with_columns(LOG, left=LOG["left"] + 1), TARGET, {}, "left = 2 is not allowed: "),
-        (with_columns(LOG, left=LOG["left"] * 0 + 1), TARGET, {}, "left = 1 is not allowed before"),
-        (with_columns(LOG, arm=LOG["arm"][1:]), TARGET, {}, "the log is not allowed: its columns "),
-        (7, TARGET, {}, "log = 7 is not allowed: "),
+        (LOG, TARGET, {"arm": "item"}, "arm = 'item' is not a column: there are user"),
+        (with_columns(LOG, reward=LOG["reward"] / 2), TARGET, {}, "the frame has "),
+        (with_columns(LOG, arm=LOG["arm"][1:]), TARGET, {}, "the frame cannot be read: "),
+        (EARLY, TARGET, {"bad": "skip"}, "the log is not allowed: it has no step of which all is"),
+        (7, TARGET, {}, "source = int is not allowed: "),
         (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
-        (ONE_ARM, FixedArm(1), {"arms": [0, 1]}, "there is no overlap: the policy plays arm 1 "),
-        (ONE_ARM, FixedArm(1), {"arms": [0, 1], "methods": ["model"]}, "there is too little "),
-        (ONE_ARM, FixedArm(1), {"arms": [0, 1], "methods": ["robust"]}, "there is no overlap: "),
-        (SHORT, FixedArm(1), {}, "there is too little overlap: the first steps of "),
+        (ONE_ARM, sj.policies.FixedArm(1), BOTH, "there is no overlap: the policy plays arm '1' "),
+        (ONE_ARM, sj.policies.FixedArm(1), {**BOTH, "methods": ["DM"]}, "there is too little "),
+        (ONE_ARM, sj.policies.FixedArm(1), {**BOTH, "methods": ["DR"]}, "there is no overlap: "),
+        (SHORT, sj.policies.FixedArm(1), {}, "there is too little overlap: the first steps of "),
         (TINY, TARGET, {}, "the propensities look wrong: "),
-        (NOBODY_LEAVES, TARGET, {"methods": ["model"]}, "the log is not allowed without a horizon"),
-        (LOG, UCB(), {"methods": ["model"]}, "policy = UCB(c=0.0, random_ties=True, introduce"),
-        (LOG, Mute(), {}, "policy = Mute() is not allowed: replay needs its probabilities"),
+        (NOBODY_LEAVES, TARGET, {"methods": ["DM"]}, "the log is not allowed without max_steps: "),
+        (LOG, sj.policies.UCB(), {"methods": ["DM"]}, "policy = UCB(c=0.0, random_ties=True, i"),
+        (LOG, Mute(), {}, "policy = Mute() is not allowed: evaluate needs its probabilities"),
         (LOG, "UCB", {}, "policy = 'UCB' is not allowed: it must be a policy"),
         (LOG, UCB(), {"memory": UCB().memory(3)}, "memory is not allowed: it must be one of"),
         (LOG, TARGET, {"theta": 0.5}, "theta = 0.5 is not allowed: the state column of the log "),
         (LOG, TARGET, {"theta": 2}, "theta = 2 is not allowed: it must be a number from 0 to 1"),
         (without(LOG, "state"), TARGET, {"start": 0.3}, "start = 0.3 is not allowed: it must be 0"),
-        (LOG, TARGET, {"horizon": 0}, "horizon = 0 is not allowed: it must be a whole number of"),
+        (LOG, TARGET, {"max_steps": 0}, "max_steps = 0 is not allowed: it must be a whole number "),
         (LOG, TARGET, {"methods": ["magic"]}, "methods = 'magic' is not allowed: it must be one "),
-        (LOG, TARGET, {"names": {"prop": "p"}}, "names = 'prop' is not allowed: it must be one of"),
+        (LOG, TARGET, {"prop": "p"}, "prop is not allowed: it must be one of visit, user, time, "),
         (LOG, TARGET, {"confidence": 95}, "confidence = 95 is not allowed: "),
-        (LOG, TARGET, {"arms": [1, 2]}, "arm = 0 is not allowed: arms has only [1, 2]"),
+        (LOG, TARGET, {"arms": [1, 2]}, "arms is not allowed: it must be a mapping from items to "),
     ]  # fmt: skip
 
 
-def test_what_cannot_be_replayed_is_refused() -> None:
+def test_what_cannot_be_evaluated_is_refused() -> None:
     for log, policy, options, message in refusals():
         with pytest.raises(ValueError) as refusal:
-            replay(log, policy, **options)
+            evaluate(log, policy, **options)
         assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)

@@ -9,7 +9,7 @@ from .trajectories import Floats, Ints
 
 
 @dataclass(frozen=True)
-class ReplayEstimate:
+class Estimate:
     """A mean over visits, its standard error and its interval, which need not be symmetric.
 
     Where the log cannot tell how much more it may be, `high` is infinite; where it can tell neither
@@ -24,7 +24,7 @@ class ReplayEstimate:
 
 def estimate(
     user: Ints, mean: float, influence: Floats, z: float, *, skewed: bool = False
-) -> ReplayEstimate:
+) -> Estimate:
     """With the influence of the visits of one user added up, so that errors are clustered.
 
     `user` is that of each visit. With `skewed` the interval is corrected for skewness.
@@ -39,7 +39,7 @@ def estimate(
     error = sqrt(few * variance)
     skewness = float((by_user**3).sum()) / variance**1.5 if skewed and variance > 0.0 else 0.0
     below, above = (_unskewed(y, skewness) for y in (z, -z))
-    return ReplayEstimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
+    return Estimate(mean, error, max(mean - below * error, 0.0), mean - above * error)
 
 
 def _unskewed(y: float, skewness: float) -> float:

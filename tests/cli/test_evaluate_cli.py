@@ -1,4 +1,4 @@
-"""The command `sojourn replay`, and replay of logs that are read as `fit` reads them."""
+"""The command `sojourn evaluate`, and evaluation of logs that are read as `fit` reads them."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import Run
+from plain_logs import evaluated
 from world import Log
 from worlds import world
 
 import sojourn as sj
-from sojourn.logs import learn, replay
+from sojourn.logs import evaluate, learn
 
 MADE = world((0.7, 0.4)).log(visits=1_200, users=300, seed=2)
 """Visits of a user are two hours apart at least, and their steps 20 seconds."""
@@ -40,11 +41,11 @@ OPTIONS: dict[str, Any] = {
 
 def test_any_log_is_read_as_by_fit(log: Log, tmp_path: Path) -> None:
     """Gap, threshold, names of columns, shuffled rows: the same numbers as from plain columns."""
-    plain = replay(log, sj.policies.FixedArm(0), horizon=3)
+    plain = evaluated(log, sj.policies.FixedArm(0), max_steps=3)
     frame = events(log)
     frame.to_parquet(tmp_path / "events.parquet")
     for source in (frame, tmp_path / "events.parquet"):
-        found = replay(source, sj.policies.FixedArm(0), horizon=3, **OPTIONS)
+        found = evaluate(source, sj.policies.FixedArm(0), max_steps=3, **OPTIONS)
         for of_plain, of_read in ((plain.reward, found.reward), (plain.length, found.length)):
             for method, estimate in of_plain.items():
                 assert vars(of_read[method]) == pytest.approx(vars(estimate))
@@ -63,25 +64,23 @@ def test_a_log_in_a_database(log: Log, tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as engine:
         engine.register("frame", frame)
         engine.execute("CREATE TABLE events AS SELECT * FROM frame")
-    options = {**OPTIONS, "methods": ["model", "weighted"], "horizon": 3}
-    found = replay(f"duckdb://{path}", sj.policies.FixedArm(1), table="events", **options)
-    assert found.reward == replay(frame, sj.policies.FixedArm(1), **options).reward
+    options = {**OPTIONS, "methods": ["DM", "PDIS"], "max_steps": 3}
+    found = evaluate(f"duckdb://{path}", sj.policies.FixedArm(1), table="events", **options)
+    assert found.reward == evaluate(frame, sj.policies.FixedArm(1), **options).reward
 
 
-def test_items_become_arms_and_arms_keep_the_order_they_are_given_in(log: Log) -> None:
+def test_items_become_arms_in_the_order_of_the_map(log: Log) -> None:
     frame = events(log)
-    mapped = replay(
-        frame,
-        sj.policies.FixedArm(1),
-        **OPTIONS,
-        arms={"dance": "b", "news": "a"},
-        methods=["model"],
+    found = [
+        evaluate(frame, sj.policies.FixedArm(1), **OPTIONS, arms=arms, methods=["DM"])
+        for arms in ({"dance": "b", "news": "a"}, {"news": "b", "dance": "a"}, None)
+    ]
+    assert [f.arms for f in found] == [("b", "a"), ("b", "a"), ("dance", "news")]
+    assert found[0].reward == found[2].reward
+    assert (
+        found[1].reward
+        == evaluate(frame, sj.policies.FixedArm(0), **OPTIONS, methods=["DM"]).reward
     )
-    listed = replay(
-        frame, sj.policies.FixedArm(1), **OPTIONS, arms=["news", "dance"], methods=["model"]
-    )  # fmt: skip
-    assert mapped.arms == ("a", "b") and listed.arms == ("news", "dance")
-    assert mapped.reward == listed.reward
 
 
 def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
@@ -89,8 +88,8 @@ def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
     where = np.flatnonzero(log["step"] == 2)[:50]
     spoiled[where] = np.nan
     with pytest.raises(ValueError, match="50 bad rows of"):
-        replay({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="refuse", horizon=3)
-    found = replay({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="skip", horizon=3)
+        evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="refuse", max_steps=3)
+    found = evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="skip", max_steps=3)
     assert found.cut == 50 and found.visits == 1_200 and found.reading is not None
     assert "50 visits are cut short before a step of which not all is known" in found.reading.notes
 
@@ -99,8 +98,8 @@ def test_propensities_that_are_missing_are_refused_or_end_visits(log: Log) -> No
     log["propensity"][log["step"] == 3] = np.nan
     missing = int((log["step"] == 3).sum())
     with pytest.raises(ValueError, match=f"no propensity in {missing:,} of"):
-        replay(log, sj.policies.FixedArm(0), bad="refuse", ties="keep", time="time")
-    assert replay(log, sj.policies.FixedArm(0), bad="skip", time="time", horizon=2).cut == 0
+        evaluate(log, sj.policies.FixedArm(0), bad="refuse", ties="keep", time="time")
+    assert evaluate(log, sj.policies.FixedArm(0), bad="skip", time="time", max_steps=2).cut == 0
 
 
 def test_a_policy_learns_from_any_log(log: Log) -> None:
@@ -119,14 +118,15 @@ LINE = (
 def test_the_command_prints_what_python_returns(log: Log, tmp_path: Path, run: Run) -> None:
     path = tmp_path / "events.csv"
     events(log).to_csv(path, index=False)
-    words = ("replay", str(path), "-p", "FixedArm:arm=1", "-p", "Uniform", *LINE, "--horizon", "3")
+    policies = ("-p", "FixedArm:arm=1", "-p", "Uniform")
+    words = ("evaluate", str(path), *policies, *LINE, "--max-steps", "3")
     shown = run(*words)
     assert (shown.code, shown.err) == (0, "")
-    expected = replay(path, sj.policies.FixedArm(1), horizon=3, **OPTIONS)
+    expected = evaluate(path, sj.policies.FixedArm(1), max_steps=3, **OPTIONS)
     assert shown.out.startswith(f"{expected}\n\nUniform()\n")
     first, second = json.loads(run(*words, "--json").out)
     assert first == json.loads(json.dumps(expected.to_dict()))
-    assert second["policy"] == "Uniform()" and first["reading"]["options"]["gap"] == "30min"
+    assert second["policy"] == "Uniform()" and first["reading"]["spec"]["gap"] == "30min"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,6 @@ def test_mistakes(words: list[str], message: str, log: Log, tmp_path: Path, run:
     path = tmp_path / "events.csv"
     events(log).head(50).to_csv(path, index=False)
     line = LINE if "--gap" not in words and "--propensity" not in words else LINE[:6]
-    told = run("replay", str(path), *line, *words)
+    told = run("evaluate", str(path), *line, *words)
     assert (told.code, told.out) == (2, "")
     assert message in told.err and told.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""How a log is to be read (which column is what, how visits are told apart), and how it was."""
+"""How to read a log (which column is what, how visits are told apart), and how it was read."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -33,39 +33,58 @@ GAPS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 8640
 NEVER = "never"
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogOptions:
-    """What `fit` was asked to do with a log; see there for the meaning of each.
+def _said(help_: str, metavar: str | None = None, default: Any = None) -> Any:
+    """A field with what the command line and the documentation say of it."""
+    return field(default=default, metadata={"help": help_, "metavar": metavar})
 
-    >>> LogOptions(gap="90s").gap_seconds
-    90.0
+
+def _column(help_: str) -> Any:
+    return _said(help_, "COLUMN")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSpec:
+    """How to read a log: which column is what, where visits end, and what counts as a reward.
+
+    Each field is an option of `sojourn fit` and `sojourn evaluate` of the same name, and its
+    metadata has the help. `given` and ``LogSpec(**data)`` go to JSON and back.
+
+    >>> spec = LogSpec(gap="90s", reward="liked")
+    >>> spec.gap_seconds, spec.given(), LogSpec(**spec.given()) == spec
+    (90.0, {'reward': 'liked', 'gap': '90s'}, True)
     """
 
-    visit: str | None = None
-    user: str | None = None
-    time: str | None = None
-    step: str | None = None
-    arm: str | None = None
-    reward: str | None = None
-    left: str | None = None
-    censored: str | None = None
-    end: str | None = None
-    duration: str | None = None
-    propensity: str | None = None
-    gap: str | float | None = None
-    horizon: str | float | None = None
-    time_unit: str | None = None
-    ties: str = "keep"
-    threshold: float | None = None
-    unknown: tuple[float, ...] = ()
-    arms: Mapping[Any, str] | None = None
-    min_pulls: int | None = None
-    rare: str = "other"
-    bad: str = "refuse"
-    guess: bool = True
-    time_first: bool = False
-    """Whether times order the steps and `step` only those of one moment: if the name of that
-    column, such as "position", may mean a place in a list."""
+    visit: str | None = _column("Which visit; or give --user, --time and --gap.")
+    user: str | None = _column("Whose visit; intervals are clustered by it.")
+    time: str | None = _column("ISO dates, seconds or milliseconds.")
+    step: str | None = _column("The order of steps within a visit.")
+    arm: str | None = _column("What was shown.")
+    reward: str | None = _column("The reward: 0 or 1, or graded.")
+    left: str | None = _column("1 on the step after which the user left.")
+    censored: str | None = _column("1 where the visit ended without a departure.")
+    end: str | None = _column("When the event ended.")
+    duration: str | None = _column("How long it took, in seconds.")
+    propensity: str | None = _column("The probability with which the arm was shown, if known.")
+    gap: str | float | None = _said("Idle time that ends a visit.", "30min")
+    log_end: str | float | None = _said(
+        "When the log ends: visits that still go on then are censored.", "TIME|never"
+    )
+    time_unit: str | None = _said("Unit of times that are numbers.", "|".join(UNITS))
+    ties: str = _said(
+        "Rows with the same time: steps of their own, or one step with this reward.",
+        "|".join(TIES), "keep",
+    )  # fmt: skip
+    threshold: float | None = _said(
+        "A graded reward counts as 1 from here on; if all are from 0 to 1, means are their own."
+    )
+    unknown: tuple[float, ...] = _said("A reward that means: not known. Repeat for more.", None, ())
+    arms: Mapping[Any, str] | None = _said("A .csv with columns item and arm.", "FILE")
+    min_pulls: int | None = _said("Arms with fewer are rare; default: see docs.")
+    rare: str = _said("Rare arms: count them together, or refuse the log.", "|".join(RARE), "other")
+    bad: str = _said("Bad rows: refuse the log, or skip them.", "|".join(BAD), "refuse")
+    guess: bool = _said("Guess columns from their names.", None, True)
+    table: str | None = _said("With an address: the table.")
+    sql: str | None = _said("With an address: a query.")
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -81,16 +100,20 @@ class LogOptions:
             validation.one_of("time_unit", self.time_unit, UNITS)
         if self.arms is not None and not isinstance(self.arms, Mapping):
             raise InputError("arms is not allowed: it must be a mapping from items to arms")
+        if self.arms is not None:  # as JSON has it
+            by_name = {str(item): str(arm) for item, arm in self.arms.items()}
+            object.__setattr__(self, "arms", by_name)
         if isinstance(self.unknown, str) or not isinstance(self.unknown, Iterable):
             raise InputError(f"unknown = {self.unknown!r} is not allowed: give a list of numbers")
+        object.__setattr__(self, "unknown", tuple(self.unknown))
         for name, allowed in (("ties", TIES), ("bad", BAD), ("rare", RARE)):
             validation.one_of(name, getattr(self, name), allowed)
         validation.flag("guess", self.guess)
-        if self.horizon not in (None, NEVER):
-            moment("horizon", self.horizon, 1.0)
+        if self.log_end not in (None, NEVER):
+            moment("log_end", self.log_end, 1.0)
         if self.end is not None and self.duration is not None:
             raise InputError("give either end or duration, not both")
-        if self.visit is not None and self.gap is not None and self.horizon is None:
+        if self.visit is not None and self.gap is not None and self.log_end is None:
             raise InputError("give either visit or gap, not both")
 
     @property
@@ -98,24 +121,29 @@ class LogOptions:
         return None if self.gap is None else seconds("gap", self.gap)
 
     @property
-    def by_step(self) -> bool:
-        """Whether the column `step` orders the steps, whatever their times."""
-        return self.step is not None and self.gap is None and not self.time_first
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What differs from the defaults."""
-        default = LogOptions()
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        if self.arms is not None:
-            found["arms"] = f"a map of {len(self.arms)} items"
-        found.pop("time_first")  # not asked for, but found
-        return {k: v for k, v in found.items() if v != getattr(default, k)}
-
-    @property
     def roles(self) -> dict[str, str]:
         """The columns in use, by the part they play."""
         return {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
+
+    def given(self) -> dict[str, Any]:
+        """What differs from the defaults, as JSON has it."""
+        found = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        return {name: value for name, (value, usual) in found.items() if value != usual}
+
+
+def spec_of(spec: LogSpec | None, given: Mapping[str, Any]) -> LogSpec:
+    """The specification with these fields instead of its own; InputError if there is no such one.
+
+    >>> spec_of(LogSpec(arm="item"), {"gap": 90}).given()
+    {'arm': 'item', 'gap': 90}
+    """
+    if spec is not None and not isinstance(spec, LogSpec):
+        raise InputError(f"spec = {spec!r} is not allowed: it must be a LogSpec")
+    names = [f.name for f in fields(LogSpec)]
+    for name in given:
+        if name not in names:
+            raise InputError(f"{name} is not allowed: it must be one of {', '.join(names)}")
+    return replace(spec or LogSpec(), **given)
 
 
 @dataclass(frozen=True)
@@ -130,9 +158,17 @@ class Reading:
     rows: int = 0
     bad: Mapping[str, int] = field(default_factory=dict)
     guessed: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Those that differ from the defaults."""
+    spec: LogSpec = field(default_factory=LogSpec)
+    """With the columns that were guessed."""
     notes: tuple[str, ...] = ()
+    time_first: bool = False
+    """Whether times order the steps and `step` only those of one moment: if the name of that
+    column, such as "position", may mean a place in a list."""
+
+    @property
+    def by_step(self) -> bool:
+        """Whether the column `step` orders the steps, whatever their times."""
+        return self.spec.step is not None and self.spec.gap is None and not self.time_first
 
 
 def seconds(name: str, value: str | float) -> float:
@@ -155,7 +191,7 @@ def seconds(name: str, value: str | float) -> float:
 def moment(name: str, value: str | float, unit: float) -> float:
     """A point of time in seconds, from a number in the log's unit or from an ISO text.
 
-    >>> moment("horizon", "1970-01-01T00:01", 1.0), moment("horizon", 60_000, 1e-3)
+    >>> moment("log_end", "1970-01-01T00:01", 1.0), moment("log_end", 60_000, 1e-3)
     (60.0, 60.0)
     """
     if not isinstance(value, str):
@@ -170,39 +206,38 @@ def moment(name: str, value: str | float, unit: float) -> float:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-def resolve(options: LogOptions, available: Iterable[str]) -> tuple[LogOptions, dict[str, str]]:
-    """The options with the columns filled in that could be guessed, and the guesses.
+def resolve(spec: LogSpec, available: Iterable[str]) -> Reading:
+    """The specification with the columns filled in that could be guessed, and the guesses.
 
     A guessed column of steps that has another name than "step", such as "position", may be a place
     in a list: times go first then.
 
-    >>> found, guessed = resolve(LogOptions(arm="genre"), ["Session_ID", "genre", "liked", "year"])
-    >>> guessed, found.arm
+    >>> found = resolve(LogSpec(arm="genre"), ["Session_ID", "genre", "liked", "year"])
+    >>> found.guessed, found.spec.arm
     ({'visit': 'Session_ID', 'reward': 'liked'}, 'genre')
     """
     names = list(available)
-    for role, column in options.roles.items():
+    for role, column in spec.roles.items():
         if column not in names:
             raise InputError(f"{role} = {column!r} is not a column: there are {', '.join(names)}")
-    guessed: dict[str, Any] = _guesses(options, names) if options.guess else {}
-    chosen = replace(options, **guessed)
-    if guessed.get("step", "step").lower() != "step" and chosen.time is not None:
-        chosen = replace(chosen, time_first=True)
+    guessed: dict[str, Any] = _guesses(spec, names) if spec.guess else {}
+    chosen = replace(spec, **guessed)
     for role in ("arm", "reward"):
         if getattr(chosen, role) is None:
             raise InputError(f"say which column is the {role}: there are {', '.join(names)}")
     _check_visits(chosen, names)
-    return chosen, guessed
+    time_first = guessed.get("step", "step").lower() != "step" and chosen.time is not None
+    return Reading(guessed=guessed, spec=chosen, time_first=time_first)
 
 
-def _guesses(options: LogOptions, names: list[str]) -> dict[str, str]:
+def _guesses(spec: LogSpec, names: list[str]) -> dict[str, str]:
     """Names that are obvious; ends of visits are not guessed where visits are cut anew by a gap."""
-    cut_anew = options.gap is not None and options.visit is None
+    cut_anew = spec.gap is not None and spec.visit is None
     skip = {"visit", "left", "censored"} if cut_anew else set()
-    taken = set(options.roles.values())
+    taken = set(spec.roles.values())
     found = {}
     for role, usual in COLUMNS.items():
-        if role in skip or getattr(options, role) is not None:
+        if role in skip or getattr(spec, role) is not None:
             continue
         fitting = [n for n in names if n.lower() in usual and n not in taken]
         if fitting:
@@ -210,7 +245,7 @@ def _guesses(options: LogOptions, names: list[str]) -> dict[str, str]:
     return found
 
 
-def _check_visits(chosen: LogOptions, names: list[str]) -> None:
+def _check_visits(chosen: LogSpec, names: list[str]) -> None:
     by_gap = chosen.gap is not None and chosen.visit is None
     if by_gap and (chosen.user is None or chosen.time is None):
         raise InputError(f"gap needs a user and a time column: there are {', '.join(names)}")
@@ -220,6 +255,6 @@ def _check_visits(chosen: LogOptions, names: list[str]) -> None:
             f"or left (a column that marks the last step): there are {', '.join(names)}"
         )
     if chosen.time is None:
-        for role in ("ties", "horizon", "end", "duration"):
+        for role in ("ties", "log_end", "end", "duration"):
             if getattr(chosen, role) not in (None, "keep", NEVER):
                 raise InputError(f"{role} needs a time column: there are {', '.join(names)}")

@@ -1,7 +1,8 @@
-"""What speaks against the estimates of a replay, each in one sentence with its numbers."""
+"""What speaks against the estimates of an evaluation, each in one sentence with its numbers."""
 
 from collections.abc import Collection, Iterator
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,11 +10,13 @@ from ...stats.intervals import z
 from ...validation import InputError
 from .estimate import estimate
 from .model import FittedModel
-from .task import OF_WEIGHTS, Task
 from .trajectories import Flags, Floats, Trajectories
 from .weights import Weights
 
-SURE = 0.99
+if TYPE_CHECKING:
+    from .evaluate import Task
+
+CONFIDENCE = 0.99
 """Confidence with which propensities or a model are called wrong, over all that is tried."""
 RARE = 5
 """Unlikely choices of the log, each of which counts for many, that may be chance."""
@@ -45,7 +48,7 @@ def check_propensities(weights: Weights) -> str | None:
         " at later steps": here & ~first,
         **{f" {where}": here & rows for where, rows in _states(log).items()},
     }
-    level = z(1.0 - (1.0 - SURE) / len(places))
+    level = z(1.0 - (1.0 - CONFIDENCE) / len(places))
     for where, rows in places.items():
         count = max(int(rows.sum()), 1)
         mean = float(ratio[rows].sum()) / count
@@ -60,25 +63,26 @@ def check_propensities(weights: Weights) -> str | None:
             f"if they are right, and{where} it has {mean:.3g} ({low:.3g} to {high:.3g})"
         )
         if low > TOLERATED[1] or high < TOLERATED[0]:
-            raise InputError(f"{words}; methods=['model'] does without")
-        return f"{words}: all estimates but model rest on them"
+            raise InputError(f"{words}; methods=['DM'] does without")
+        return f"{words}: all estimates but DM rest on them"
     return None
 
 
-def doubts(task: Task, methods: Collection[str]) -> Iterator[str]:
+def diagnostics(task: "Task", methods: Collection[str]) -> Iterator[str]:
     """What speaks against these methods on this log."""
-    if "model" in methods:
+    if "DM" in methods:
         yield from _some(misfit(task.solutions[False].model))
-    if "model" in methods and "robust" in methods:
+    if "DM" in methods and "DR" in methods:
         yield from _some(disagreement(task))
-    names = [name for name in OF_WEIGHTS if name in methods]
-    if (names or "robust" in methods) and not task.reach.enough:
+    names = [name for name in methods if name.endswith("PDIS")]
+    if (names or "DR" in methods) and not task.reach.enough:
         steps, beyond = task.reach.steps, task.reach.beyond
-        lacks = [f"{' and '.join(names)} can say only how much it is at least"] if names else []
-        lacks += ["robust has no interval"] if "robust" in methods else []
+        has = "has" if len(names) == 1 else "have"
+        lacks = [f"{' and '.join(names)} {has} a lower limit only"] if names else []
+        lacks += ["DR has no interval"] if "DR" in methods else []
         yield (
             f"{', '.join(lacks)}: {beyond:.0%} of this policy's visits go on after step {steps}, "
-            f"where the log is worth too few of them; horizon={steps} has intervals"
+            f"where the log is worth too few of them; max_steps={steps} has intervals"
         )
 
 
@@ -93,7 +97,7 @@ def misfit(model: FittedModel) -> str | None:
         tried.append(("left", where, rows, left, leaving))
     for where, rows in _states(log).items():
         tried.append(("liked what they saw", where, rows, log.reward, model.means[log.arm]))
-    level = z(1.0 - (1.0 - SURE) / len(tried))
+    level = z(1.0 - (1.0 - CONFIDENCE) / len(tried))
     for what, where, rows, seen, expected in tried:
         off = np.where(rows, seen - expected, 0.0)
         count = max(int(rows.sum()), 1)
@@ -101,24 +105,24 @@ def misfit(model: FittedModel) -> str | None:
         if abs(off.sum()) > level * np.sqrt((by_user**2).sum()):
             return (
                 f"the model does not fit this log: {where} {seen[rows].sum() / count:.1%} {what}, "
-                f"and it expects {expected[rows].sum() / count:.1%}: do not trust model"
+                f"and it expects {expected[rows].sum() / count:.1%}: do not trust DM"
             )
     return None
 
 
-def disagreement(task: Task) -> str | None:
-    """Whether model and robust differ by more than chance within the reach of the log."""
+def disagreement(task: "Task") -> str | None:
+    """Whether DM and DR differ by more than chance within the reach of the log."""
     steps = task.reach.steps
-    within = task if task.horizon is not None and task.horizon <= steps else task.until(steps)
+    within = task if task.max_steps is not None and task.max_steps <= steps else task.until(steps)
     for of_reward, what in ((True, "rewards"), (False, "steps")):
-        (model, by_model), (robust, by_robust) = within.model(of_reward), within.robust(of_reward)
-        level = z(1.0 - (1.0 - SURE) / 2.0)
-        gap = estimate(task.log.user, model - robust, by_model - by_robust, level)
+        (dm, by_dm), (dr, by_dr) = within.dm(of_reward), within.dr(of_reward)
+        level = z(1.0 - (1.0 - CONFIDENCE) / 2.0)
+        gap = estimate(task.log.user, dm - dr, by_dm - by_dr, level)
         if abs(gap.mean) > level * gap.std_error:
             return (
-                f"model and robust disagree: in the first {steps} steps of a visit model has "
-                f"{model:.3g} {what} and robust {robust:.3g}, {abs(gap.mean):.2g} ± "
-                f"{z() * gap.std_error:.2g} apart: trust robust, if the propensities are right"
+                f"DM and DR disagree: in the first {steps} steps of a visit DM has {dm:.3g} {what} "
+                f"and DR {dr:.3g}, {abs(gap.mean):.2g} ± {z() * gap.std_error:.2g} apart: trust "
+                "DR, if the propensities are right"
             )
     return None
 
