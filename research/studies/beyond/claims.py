@@ -110,8 +110,8 @@ CLAIMS: tuple[Claim[Findings], ...] = (
         TypicalRatio("random", PRICED, LEARNED, GAIN, named=True),
     ),
     claim(
-        f"{PRICED} has significantly more regret than {LEARNED} on at most {FEW} problems, and on none by "
-        f"more than {WORSE - 1:.0%}.",
+        f"{PRICED} has significantly more regret than {LEARNED} on at most {FEW} problems, and on "
+        f"none by more than {WORSE - 1:.0%}.",
         SeldomWorse(PRICED, LEARNED),
     ),
     claim(

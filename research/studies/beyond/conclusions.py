@@ -72,7 +72,8 @@ def _priced(findings: Findings) -> str:
         f"**An index from prices, told nothing.** {PRICED} has {change(gain.typical)} regret than "
         f"{LEARNED} over {gain.problems} problems drawn at random (less on {gain.better}, more on "
         f"{gain.worse}), and {change(all_in.typical)} than {BASELINE}. Of all {len(played)} "
-        f"problems it has significantly more than {LEARNED} on {more}; the worst is {where}, {harm} times."
+        f"problems it has significantly more than {LEARNED} on {more}; the worst is {where}, "
+        f"{harm} times."
     )
 
 
@@ -127,7 +128,7 @@ def _rare(findings: Findings) -> str:
         "explores in state 0 only; if visits hardly ever are in that state, a wrong arm that is "
         "known well keeps the greater lower bound in state 1 for very long. Empirical means "
         f"instead of lower bounds mend it: {LEARNED} has {saved.ratio(LEARNED, BOUND)} times the "
-        f"regret of {BOUND} on {saved.trial.problem}, and {dear}."
+        f"regret of {BOUND} on {saved.trial.problem}, and {harms}."
     )
 
 
