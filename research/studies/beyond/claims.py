@@ -124,7 +124,7 @@ CLAIMS: tuple[Claim[Findings], ...] = (
             f"{safe} is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
             Apart(safe, "KL-ULCB", ("A", "B", "C", "D")),
         )
-        for safe in ("Safe IMED", "Safe Thompson")
+        for safe in ("Gated IMED", "Gated Thompson")
     ),
     *(
         claim(

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import validation
-from ..policies.reasons import short
-from ..stats.segments import changes_in, dispersion
-from ..validation import InputError
-from . import states
-from .records import HOUR, TIMEOUT, Arm, Counts, added
-from .stores.base import Store, one_of_its_own, plain_settings
+from ... import validation
+from ...policies.reasons import short
+from ...stats.segments import changes_in, dispersion
+from ...validation import InputError
+from .. import states
+from ..records import HOUR, TIMEOUT, Arm, Counts, added
+from ..stores.base import Store, one_of_its_own, plain_settings
 from .trends import SPAN, Trend, as_arm, bucket_of
 
 BACK = 28 * 86_400.0
