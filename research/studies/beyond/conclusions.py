@@ -117,7 +117,7 @@ def _rare(findings: Findings) -> str:
     mended = [o for o in findings.with_roster("main") if LEARNED in o and BOUND in o]
     saved = min(mended, key=lambda o: o.ratio(LEARNED, BOUND).high)
     cost = max(o.ratio(LEARNED, BOUND).low for o in mended)
-    dear = (
+    harms = (
         "on none significantly more"
         if cost < 1.0005
         else f"on none significantly more than {cost:.3f} times"
