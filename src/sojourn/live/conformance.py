@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 
 from .errors import Busy, Conflict, NotFound
@@ -319,13 +320,9 @@ def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
     store = with_experiment(open_store)
     looks = [Snapshot(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
     store.note("e", looks)
-    store.note("e", [looks[0]._replace(at=99.0), looks[0]._replace(at=70.0, metric="left")])
-    assert store.series(Snapshot, "e") == [
-        looks[1],
-        looks[0],
-        looks[0]._replace(at=70.0, metric="left"),
-    ]
-    assert store.series(Snapshot, "d") == []
+    store.note("e", [replace(looks[0], at=99.0), replace(looks[0], at=70.0, metric="left")])
+    kept = [looks[1], looks[0], replace(looks[0], at=70.0, metric="left")]
+    assert store.series(Snapshot, "e") == kept and store.series(Snapshot, "d") == []
     store.drop("e")
     assert store.series(Snapshot, "e") == []
     store.close()

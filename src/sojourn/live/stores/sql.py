@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import astuple, replace
 from math import ceil
 from typing import Any, ClassVar, NamedTuple
 
@@ -211,7 +212,7 @@ class SqlStore(ABC):
                 run(update, (settings, before.version + 1, name))
             self._insert(run, "sojourn_arm", [(name, *arm) for arm in arms], tables.KEEP_ARM)
             if note is not None:
-                self._insert(run, "sojourn_edit", [note._replace(at=now)])
+                self._insert(run, "sojourn_edit", [astuple(replace(note, at=now))])
         return True
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
@@ -417,12 +418,12 @@ class SqlStore(ABC):
 
     def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
         with self._writing() as run:
-            rows = [(name, *snapshot) for snapshot in snapshots]
+            rows = [(name, *astuple(snapshot)) for snapshot in snapshots]
             self._insert(run, "sojourn_snapshot", rows, tables.KEEP_SNAPSHOT)
 
     def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
         edit = Edit(self._now(run), AUDIT_ACTOR.get(), experiment, what, detail)
-        self._insert(run, "sojourn_edit", [edit])
+        self._insert(run, "sojourn_edit", [astuple(edit)])
 
     def drop(self, experiment: str) -> None:
         with self._writing() as run:
