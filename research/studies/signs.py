@@ -121,8 +121,8 @@ def _proper(outcomes: Sequence[PathOutcome]) -> str:
     rows = [
         ["geometric mean of the ratios", str(spread(outcomes, FOLLOWED, LEARNED).typical)],
         ["problems where it changed no run", str(sum(r.low == r.high == 1.0 for r in ratios))],
-        [f"loss surely below {LOSS:.0%}", str(sum(r.high < 1.0 + LOSS for r in ratios))],
-        [f"loss surely above {LOSS:.0%}", str(sum(r.low > 1.0 + LOSS for r in ratios))],
+        [f"loss significantly below {LOSS:.0%}", str(sum(r.high < 1.0 + LOSS for r in ratios))],
+        [f"loss significantly above {LOSS:.0%}", str(sum(r.low > 1.0 + LOSS for r in ratios))],
     ]
     return table(["", "problems"], rows)
 

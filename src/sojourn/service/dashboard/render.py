@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...live.settings import Settings
-from ...policies.reasons import short
+from ...policies.reasons import two_digits
 from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...version import __version__
@@ -60,7 +60,7 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
     """
     if not isfinite(interval.high):
         return "one visit only"
-    words = short if chance else number
+    words = two_digits if chance else number
     return f"{words(interval.low)} to {words(interval.high)}"
 
 
@@ -145,7 +145,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, short, half_width, ends, clock, day, iso, lasting, signed, percent)
+    shown = (number, count, two_digits, half_width, ends, clock, day, iso, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
