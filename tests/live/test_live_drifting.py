@@ -8,9 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
-from sojourn.live.drifting import ARM, LEAVING
+from sojourn.live.monitor.drift import ARM, LEAVING
+from sojourn.live.monitor.trends import SPAN, Trend
 from sojourn.live.records import HOUR
-from sojourn.live.trends import SPAN, Trend
 
 DAY = 86_400.0
 BEGAN = 20_000 * DAY

@@ -12,20 +12,11 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import (
-    Ask,
-    Conflict,
-    Experiment,
-    Guardrail,
-    Journal,
-    Logged,
-    Variant,
-    guarding,
-    open_store,
-)
-from sojourn.live.groups import Group
-from sojourn.live.guarding import CLAIM, violation
-from sojourn.live.plan import Allocation
+from sojourn.live import Ask, Conflict, Experiment, Guardrail, Journal, Logged, Variant, open_store
+from sojourn.live.rollout import guardrail
+from sojourn.live.rollout.allocation import Allocation
+from sojourn.live.rollout.groups import Group
+from sojourn.live.rollout.guardrail import CLAIM, violation
 
 POLICY = sj.policies.FixedArm(0)
 RULE = Guardrail(margin=0.1, planned=200)
@@ -69,7 +60,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict[str, 
 
         def log_message(self, *_: Any) -> None: ...
 
-    monkeypatch.setattr(guarding, "PAUSES", (0.0, 0.01, 0.01))
+    monkeypatch.setattr(guardrail, "PAUSES", (0.0, 0.01, 0.01))
     server = HTTPServer(("127.0.0.1", 0), Hook)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/hook", told, statuses
@@ -275,7 +266,7 @@ def test_two_processes_act_once(hook: Any) -> None:
 
 
 def test_a_thread_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarding, "LOOK", 0.0)
+    monkeypatch.setattr(guardrail, "LOOK", 0.0)
     with shorts("memory://") as split:
         harm(split)
         for _ in range(200):

@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Conflict, Experiment, Guardrail, Journal, SqliteStore, Variant, history
-from sojourn.live.looking import GROWTH, rank_of
+from sojourn.live.rollout.comparison import GROWTH, rank_of
 
 POLICY = sj.policies.FixedArm(0)
 
@@ -46,7 +46,7 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
     with Journal(SqliteStore.in_memory(lambda: now), upkeep=False) as journal:
         split = shorts(journal, Guardrail(margin=0.35, planned=300))
         split._rollout.guard.look()
-        assert split.history().looks == ()
+        assert split.history().snapshots == ()
         for part in range(40):
             visits(split, range(20 * part, 20 * part + 20), likes=0.2)
             now += 60.0

@@ -32,7 +32,7 @@ from sojourn.live import (
     replica,
     verify,
 )
-from sojourn.live.lanes import Lane
+from sojourn.live.executors import Executor
 from sojourn.live.records import Event
 
 
@@ -298,26 +298,26 @@ def test_visits_that_are_over_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -
         assert experiment.get("v0").reward(1) == "same"
 
 
-def test_a_lane_is_bounded() -> None:
-    lane, go, ran = Lane("test", threads=1, limit=2), threading.Event(), []
-    first = lane.submit(lambda: go.wait(30))
-    second = lane.submit(lambda: ran.append("second"))
+def test_an_executor_is_bounded() -> None:
+    executor, go, ran = Executor("test", threads=1, limit=2), threading.Event(), []
+    first = executor.submit(lambda: go.wait(30))
+    second = executor.submit(lambda: ran.append("second"))
     with pytest.raises(Busy, match="2 calls wait"):
-        lane.submit(lambda: None)
+        executor.submit(lambda: None)
     with pytest.raises(Unavailable):
         second.wait(0.01)
     with pytest.raises(Unavailable):
         asyncio.run(first.arrive(0.01))
     go.set()
     assert first.wait(30) is True
-    third = lane.submit(lambda: ran.append("third"), shared=True)
+    third = executor.submit(lambda: ran.append("third"), shared=True)
     third.wait(30)
     assert ran == ["third"]  # nobody waited for the second any more
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(lane.submit(lambda: 1 / 0).arrive(30))
-    lane.close()
+        asyncio.run(executor.submit(lambda: 1 / 0).arrive(30))
+    executor.close()
     with pytest.raises(Unavailable, match="closed"):
-        lane.submit(lambda: None)
+        executor.submit(lambda: None)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -23,7 +23,7 @@ from sojourn.live import (
     export,
     verify,
 )
-from sojourn.live.assignment import hash_scores, unit_of, winner
+from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
 
 ARMS = ["a", "b", "c"]
 

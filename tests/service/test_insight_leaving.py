@@ -9,7 +9,7 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
-from sojourn.live.monitor import insight
+from sojourn.live.monitor.insight import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label

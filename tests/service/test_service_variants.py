@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from asgi import Caller, client
 
-from sojourn.live.plan import STOP_EXPLORING, Alarm
+from sojourn.live.rollout.allocation import STOP_EXPLORING, Alarm
 from sojourn.service.auth import keys
 
 SHORTS = "/v1/experiments/shorts"
@@ -121,7 +121,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert 'sojourn_guardrail_acted{experiment="shorts"} 1.0' in http.get("/metrics").text
     over_time = said(http, "GET", f"{SHORTS}/comparison/history")[1]
     assert over_time["alarm"] == shown["alarm"]["at"] and len(over_time["epochs"]) == 2
-    last = over_time["looks"][-1]  # the thread may have looked before
+    last = over_time["snapshots"][-1]  # the thread may have looked before
     assert (last["variant"], last["metric"], last["visits"]) == ("new", "reward", 260)
     status, changes = said(http, "GET", f"{SHORTS}:new/drift")
     assert status == 200 and changes["series"][0]["name"] == "a"

@@ -13,11 +13,11 @@ from ..validation import InputError
 from .answers import Choice
 from .enrolment import check_served, enrol
 from .errors import NotFound
-from .forks import PerProcess
 from .journal import Journal
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
+from .per_process import PerProcess
 from .records import Arm, Bucket, Counts, News, added
 from .settings import Settings
 from .stores.base import one_of_its_own

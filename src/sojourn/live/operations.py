@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from ..validation import InputError
 from .answers import LEARNED, SAME, TOO_LATE, Ask, Choice, Decision, Logged, Opening, VisitInfo
 from .errors import Busy, Conflict, Ended, NotFound
-from .groups import number_of
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
+from .rollout.groups import number_of
 from .stores.base import loaded
-from .turn import Turn
+from .transition import Transition
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
@@ -40,11 +40,11 @@ class Operations(Replica):
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version:
                 return None, None
-            turn = self._opened(row, opening)
-            return self.info(turn.row), turn
+            transition = self._opened(row, opening)
+            return self.info(transition.row), transition
 
         for _ in range(TRIES):
             if self.stale():
@@ -57,7 +57,7 @@ class Operations(Replica):
                 return None
         raise crowded(visit)
 
-    def _opened(self, row: Row, opening: Opening) -> Turn:
+    def _opened(self, row: Row, opening: Opening) -> Transition:
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
@@ -65,9 +65,9 @@ class Operations(Replica):
             user=opening.user, before=start, state=start, epoch=opening.epoch,
             group=number_of(row.id, opening.user),
         )  # fmt: skip
-        turn = self._turn(row)
-        turn.open()
-        return turn
+        transition = self._transition(row)
+        transition.open()
+        return transition
 
     def info(self, row: Row) -> VisitInfo:
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
@@ -106,7 +106,7 @@ class Operations(Replica):
                     raise
                 return Known(Row(self.name, visit), None)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             known = row.step > 0 and request is not None and row.request == request
             if known and step in (None, row.step):  # a retry of the last decision
                 return Past(row.step) if self.shadows else self.decision(row), None
@@ -121,12 +121,16 @@ class Operations(Replica):
                 return RESOLVED, None
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
-            turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
-            turn.decide(due, request, shown, among)
-            answer = self.decision(turn.row, turn.shadow_arm)
+            transition = (
+                self._transition(row)
+                if row.version or opening is None
+                else self._opened(row, opening)
+            )
+            transition.decide(due, request, shown, among)
+            answer = self.decision(transition.row, transition.shadow_arm)
             if shown is None:
-                self._note(answer, turn.row)
-            return answer, turn
+                self._note(answer, transition.row)
+            return answer, transition
 
         if opening is not None and reward is None and self.known(visit) is None:
             # Most likely it is new: open it without reading the store first.
@@ -212,7 +216,7 @@ class Operations(Replica):
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         reward = self.settings.reward(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             wanted = row.step if step is None else step
             if not row.step:
                 raise NotFound(
@@ -223,9 +227,9 @@ class Operations(Replica):
                 raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")
             if wanted < row.step or not row.pending:
                 return (wanted, row.version), None
-            turn = self._turn(row)
-            turn.resolve(reward, REWARD)
-            return LEARNED, turn
+            transition = self._transition(row)
+            transition.resolve(reward, REWARD)
+            return LEARNED, transition
 
         while True:
             answer = yield from self._attempt(visit, act)
@@ -256,15 +260,15 @@ class Operations(Replica):
             return TOO_LATE
         in_time = yield partial(self._in_time, visit, step)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version != version:
                 return None, None
-            turn = self._turn(row)
+            transition = self._transition(row)
             if in_time:
-                turn.learn_late(resolved, reward)
-                return LEARNED, turn
-            turn.late(step, reward)
-            return TOO_LATE, turn
+                transition.learn_late(resolved, reward)
+                return LEARNED, transition
+            transition.late(step, reward)
+            return TOO_LATE, transition
 
         answer: str | None = yield from self._attempt(visit, act)
         return answer
@@ -280,14 +284,14 @@ class Operations(Replica):
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         reward = due = self._given(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if due is not None and not row.pending:
                 return RESOLVED, None
             if row.status != "open":
                 return False, None
-            turn = self._turn(row)
-            turn.leave(due, END)
-            return True, turn
+            transition = self._transition(row)
+            transition.leave(due, END)
+            return True, transition
 
         while (answer := (yield from self._attempt(visit, act))) is RESOLVED:
             assert reward is not None
@@ -312,16 +316,16 @@ class Operations(Replica):
         tickets: list[Ticket] = []
         for seen, idle in found:
 
-            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Turn | None]:
+            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Transition | None]:
                 if row.version != seen.version:
                     return None, None
-                turn = self._turn(seen)  # which has the time of the last sign of life
+                transition = self._transition(seen)  # which has the time of the last sign of life
                 if idle:
-                    turn.leave(None, TIMEOUT)
+                    transition.leave(None, TIMEOUT)
                 else:
-                    turn.resolve(None, TIMEOUT)
-                turn.touch = False
-                return None, turn
+                    transition.resolve(None, TIMEOUT)
+                transition.touch = False
+                return None, transition
 
             try:
                 tried = self._try(Known(seen, None), act)

@@ -271,7 +271,7 @@ class DriftOut(BaseModel):
     series: list[SeriesOut]
 
 
-class LookOut(BaseModel):
+class SnapshotOut(BaseModel):
     """The difference of a variant to the holdout at a time, with `visits` of both."""
 
     at: float
@@ -290,7 +290,7 @@ class HistoryOut(BaseModel):
     experiment: str
     holdout: str
     alpha: float
-    looks: list[LookOut]
+    snapshots: list[SnapshotOut]
     epochs: list[SharesOut]
     alarm: float | None
 

@@ -21,11 +21,10 @@ from ..live import (
     Settings,
     Unavailable,
 )
-from ..live.enrolment import enrol
-from ..live.lanes import late
+from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enrol_variants
+from ..live.executors import late
 from ..live.learner import Learner
-from ..live.plan import names_of, whole_of
-from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
+from ..live.rollout.allocation import names_of, whole_of
 from ..policies import Policy
 from ..validation import InputError
 from .auth.keys import Key

@@ -212,18 +212,18 @@ class JointModel:
 
 @dataclass(frozen=True)
 class AdjustedCosts:
-    """Mistake costs with something held equal; `name` says what."""
+    """Mistake costs adjusted for covariates; `name` says for which."""
 
     name: str
     costs: Costs
 
 
 def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ...]:
-    """Mistake costs with more and more held equal."""
+    """Mistake costs adjusted for more and more covariates."""
     return (
-        AdjustedCosts("the same steps and arms", joint_model(sample, differ=False).costs),
-        AdjustedCosts("the same people too", found.costs),
-        AdjustedCosts("whoever is there", found.costs_by_state),
+        AdjustedCosts("adjusted for step and arm", joint_model(sample, differ=False).costs),
+        AdjustedCosts("adjusted for the user too", found.costs),
+        AdjustedCosts("averaged over the users in each state", found.costs_by_state),
     )
 
 

@@ -356,7 +356,7 @@ def _undecided_because(
     if spoilt := [d.name for d in found if d.spoils == CASE]:
         return f"that cannot be relied on here (warning: {spoilt[0]})"
     against = [a.name for a in adjusted if a.costs.case != counted.case]
-    return f"that does not stand for {against[0]}" if against else ""
+    return f"the case changes when {against[0]}" if against else ""
 
 
 def arms_variances(totals: Totals) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request
 
 from ...live import drift, shadow
-from ...live.monitor import insight_of
+from ...live.monitor.insight import insight_of
 from .. import answers
 from ..auth.keys import READING
 from .base import EXPERIMENT, Call, Divided, Served, cached

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from ...live import Experiment, Guardrail, Variant
-from ...live.variants import Given
+from ...live.enrolment import Given
 from .. import answers, bodies
 from ..auth.keys import CHANGING, READING
 from .base import EXPERIMENT, Call, Divided, Named, catalog_of

@@ -9,17 +9,15 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..validation import InputError
-from .branch import Branch
-from .comparing import WORDS, compared
-from .errors import Conflict, LiveError
+from ...validation import InputError
+from ..branch import Branch
+from ..enrolment import stored_allocation
+from ..errors import Conflict, LiveError
+from ..journal import Journal
+from ..records import AUDIT_ACTOR, News
+from .allocation import STOP_EXPLORING, Alarm, Allocation
+from .comparison import ALPHA, WORDS, compared, ranks, snapshots_of
 from .groups import Group
-from .journal import Journal
-from .looking import ALPHA, looks_of, ranks
-from .plan import STOP_EXPLORING, Alarm, Allocation
-from .records import News
-from .variants import stored_allocation
-from .who import ACTING
 
 LOOK = 5.0
 """Seconds between two looks."""
@@ -192,15 +190,15 @@ class Guard:
         now, store = ranks(allocation, groups), self.rollout.journal.store
         if now != self._ranks:
             found = compared(self.rollout.name, allocation, groups, store.now(), ALPHA)
-            store.add_looks(self.rollout.name, looks_of(found))
+            store.add_looks(self.rollout.name, snapshots_of(found))
             self._ranks = now
 
     def _exchange(self, before: Allocation, after: Allocation) -> bool:
-        token = ACTING.set("guardrail")
+        token = AUDIT_ACTOR.set("guardrail")
         try:
             return self.rollout.exchange(before, after)
         finally:
-            ACTING.reset(token)
+            AUDIT_ACTOR.reset(token)
 
     def _take_over(self, alarm: Alarm) -> None:
         """Call the webhook in the place of a process that has died."""

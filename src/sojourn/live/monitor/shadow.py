@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import validation
-from ..show.plain import plain
-from ..show.tables import Table
-from ..stats.intervals import Interval
-from ..stats.matching import Matching, Steps
-from ..stats.sequences import FIRST, PLANNED
-from .errors import Conflict
-from .exporting import ExportRow, lines
-from .records import OPEN, Event, late_in
-from .stores.base import Store, one_of_its_own, plain_settings
+from ... import validation
+from ...show.plain import plain
+from ...show.tables import Table
+from ...stats.intervals import Interval
+from ...stats.matching import Matching, Steps
+from ...stats.sequences import FIRST, PLANNED
+from ..errors import Conflict
+from ..exporting import ExportRow, lines
+from ..records import OPEN, Event, late_in
+from ..stores.base import Store, one_of_its_own, plain_settings
 
 LATEST = 100_000
 """Events that a report looks back, some 40,000 steps: a policy that learns is not what it was."""
