@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import validation
-from ...policies.reasons import short
+from ...policies.reasons import two_digits
 from ...stats.segments import changes_in, dispersion
 from ...validation import InputError
 from .. import states
@@ -71,8 +71,9 @@ class Series:
         """A change in words."""
         when = datetime.fromtimestamp(change.at, UTC)
         return (
-            f"{self.name}: {short(change.before)} until {when.day} {when:%B %H:%M} UTC, "
-            f"{short(change.after)} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
+            f"{self.name}: {two_digits(change.before)} until {when.day} {when:%B %H:%M} UTC, "
+            f"{two_digits(change.after)} since "
+            f"(GLR {change.statistic:.1f} > {change.threshold:.1f})"
         )
 
     def to_dict(self) -> dict[str, Any]:
