@@ -217,8 +217,8 @@ CLAIMS = (
         TypicalRatio("by arm", OURS, LEARNED, 1.0),
     ),
     claim(
-        "There it is significantly above that of choosing at random on at most "
-        f"{SELDOM:.0%} of problems.",
+        f"There it is significantly above that of choosing at random on at most {SELDOM:.0%} of "
+        "problems.",
         Seldom(),
     ),
     claim(

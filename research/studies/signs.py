@@ -134,7 +134,7 @@ def _worst(outcomes: Sequence[PathOutcome]) -> str:
          str(o.regret(LEARNED)), short(o.ratio(FOLLOWED, LEARNED))]
         for o in by_low
     ]  # fmt: skip
-    heads = ["problem", "arms", "steps a visit", f"{LEARNED}: regret", "with the option"]
+    heads = ["problem", "arms", "steps per visit", f"{LEARNED}: regret", "with the option"]
     return table(heads, rows)
 
 

@@ -99,7 +99,7 @@ class SeldomWorse(Measure[Findings]):
         worst = max(ratios, key=lambda name: ratios[name].low)
         return [
             Measured(f"problems with significantly more, of {len(there)}", more, FEW, above=False),
-            Measured(f"significantly the worst, {worst}", ratios[worst], WORSE, above=False),
+            Measured(f"the worst beyond noise, {worst}", ratios[worst], WORSE, above=False),
         ]
 
 
@@ -110,8 +110,8 @@ CLAIMS: tuple[Claim[Findings], ...] = (
         TypicalRatio("random", PRICED, LEARNED, GAIN, named=True),
     ),
     claim(
-        f"{PRICED} has significantly more regret than {LEARNED} on at most {FEW} problems, "
-        f"and on none by more than {WORSE - 1:.0%}.",
+        f"{PRICED} has significantly more regret than {LEARNED} on at most {FEW} problems, and on "
+        f"none by more than {WORSE - 1:.0%}.",
         SeldomWorse(PRICED, LEARNED),
     ),
     claim(
