@@ -16,12 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import validation
-<<<<<<< HEAD
 from ...policies.reasons import two_digits
-=======
-from ...policies.reasons import short
 from ...stats.changes import Change
->>>>>>> main
 from ...stats.segments import changes_in, dispersion
 from ...validation import InputError
 from .. import states
@@ -70,32 +66,6 @@ class Series:
     watched: bool
     changes: tuple[Changed, ...]
 
-<<<<<<< HEAD
-    @property
-    def mean(self) -> float:
-        """The mean since the last change, or of all; 0 without trials."""
-        since = self.changes[-1].at if self.changes else 0.0
-        pairs = zip(self.starts, self.trials, self.sums, strict=True)
-        later = [(n, won) for start, n, won in pairs if start >= since]
-        trials = sum(n for n, _ in later)
-        return sum(won for _, won in later) / trials if trials else 0.0
-
-    def text(self, change: Changed) -> str:
-        """A change in words."""
-        when = datetime.fromtimestamp(change.at, UTC)
-        return (
-            f"{self.name}: {two_digits(change.before)} until {when.day} {when:%B %H:%M} UTC, "
-            f"{two_digits(change.after)} since "
-            f"(GLR {change.statistic:.1f} > {change.threshold:.1f})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        found = [{**change._asdict(), "text": self.text(change)} for change in self.changes]
-        return {**asdict(self), "mean": self.mean, "changes": found}
-
-=======
->>>>>>> main
 
 @dataclass(frozen=True)
 class Drift:
@@ -248,7 +218,7 @@ def drifted(
 def _changed(name: str, at: float, change: Change) -> Changed:
     when, (before, after, statistic, threshold) = datetime.fromtimestamp(at, UTC), change[1:]
     text = (
-        f"{name}: {short(before)} until {when.day} {when:%B %H:%M} UTC, "
-        f"{short(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
+        f"{name}: {two_digits(before)} until {when.day} {when:%B %H:%M} UTC, "
+        f"{two_digits(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
     )
     return Changed(at, before, after, statistic, threshold, text)
