@@ -30,7 +30,10 @@ async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
         if folder is not None:
-            await asyncio.to_thread(drop_archived, store, name, folder)
+            try:
+                await asyncio.to_thread(drop_archived, store, name, folder)
+            except LiveError as error:  # the experiment is gone all the same
+                log.warning("the archive of the dropped experiment stays: %s", error)
     return Dropped(experiment)
 
 
