@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import validation
-from ...policies.reasons import short
+from ...policies.reasons import two_digits
 from ...stats.changes import Change
 from ...stats.segments import changes_in, dispersion
 from ...validation import InputError
@@ -218,7 +218,7 @@ def drifted(
 def _changed(name: str, at: float, change: Change) -> Changed:
     when, (before, after, statistic, threshold) = datetime.fromtimestamp(at, UTC), change[1:]
     text = (
-        f"{name}: {short(before)} until {when.day} {when:%B %H:%M} UTC, "
-        f"{short(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
+        f"{name}: {two_digits(before)} until {when.day} {when:%B %H:%M} UTC, "
+        f"{two_digits(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
     )
     return Changed(at, before, after, statistic, threshold, text)
