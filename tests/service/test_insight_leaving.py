@@ -201,7 +201,7 @@ def test_graded_rewards_are_told_as_such() -> None:
         http.post("/v1/experiments/clips/visits/v/decisions", json={"opening": {}})
         http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
         page = http.get("/experiments/clips").text
-        assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page
+        assert "rewards are graded and good from 0.60 on" in page and "<td>below 0.60</td>" in page
     for threshold in (None, 0.0, 0.6):
         settings = Settings(policy=sj.policies.LearnedIMED(), reward_threshold=threshold)
         assert policy_label(settings) == "Learned IMED"

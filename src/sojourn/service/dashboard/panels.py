@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...live.settings import Settings
-from ...policies.reasons import short
+from ...policies.reasons import two_digits
 from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...users import Chain, LastReward, Levels, MovingAverage, User
@@ -132,7 +132,7 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
     """
     if not isfinite(interval.high):
         return "one visit only"
-    words = short if chance else number
+    words = two_digits if chance else number
     return f"{words(interval.low)} to {words(interval.high)}"
 
 
@@ -181,7 +181,7 @@ def _(user: LastReward) -> str:
 
 @user_words.register
 def _(user: MovingAverage) -> str:
-    return f"the state is a moving average of rewards, theta {short(user.theta)}"
+    return f"the state is a moving average of rewards, theta {two_digits(user.theta)}"
 
 
 @user_words.register
@@ -196,7 +196,7 @@ def _(user: Wrapper) -> str:
 
 @user_words.register
 def _(user: Levels) -> str:
-    thresholds = ", ".join(map(short, user.thresholds))
+    thresholds = ", ".join(map(two_digits, user.thresholds))
     return f"{user_words(user.user)}, which is good from {thresholds} on"
 
 
@@ -253,7 +253,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, short, half_width, ends, clock, day, iso, lasting, signed, percent)
+    shown = (number, count, two_digits, half_width, ends, clock, day, iso, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["user_words"] = user_words
     env.filters["quoted"] = partial(quote, safe="")
