@@ -68,7 +68,7 @@ def html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = (
 
 def _lead(fit: Fit, advice: "Advice") -> list[str]:
     lines = [advice.reason] if advice.policy is not None else []
-    lines += [incumbent_in_words(advice.present), shares_in_words(advice)]
+    lines += [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
     if advice.visits < advice.asked:
         lines.append(cut_in_words(advice))
     return [*lines, *conclusions(fit)]
@@ -98,7 +98,7 @@ def _footer(fit: Fit, advice: "Advice") -> str:
         log[1] += f" ({fit.totals.censored:,} censored)"
     return (
         f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
-        f"Expected gains: {advice.draws} runs, each on people drawn around the fit, {advice.arms} "
+        f"Expected gains: {advice.draws} runs, each on users drawn around the fit, {advice.arms} "
         f"arms, {advice.runs} runs in each worst case, seed {advice.seed}. "
         f"{forecast_in_words(advice)} The worst case is the lower end, or the least favourable of "
         "the changes to the model that the log does not rule out."

@@ -241,7 +241,7 @@ def _costs(fit: Fit) -> Picture:
 
 
 def _gain(advice: "Advice") -> Picture:
-    base, found = advice.present, advice.outcomes
+    base, found = advice.incumbent, advice.outcomes
     return Picture(
         "gain",
         f"What to expect over {advice.visits:,} visits",

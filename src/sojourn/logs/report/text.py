@@ -183,11 +183,11 @@ def _moving_average(ema: EmaFit) -> list[str]:
 
 
 def advice_parts(advice: "Advice") -> list[Part]:
-    """The verdict, the current recommender, and a table of what to expect."""
+    """The verdict, a table of forecasts, and the incumbent."""
     words = [f"decision: {advice.verdict}"]
     if advice.policy is not None:
         words.append(advice.reason)
-    after = [incumbent_in_words(advice.present), shares_in_words(advice)]
+    after = [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
     if advice.visits < advice.asked:
         after.append(cut_in_words(advice))
     before: list[Part] = [line for said in words for line in (paragraph(said), "")]
@@ -196,8 +196,8 @@ def advice_parts(advice: "Advice") -> list[Part]:
 
 def gains_table(advice: "Advice") -> Table:
     """What each candidate is expected to earn; * is advised, - may lose."""
-    present = advice.present
-    rows = [(f"  {present.name}", f"{present.model.reward:.4g}", "", "", "", "", "")]
+    incumbent = advice.incumbent
+    rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
         mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
         worst = f"{o.at_worst.value:+.2g} ({o.worst})"
@@ -211,9 +211,9 @@ def _expected(advice: "Advice") -> list[Part]:
     return [
         gains_table(advice),
         paragraph(
-            f"Gains are rewards per visit over {advice.present.name}; - may lose to it, * is "
+            f"Gains are rewards per visit over {advice.incumbent.name}; - may lose to it, * is "
             f"advised. {forecast_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each "
-            f"on people drawn around the fit, {advice.runs} in each worst case, seed "
+            f"on users drawn around the fit, {advice.runs} in each worst case, seed "
             f"{advice.seed}. Worst cases: {worst}."
         ),
     ]

@@ -3,6 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
+from ...stats.intervals import Interval
 from ..deciding.advice import NOTABLE
 from ..model.costs import Costs, bracketed
 
@@ -91,7 +92,7 @@ def _cheap(fit: "Fit") -> str:
     counted, held = fit.costs, fit.adjusted
     words = f"A mistake costs {_ratio(counted)}"
     if held:
-        parts = [f"{_ratio(control.costs, short=True)} for {control.name}" for control in held]
+        parts = [f"{_ratio(control.costs, short=True)} {control.name}" for control in held]
         words += f" as counted, {', '.join(parts)}"
     if fit.case == "undecided" and counted.case in ("normal", "opposite"):
         return f"{words}: {fit.undecided_because}, {CASES['undecided']}."
@@ -117,7 +118,7 @@ def _times(times: float, users: int) -> str:
 
 
 def forecast_in_words(advice: "Advice") -> str:
-    """What the intervals of an advice are of."""
+    """What the intervals are of."""
     return (
         f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
         "contain what the log leaves open and the luck of learning, but not how lucky single "
@@ -125,23 +126,24 @@ def forecast_in_words(advice: "Advice") -> str:
     )
 
 
-def incumbent_in_words(present: "Baseline") -> str:
+def incumbent_in_words(incumbent: "Baseline") -> str:
     """What the log's recommender earned, and whether the model has it right."""
-    if present.reward is None or present.length is None:
+    if incumbent.reward is None or incumbent.length is None:
         return (
             "These totals do not say what was shown: gains are over showing every arm equally "
-            "often, and whether they are gains over the current recommender is unknown."
+            "often, which may not be gains over your current recommender."
         )
     words = (
-        f"In the log a visit had {_ranged(present.reward)} rewards in {_ranged(present.length)} "
-        f"steps; the model says {present.model.reward:.4g} in {present.model.length:.4g}"
+        f"In the log a visit had {_ranged(incumbent.reward)} rewards in "
+        f"{_ranged(incumbent.length)} steps; the model says "
+        f"{incumbent.model.reward:.4g} in {incumbent.model.length:.4g}"
     )
-    if present.censored > NOTABLE:
+    if incumbent.censored > NOTABLE:
         words += (
-            f" ({present.censored:.0%} of the visits were cut off before anyone left; so are those "
-            "of the simulation)"
+            f" ({incumbent.censored:.0%} of the visits were cut off before anyone left; so are "
+            "those of the simulation)"
         )
-    missed = present.missed
+    missed = incumbent.missed
     if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
         better = missed.value > 0.0
         words += (
@@ -154,7 +156,7 @@ def incumbent_in_words(present: "Baseline") -> str:
 
 def shares_in_words(advice: "Advice") -> str:
     """Which arms are shown now, and which would be."""
-    named = {"now": advice.present.shares}
+    named = {"now": advice.incumbent.shares}
     if (chosen := advice.chosen) is not None:
         named[chosen.name] = chosen.shares
     parts = []
@@ -172,6 +174,6 @@ def cut_in_words(advice: "Advice") -> str:
     )
 
 
-def _ranged(interval: tuple[float, float, float]) -> str:
+def _ranged(interval: Interval) -> str:
     value, low, high = interval
     return f"{value:.3g} [{low:.3g}, {high:.3g}]"
