@@ -8,8 +8,8 @@ from numba import njit
 
 import sojourn as sj
 from sojourn.engine.coasting import Coaster, TwoStateCoaster, WordCoaster, coaster_for
-from sojourn.engine.index_leasers import HoeffdingLeaser
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.index_leases import HoeffdingLeaser
+from sojourn.engine.kernel import Leaser
 from sojourn.engine.leases import leaser_for
 from sojourn.engine.structs import PYTHON_ONLY, Compiled
 

@@ -337,7 +337,7 @@ def test_states_have_names() -> None:
     for user, bins, words in [
         (LastReward(), 4, "after a reward of 0.25 to 0.5"),
         (MovingAverage(0.5), 4, "average 0.25 to 0.5"),
-        (MovingAverage(0.5), 3, "average .33 to .67"),
+        (MovingAverage(0.5), 3, "average 0.33 to 0.67"),
     ]:
         settings = Settings(policy=sj.policies.LearnedUCB(bins=bins), user=user)
         found = insight(settings, ARMS, {("pulls", 0, 1, 0): 1.0})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..engine.loops import jitable
 from ..engine.streams import Stream
-from ..engine.structs import Compiled
+from ..engine.structs import Compiled, interpreted
 from ..problem import Problem
 from ..registry import plain_name as plain_name
 from .labels import default_of, label_of
@@ -143,10 +143,6 @@ class Policy(Compiled):
     learns_from: ClassVar[str] = "rewards"
     """What changes its choices: "nothing", "rewards", or "departures" as well."""
 
-    _python_only: ClassVar[frozenset[str]] = frozenset(
-        {"check_arms", "greedy_values", "opposite", "optimism_in", "reason"}
-    )
-
     if TYPE_CHECKING:
 
         def choose(self, memory: Any, state: float, rng: Stream) -> int: ...
@@ -165,6 +161,7 @@ class Policy(Compiled):
         """Selection probability of each arm; an empty array if unknown."""
         return np.zeros(0)
 
+    @interpreted
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
@@ -201,6 +198,7 @@ class Policy(Compiled):
         """
         return label_of(self, default_of(type(self)))
 
+    @interpreted
     def check_arms(self, arms: int) -> None:
         """Raise InputError if this policy cannot play this many arms."""
 

@@ -3,9 +3,9 @@
 The other policies know an arm by its mean, and so have to expect the widest distribution with that
 mean: rewards of 0 and 1. These keep the rewards themselves, on a grid of `cells` + 1 points. A
 reward between two points counts in part for each, so that the mean stays what it is. Spread out
-like that, rewards have a divergence (`engine.bounded`) no greater than their own, for the logarithm
-in it is concave: bounds stay valid, and are the wider the fewer cells there are. With one cell, and
-on rewards of 0 and 1 with any number, they are those of Bernoulli's divergence.
+like that, rewards have a divergence (`engine.divergence`) no greater than their own, for the
+logarithm in it is concave: bounds stay valid, and are the wider the fewer cells there are. With one
+cell, and on rewards of 0 and 1 with any number, they are those of Bernoulli's divergence.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import validation
-from ..engine.bounded import kinf, kinf_lower, kinf_upper
+from ..engine.divergence import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
 from .base import Array, count, fade_counts, forget_counts, greatest_mean, uncount
 from .index import Index

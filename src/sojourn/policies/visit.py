@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import validation
-from ..engine.beta import beta, inner_uniform
 from ..engine.steps import level_of
-from ..engine.streams import Stream, draw_uniform
+from ..engine.streams import Stream, beta, draw_uniform, inner_uniform
 from .accounts import (
     ALIKE,
     DIFFERENT,
