@@ -299,7 +299,7 @@ class VisitLeaser(Leaser[VisitIMED, Any, Array]):
         leader = sole_leader(memory)
         if leader >= 0:
             steps = memory.due[leader] - memory.pulls[leader]
-            for b in range(memory.stance.size):
+            for b in range(memory.optimism.size):
                 steps = min(steps, lead(memory, leader, b))
             if steps >= SHORT:
                 return leader, int(steps), -1.0
@@ -319,7 +319,7 @@ def sole_leader(memory: Any) -> int:
             return -1
         if memory.terms[arm, 0, LEADS] > 0.0:
             found = arm
-    for b in range(memory.stance.size):
+    for b in range(memory.optimism.size):
         if found >= 0 and memory.terms[found, b, LEADS] == 0.0:
             return -1
     return found
@@ -334,6 +334,6 @@ def lead(memory: Any, leader: int, b: int) -> float:
             reach = min(reach, against(memory, arm, b))
     reach -= min(memory.strength[ALIKE], memory.strength[DIFFERENT])
     often = memory.pulls[leader]
-    if memory.stance[b] <= 0.0:
+    if memory.optimism[b] <= 0.0:
         often = memory.seen[leader, b, 0] + memory.seen[leader, b, 1]
     return exp(min(reach - SAFE, 60.0)) - often  # type: ignore[no-any-return]

@@ -14,11 +14,11 @@ from ..policies.exact import ExactIndex, Rated
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
-from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
 from ..policies.priced import AheadExplorer
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
+from ..policies.wrapper import EpsilonMixture
 from .board import SAFE
 from .imed import ImedLeaser, VisitLeaser
 from .index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser, counted_mean
@@ -92,7 +92,7 @@ class Watching(AnyLeaser):
         return True
 
     def patience(self, policy: Any, memory: Any) -> float:
-        return float(memory.agenda[0] - memory.clock[0])
+        return float(memory.next_refit[0] - memory.clock[0])
 
     def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
         return self.inner.goes_on(policy, memory, board)

@@ -14,9 +14,8 @@ from .. import validation
 from ..engine.unmanaged import merged
 from .base import Array
 from .index import KLULCB
-from .mixture import check_forgets
 from .reasons import Seen, explainer
-from .wrapper import Wrapper
+from .wrapper import Wrapper, check_forgets
 
 __all__ = ["Discounted", "Windowed"]
 """The policies of this module, in the order in which they are listed."""

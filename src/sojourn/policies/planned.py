@@ -12,8 +12,7 @@ from ..engine.streams import Stream, draw_uniform
 from ..validation import InputError
 from ..values.finite import FiniteUser
 from ..values.prior import find_counts
-from .base import Array, Policy, count
-from .labels import label_of
+from .base import Array, Policy, count, label_of
 from .reasons import Explains, Seen
 
 

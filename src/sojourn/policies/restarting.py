@@ -20,9 +20,8 @@ from ..engine.unmanaged import merged
 from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
-from .mixture import check_forgets
 from .reasons import Seen, explainer
-from .wrapper import Wrapper
+from .wrapper import Wrapper, check_forgets
 
 __all__ = ["Restarting"]
 """The policies of this module, in the order in which they are listed."""

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...live.settings import Settings
+from ...policies.departures import GOOD
 from ...policies.reasons import short
-from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...version import __version__
 from . import pictures
