@@ -262,6 +262,14 @@ def test_who_does_not_count_cannot_forget(wrapper: type[Policy], policy: Policy)
     assert "\n" not in str(error.value)
 
 
+def test_what_learns_in_its_own_way_says_how_to_take_it_back() -> None:
+    with pytest.raises(TypeError, match=r"^Doubling has an update of its own, so it needs a take_"):
+
+        class Doubling(sj.policies.KLUCB):
+            def update(self, memory, state, arm, reward, left, next_state):
+                memory.pulls[arm] += 2.0
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import validation
-from ..policies.reasons import short
 from ..stats.segments import changes_in, dispersion
 from ..validation import InputError
 from . import states
@@ -71,8 +70,8 @@ class Series:
         """A change in words."""
         when = datetime.fromtimestamp(change.at, UTC)
         return (
-            f"{self.name}: {short(change.before)} until {when.day} {when:%B %H:%M} UTC, "
-            f"{short(change.after)} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
+            f"{self.name}: {change.before:.2f} until {when.day} {when:%B %H:%M} UTC, "
+            f"{change.after:.2f} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
         )
 
     def to_dict(self) -> dict[str, Any]:

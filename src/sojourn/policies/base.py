@@ -207,9 +207,22 @@ class Policy(Compiled):
 class Forgetting(Compiled):
     """Mixin of policies whose statistics are sums, so that observations can be removed.
 
-    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Who counts departures
-    overrides the last five as well; the defaults do nothing.
+    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Policies that count departures
+    override the last five as well; the defaults do nothing. A class with an `update` of its own needs
+    a `take_back` of its own.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__mro__:
+            if "take_back" in vars(base):
+                break
+            if "update" in vars(base):
+                raise TypeError(
+                    f"{cls.__name__} has an update of its own, so it needs a take_back of its own: "
+                    "take_back(memory, state, arm, reward, left, next_state) removes what update "
+                    "has added"
+                )
 
     if TYPE_CHECKING:
 

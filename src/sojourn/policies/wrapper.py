@@ -150,14 +150,9 @@ def base_policy(policy: Policy) -> Any:
 
 
 def check_forgets(policy: Policy) -> None:
-    """InputError if a policy cannot forget: one that learns in another way has to say how."""
-    inner = base_policy(policy)
-    for cls in type(inner).__mro__ if isinstance(inner, Forgetting) else ():
-        if "take_back" in vars(cls):
-            return
-        if "update" in vars(cls):
-            break
-    raise InputError(
-        f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it saw, "
-        "so that it cannot forget a part of that (one that keeps `Counts` inherits `Counting`)"
-    )
+    """InputError if observations cannot be removed from what a policy remembers."""
+    if not isinstance(base_policy(policy), Forgetting):
+        raise InputError(
+            f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it saw, "
+            "so that it cannot forget a part of that (one that keeps `Counts` inherits `Counting`)"
+        )
