@@ -86,7 +86,7 @@ def tried(server: Server, tally: Tally, name: str, body: dict[str, Any]) -> list
     if called(server, tally, "PUT", path, body, short) != 201:
         return []
     for call in ("decisions", "step"):
-        given = {"open": {}} if call == "decisions" else {"reward": 1}
+        given = {"opening": {}} if call == "decisions" else {"reward": 1}
         called(server, tally, "POST", f"{path}/visits/v/{call}", given, f"{short}: {call}")
     return [name]
 

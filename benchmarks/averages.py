@@ -31,7 +31,7 @@ UNTRUE = {
     "arms": partial(world, MEANS, CONSTANT, arm_odds=(-0.7, 0.0, 0.7)),
 }
 """Worlds in which rewards do not matter for leaving: falling chances to leave by step; users with a
-taste for leaving, with or without a tie to their taste in items; items that drive people away."""
+taste for leaving, with or without a tie to their taste in items; items that raise the exit rate."""
 
 
 def fitted(log: Log) -> EmaFit:

@@ -8,5 +8,5 @@ for cls in sj.policies.ALL:
     with Experiment("warm", ["a", "b"], cls.for_problem(SETTINGS["B"])) as experiment:
         visit = experiment.visit()
         visit.choose()
-        visit.step(1)
+        visit.choose(1)
         visit.end(0)

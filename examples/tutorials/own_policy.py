@@ -55,7 +55,7 @@ faults = sj.check(FadingGreedy())
 
 # %% [markdown]
 # **Measure it.** All policies meet the same users: the n-th reward of an arm in a run is the same
-# whoever plays it. So a difference is known better than the two regrets it is made of.
+# whichever policy plays it. So a difference is known better than the two regrets it is made of.
 
 # %%
 problem = sj.Problem([0.9, 0.8, 0.6], sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1))

@@ -15,11 +15,11 @@ from .policies import (
     ContKLULCB,
     DiscKLULCB,
     EmpiricalIMED,
+    GatedIMED,
     LearnedEmpiricalIMED,
     LearnedIMED,
     Policy,
     PricedIndex,
-    SafeIMED,
     VisitIMED,
 )
 from .policy_names import policy_of
@@ -135,10 +135,10 @@ def candidates(problem: Problem) -> dict[str, Policy]:
     """Who is tried, by label: KL-UCB, those that need no knowledge, the gates of the case.
 
     >>> list(candidates(problem_of("opposite")))
-    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Safe IMED, opposite']
+    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Gated IMED, opposite']
     """
     always = [KLUCB(), *without_knowledge(problem)]
-    gates: list[Any] = [KLULCB(), SafeIMED()]
+    gates: list[Any] = [KLULCB(), GatedIMED()]
     if problem.user.space.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
     by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}

@@ -27,7 +27,7 @@ from sojourn.client import (
 )
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
-from sojourn.live import Own
+from sojourn.live import Ask, Logged
 from sojourn.users import MovingAverage
 
 ARMS = ["dance", "cooking", "news"]
@@ -144,7 +144,7 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
             client.experiment("news", ARMS, sj.policies.ULCB(random_ties=False)),
         ):
             visit = shorts.visit(user="u42")
-            assert [visit.choose(), visit.step(1), visit.step(True)] == ARMS
+            assert [visit.choose(), visit.choose(1), visit.choose(True)] == ARMS
             assert [visit.reward(1), visit.reward(1), visit.reward(1, step=3)] == [
                 "learned", "same", "same",
             ]  # fmt: skip
@@ -155,8 +155,8 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
             for bad in (1.5, "much", None):
                 with pytest.raises(ValueError, match=r"reward = .* must be a number from 0 to 1"):
                     visit.reward(bad)
-            decision = visit.decide(request="again")
-            assert visit.decide(request="again", step=4) == decision
+            decision = visit.decide(Ask(request="again"))
+            assert visit.decide(Ask(request="again", step=4)) == decision
             assert (decision.visit, decision.step, decision.state) == (visit.id, 4, 1.0)
             assert decision.id == f"{visit.id}:4"
             assert [visit.end(1), visit.end()] == [True, False]
@@ -238,7 +238,7 @@ def test_a_visit_of_several(client: Client) -> None:
     with pytest.raises(Conflict):
         one.decide()
     assert one.decide().step == 3
-    assert shorts.get("v").decide(1).step == 4
+    assert shorts.get("v").decide(Ask(reward=1)).step == 4
     assert shorts.get("v").reward(1) == "learned"
 
 
@@ -255,15 +255,15 @@ def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.
     seen = {}
     for n in range(12):
         visit = split.visit(user=f"u{n}")
-        first = visit.decide(own=Own("b", 0.5))
-        second = visit.decide(1, own="b")
+        first = visit.decide(Ask(logged=Logged("b", 0.5)))
+        second = visit.decide(Ask(reward=1, logged=Logged("b")))
         assert first.variant == second.variant and visit.end(1)
         seen[first.variant] = first.arm, first.propensity
     assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
     alone = client.experiment("mine", ["a", "b"], external=True)
-    made = alone.visit().decide(own="b")
-    assert alone.settings["external"] is True and (made.arm, made.would) == ("b", "a")
-    with pytest.raises(ValueError, match="own is missing"):
+    made = alone.visit().decide(Ask(logged=Logged("b")))
+    assert alone.settings["external"] is True and (made.arm, made.shadow_arm) == ("b", "a")
+    with pytest.raises(ValueError, match="logged is missing"):
         alone.visit().choose()
 
 
@@ -273,7 +273,7 @@ def test_async(server: serving.Server) -> None:
             shorts = await client.experiment("asynchronous", ARMS)
             visit = await shorts.avisit(user="u42")
             assert (await visit.adecide()).step == 1
-            assert (await visit.adecide(1)).step == 2
+            assert (await visit.adecide(Ask(reward=1))).step == 2
             assert await visit.areward(1) == "learned"
             assert [await visit.aend(), await visit.aend()] == [True, False]
             with pytest.raises(Ended):
@@ -291,8 +291,8 @@ def test_async(server: serving.Server) -> None:
             await (await shorts.avisit(id=f"v{number}")).adecide()
         else:
             await visit.adecide()
-        await visit.adecide(1)
-        return (await visit.adecide(0)).step
+        await visit.adecide(Ask(reward=1))
+        return (await visit.adecide(Ask(reward=0))).step
 
     asyncio.run(main())
 

@@ -111,11 +111,11 @@ RECORDS = {
     "gym": "Agent Played",
     "live": (
         "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Look Measured Opening"
-        " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
+        " Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
         "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"
-        " Incumbent Replay"
+        " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",
     "theory": "Conjecture IndexTable Plan",

@@ -30,14 +30,14 @@ def experiment() -> Experiment:
         "news", ["a", "b"], sj.policies.UCB(), reward_threshold=0.5, store=journal, compiled=False
     )
     gone = experiment.visit(user="u", id="gone")
-    assert [gone.choose(), gone.step(1)] == ["a", "b"]
+    assert [gone.choose(), gone.choose(1)] == ["a", "b"]
     gone.end()
     stays = experiment.visit(id="open")
-    assert [stays.choose(), stays.step(1)] == ["a", "a"]
+    assert [stays.choose(), stays.choose(1)] == ["a", "a"]
     stays.reward(1)
     waits = experiment.visit(id="waits")
     waits.choose()
-    waits.step(0.5)  # the next step is pending: it is in no file yet
+    waits.choose(0.5)  # the next step is pending: it is in no file yet
     experiment.visit(id="nothing").end()
     return experiment
 
@@ -68,13 +68,13 @@ def test_parquet_is_the_same(
 
 def test_what_the_policy_would_have_shown_and_who_was_eligible_is_exported() -> None:
     arms = [Arm(0, "a"), Arm(1, 'b "x", c')]
-    decided = Event("news", "v", 1, DECIDE, arm=0, state=0.0, would=1, candidates="0,1")
+    decided = Event("news", "v", 1, DECIDE, arm=0, state=0.0, shadow_arm=1, candidates="0,1")
     resolved = Event("news", "v", 1, RESOLVE, arm=0, state=0.0, reward=1.0, after=1.0)
     (line,) = lines([decided, resolved], arms, {})
-    assert (line.arm, line.would) == ("a", 'b "x", c')
+    assert (line.arm, line.shadow_arm) == ("a", 'b "x", c')
     assert line.candidates is not None and json.loads(line.candidates) == ["a", 'b "x", c']
-    (line,) = lines([decided._replace(would=None, candidates=None), resolved], arms, {})
-    assert (line.would, line.candidates) == (None, None)
+    (line,) = lines([decided._replace(shadow_arm=None, candidates=None), resolved], arms, {})
+    assert (line.shadow_arm, line.candidates) == (None, None)
 
 
 def test_verify_finds_what_is_wrong(experiment: Experiment) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
-from sojourn.live.drifting import ARM, LEAVING
+from sojourn.live.monitor.drift import ARM, LEAVING
+from sojourn.live.monitor.trends import SPAN, Trend
 from sojourn.live.records import HOUR
-from sojourn.live.trends import SPAN, Trend
 
 DAY = 86_400.0
 BEGAN = 20_000 * DAY
@@ -39,7 +39,7 @@ def traffic(
             if rng.random() < (0.1 if good else leaves):
                 visit.end(float(good))
                 break
-            arm = visit.step(float(good))
+            arm = visit.choose(float(good))
 
 
 def test_a_change_is_told_in_words(tmp_path: Path) -> None:

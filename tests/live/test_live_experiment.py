@@ -13,6 +13,7 @@ import sojourn as sj
 from sojourn.engine.steps import begin, make_tally, make_world, step
 from sojourn.engine.streams import Stream, draw_uniform, policy_stream
 from sojourn.live import (
+    Ask,
     Busy,
     Conflict,
     Ended,
@@ -90,7 +91,7 @@ def served(experiment: Experiment, problem: sj.Problem, visits: int, seed: int, 
         visit = experiment.visit()
         state, left, reward, turn = begin(problem.user, world, number), False, None, number
         while not left:
-            name = visit.choose() if reward is None else visit.step(reward)
+            name = visit.choose() if reward is None else visit.choose(reward)
             arm = experiment.arms.index(name)
             state, reward, left = step(problem.user, world, tally, arm, state)
             played.append(arm)
@@ -144,7 +145,7 @@ def test_memory_made_again_is_the_memory(policy: Policy, journal: Journal) -> No
     experiment = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user)
     served(experiment, B, 50, 3, 0)
     before = experiment.memory
-    experiment.reload()
+    experiment._reload()
     after = experiment.memory
     assert before is not after
     for one, other in zip(before, after, strict=True):
@@ -213,10 +214,10 @@ def test_a_reward_with_the_next_decision_or_the_end_is_checked_too(journal: Jour
     visit = experiment.visit()
     visit.choose()
     visit.reward(1)
-    visit.step(1)  # known
+    visit.choose(1)  # known
     visit.reward(0)
     with pytest.raises(Conflict):
-        visit.step(1)
+        visit.choose(1)
     with pytest.raises(Conflict):
         visit.end(1)
     assert visit.row.status == "open"
@@ -226,15 +227,19 @@ def test_a_reward_with_the_next_decision_or_the_end_is_checked_too(journal: Jour
 def test_a_repeated_request_gets_the_same_answer(journal: Journal) -> None:
     experiment = experiment_of(journal, policy=sj.policies.Uniform())
     visit = experiment.visit(id="v")
-    first = visit.decide(request="r1")
-    assert visit.decide(request="r1") == first
-    second = visit.decide(1, request="r2")
-    assert visit.decide(1, request="r2") == second == visit.decide(0, request="r2")
+    first = visit.decide(Ask(request="r1"))
+    assert visit.decide(Ask(request="r1")) == first
+    second = visit.decide(Ask(reward=1, request="r2"))
+    assert (
+        visit.decide(Ask(reward=1, request="r2"))
+        == second
+        == visit.decide(Ask(reward=0, request="r2"))
+    )
     visit.reward(0)
-    assert visit.decide(1, request="r2") == second
+    assert visit.decide(Ask(reward=1, request="r2")) == second
     assert second.step == 2 and second.id == "v:2"
     visit.end()
-    assert visit.decide(1, request="r2") == second
+    assert visit.decide(Ask(reward=1, request="r2")) == second
     assert experiment.visit(id="v").row.status == "left"
     assert folded(experiment)
 
@@ -248,7 +253,7 @@ def test_reward_wait_resolves_and_the_visit_goes_on(journal: Journal, clock: Clo
     clock.now += 1
     assert experiment.sweep() == 1 and experiment.sweep() == 0
     assert (visit.row.status, visit.row.reward, visit.row.cause) == ("open", 1.0, "timeout")
-    assert visit.step(0) == "b"  # too late for the first
+    assert visit.choose(0) == "b"  # too late for the first
     assert experiment.counts()["late", 0, 0, 0] == 1
     visit.reward(0)
     clock.now += 59
@@ -299,9 +304,9 @@ def test_a_new_arm_waits_for_positive_optimism(journal: Journal) -> None:
 def test_arms_retire_and_return(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=sj.policies.LearnedUCB())
     visit = experiment.visit()
-    assert [visit.choose(), visit.step(1)] == ["a", "b"]
+    assert [visit.choose(), visit.choose(1)] == ["a", "b"]
     experiment.retire_arm("b")
-    assert visit.step(1) == "a"  # the reward of b counts though b is gone
+    assert visit.choose(1) == "a"  # the reward of b counts though b is gone
     memory = experiment.memory
     assert (memory.pulls.tolist(), memory.clock[0]) == ([1], 2)
     with pytest.raises(ValueError, match="the last arm cannot be retired"):
@@ -335,7 +340,7 @@ def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:
         journal, arms=["a", "b"], policy=sj.policies.ULCB(), count_in_flight=True
     )
     experiment.warm_start({"a": (10, 8), "b": (10, 7.5)})
-    learner = experiment._operations.learner
+    learner = experiment.branch.operations.learner
     learner.absorb({("issued", 0, 0, 0): 6.0})
     assert learner._with_flights(learner.memory, 0.0) is learner.memory
     seen = learner._with_flights(learner.memory, 1.0)
@@ -373,10 +378,10 @@ def test_propensities_of_a_policy_that_knows_them(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=Coin(0.25))
     visit = experiment.visit()
     visit.choose()
-    visit.step(1)
+    visit.choose(1)
     seen = set()
     for _ in range(20):
-        decision = visit.decide(1)
+        decision = visit.decide(Ask(reward=1))
         seen.add((decision.arm, decision.propensity))
     assert seen == {("a", 0.25), ("b", 0.75)}
     assert experiment_of(journal, arms=[], policy=sj.policies.ULCB(), user=LastReward()).arms == (
@@ -389,7 +394,7 @@ def test_start_states(journal: Journal) -> None:
     experiment = experiment_of(journal, user=MovingAverage(0.5, start=0.25))
     visit = experiment.visit()
     assert visit.decide().state == 0.25
-    assert visit.decide(1).state == 0.625
+    assert visit.decide(Ask(reward=1)).state == 0.625
     assert experiment.visit(state=0.75).decide().state == 0.75
 
 
@@ -400,7 +405,7 @@ def test_asyncio(journal: Journal) -> None:
         visit = await experiment.avisit(id=f"v{number}")
         first = await visit.adecide()
         answer = await visit.areward(1)
-        again = await experiment.get(f"v{number}").adecide(request="x")
+        again = await experiment.get(f"v{number}").adecide(Ask(request="x"))
         return [first.arm, answer, again.arm, str(await visit.aend())]
 
     async def many() -> list[list[str]]:
@@ -422,7 +427,7 @@ def test_all_who_wait_for_one_commit_are_answered(journal: Journal) -> None:
 
     async def ask() -> list[Any]:
         journal.writer._append = slow
-        asked = [asyncio.ensure_future(visit.adecide(request="r")) for _ in range(3)]
+        asked = [asyncio.ensure_future(visit.adecide(Ask(request="r"))) for _ in range(3)]
         await asyncio.sleep(0.05)
         go.set()
         return await asyncio.wait_for(asyncio.gather(*asked), 30)

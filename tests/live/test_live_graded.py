@@ -6,7 +6,7 @@ import json
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, Settings, SqliteStore, verify
+from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -34,12 +34,12 @@ def test_without_a_threshold_only_0_and_1_are_taken_through_every_door() -> None
     doors = [
         lambda: visit.reward(0.73),
         lambda: visit.reward(0.73, step=1),
-        lambda: visit.step(0.73),
+        lambda: visit.choose(0.73),
         lambda: visit.end(0.73),
         lambda: asyncio.run(visit.areward(0.73)),
-        lambda: asyncio.run(visit.adecide(0.73)),
+        lambda: asyncio.run(visit.adecide(Ask(reward=0.73))),
         lambda: asyncio.run(visit.aend(0.73)),
-        lambda: experiment.decide("new", 0.73),
+        lambda: experiment.decide("new", Ask(reward=0.73)),
     ]
     for door in doors:
         with pytest.raises(ValueError, match=ONLY_BINARY):
@@ -67,7 +67,7 @@ def test_what_is_no_reward_at_all_is_refused_as_ever(
 def test_means_have_the_reward_and_departures_its_level(user: User, states: list[float]) -> None:
     experiment = opened(user=user, reward_threshold=0.5)
     visit = experiment.visit(id="v")
-    seen = [visit.decide(reward).state for reward in (None, 0.4, 0.5, 0.4)]
+    seen = [visit.decide(Ask(reward=reward)).state for reward in (None, 0.4, 0.5, 0.4)]
     assert seen == pytest.approx(states)
     visit.end(0.9)
     counts = experiment.counts()
@@ -114,7 +114,7 @@ def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
         assert experiment.settings.reward_threshold == 0.0
         visit = experiment.visit(id="v")
         visit.choose()
-        visit.step(0.25)  # above 0: good, as it was, and the state is the reward itself
+        visit.choose(0.25)  # above 0: good, as it was, and the state is the reward itself
         assert visit.info().state == 0.25
         visit.end(0.0)
         assert experiment.counts()["moves", 1, 1, 0] == 1.0

@@ -55,7 +55,7 @@ def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
     counts = experiment.counts()
     assert counts[LEARNED_LATE, 0, 0, 0] == 1 and ("late", 0, 0, 0) not in counts
     assert visit.row.gained == 1.5
-    experiment.reload()
+    experiment._reload()
     assert sums(experiment) == ([1.0, 1.0], [1.0, 0.5])
     store = experiment.journal.store
     counted, events = store.history("shop")

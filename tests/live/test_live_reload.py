@@ -19,6 +19,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Busy,
     Conflict,
     Ended,
@@ -31,7 +32,7 @@ from sojourn.live import (
     replica,
     verify,
 )
-from sojourn.live.lanes import Lane
+from sojourn.live.executors import Executor
 from sojourn.live.records import Event
 
 
@@ -51,7 +52,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
         before = [experiment.visit(id=f"v{n}") for n in range(3)]
         for visit in before:
             visit.choose()
-            visit.step(1)
+            visit.choose(1)
         history = store.history
 
         def slow(name: str) -> Any:
@@ -70,7 +71,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
             adding = pool.submit(experiment.add_arm, "c")
             assert started.wait(30)
             for visit in before:
-                visit.step(0)
+                visit.choose(0)
                 visit.reward(1)
                 assert visit.end()
             experiment.visit(id="new").choose()
@@ -78,14 +79,14 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
             go.set()
             adding.result(30)
         assert experiment.arms == ("a", "b", "c")
-        found, learner = [array.copy() for array in experiment.memory], experiment._operations
+        found, learner = [array.copy() for array in experiment.memory], experiment.branch.operations
         issued, resolved = learner.learner.issued.copy(), learner.learner.resolved.copy()
         store.history = history  # type: ignore[method-assign]
-        experiment.reload()
+        experiment._reload()
         for mine, fresh in zip(found, experiment.memory, strict=True):
             np.testing.assert_array_equal(mine, fresh)
-        np.testing.assert_array_equal(issued, experiment._operations.learner.issued)
-        np.testing.assert_array_equal(resolved, experiment._operations.learner.resolved)
+        np.testing.assert_array_equal(issued, experiment.branch.operations.learner.issued)
+        np.testing.assert_array_equal(resolved, experiment.branch.operations.learner.resolved)
         assert verify(store, "news") == {}
 
 
@@ -116,7 +117,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
 
             watching = asyncio.ensure_future(watch())
             with pytest.raises(Unavailable, match="within the deadline"):
-                await experiment.adecide("v", 1, request="r")
+                await experiment.adecide("v", Ask(reward=1, request="r"))
             with pytest.raises(Unavailable, match="within the deadline"):
                 await experiment.get("v").areward(1)
             done.set()
@@ -132,7 +133,9 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             with pytest.raises(Unavailable):
                 adding.result(30)
         store.counts = counts  # type: ignore[method-assign]
-        assert experiment.decide("v", 1, request="r").step == 2  # it was written after all
+        assert (
+            experiment.decide("v", Ask(reward=1, request="r")).step == 2
+        )  # it was written after all
         assert experiment.arms == ("a", "b", "c")
         pulls = sum(n for (what, *_), n in experiment.counts().items() if what == "pulls")
         assert experiment.memory.clock[0] == pulls  # 2 if the reward was written as well
@@ -148,7 +151,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
         while not done.is_set():
             visit = experiment.visit(id=f"v{rng.integers(4)}-{rng.integers(3)}")
             try:
-                visit.decide(float(rng.integers(2)) if rng.random() < 0.7 else None)
+                visit.decide(Ask(reward=float(rng.integers(2)) if rng.random() < 0.7 else None))
                 if rng.random() < 0.05:
                     visit.end()
             except (Conflict, Ended, NotFound):
@@ -162,14 +165,14 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
         with ThreadPoolExecutor(6) as pool:
             playing = [pool.submit(play, experiments[n % 2], n) for n in range(6)]
             for n in range(25):
-                experiments[n % 2].reload()
+                experiments[n % 2]._reload()
                 experiments[1 - n % 2].refresh()
                 if n % 8 == 0:
                     experiments[0].add_arm(f"x{n}")
             done.set()
             for each in playing:
                 each.result(60)
-        assert sum(e.conflicts for e in experiments) > 0
+        assert sum(e.branch.conflicts for e in experiments) > 0
         for experiment in experiments:
             experiment.visit(id="last")  # takes back what was rejected
             experiment.refresh()
@@ -180,7 +183,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
             assert memory.clock[0] == memory.pulls.sum() == sums["pulls"] > 0
             assert memory.successes.sum() == sums["successes"]
             assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
-            assert experiment._operations.learner.issued.sum() == sums["issued"]
+            assert experiment.branch.operations.learner.issued.sum() == sums["issued"]
         assert verify(one.store, "news") == {}
 
 
@@ -193,7 +196,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         while not done.is_set():
             try:
                 visit = experiment.visit(id=f"v{rng.randrange(200)}")
-                visit.decide(float(rng.randrange(2)) if rng.random() < 0.6 else None)
+                visit.decide(Ask(reward=float(rng.randrange(2)) if rng.random() < 0.6 else None))
                 if rng.random() < 0.1:
                     visit.end()
             except (Conflict, Ended, NotFound, Unavailable):
@@ -224,14 +227,14 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
                     elif n % 6 == 3 and len(experiment.arms) > 2:
                         experiment.retire_arm(experiment.arms[-1])
                     else:
-                        experiment.reload()
+                        experiment._reload()
                 time.sleep(0.01)
             done.set()
             for each in playing:
                 each.result(60)
         journal.writer._append = append
         experiment.visit(id="last")  # loads memory again if the last batch has failed
-        assert journal.writer.generation > 0 and not experiment._operations.stale()
+        assert journal.writer.generation > 0 and not experiment.branch.operations.stale()
         used = {arm.position for arm in experiment.all_arms if not arm.retired}
         sums: defaultdict[str, float] = defaultdict(float)
         for (what, i, *_), n in experiment.counts().items():
@@ -242,7 +245,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         assert memory.pulls.sum() == sums["pulls of arms in use"]
         assert memory.successes.sum() == sums["successes of arms in use"]
         assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
-        learner = experiment._operations.learner
+        learner = experiment.branch.operations.learner
         assert learner.issued.sum() == sums["issued of arms in use"]
         assert verify(journal.store, "news") == {}
 
@@ -290,31 +293,31 @@ def test_visits_that_are_over_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -
             visit = experiment.visit(id=f"v{n}")
             visit.choose()
             visit.end(1)
-        assert list(experiment._operations.visits) == [f"v{n}" for n in range(25, 30)]
+        assert list(experiment.branch.operations.visits) == [f"v{n}" for n in range(25, 30)]
         experiment.visit(id="open")
         assert experiment.get("v0").reward(1) == "same"
 
 
-def test_a_lane_is_bounded() -> None:
-    lane, go, ran = Lane("test", threads=1, limit=2), threading.Event(), []
-    first = lane.submit(lambda: go.wait(30))
-    second = lane.submit(lambda: ran.append("second"))
+def test_an_executor_is_bounded() -> None:
+    executor, go, ran = Executor("test", threads=1, limit=2), threading.Event(), []
+    first = executor.submit(lambda: go.wait(30))
+    second = executor.submit(lambda: ran.append("second"))
     with pytest.raises(Busy, match="2 calls wait"):
-        lane.submit(lambda: None)
+        executor.submit(lambda: None)
     with pytest.raises(Unavailable):
         second.wait(0.01)
     with pytest.raises(Unavailable):
         asyncio.run(first.arrive(0.01))
     go.set()
     assert first.wait(30) is True
-    third = lane.submit(lambda: ran.append("third"), shared=True)
+    third = executor.submit(lambda: ran.append("third"), shared=True)
     third.wait(30)
     assert ran == ["third"]  # nobody waited for the second any more
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(lane.submit(lambda: 1 / 0).arrive(30))
-    lane.close()
+        asyncio.run(executor.submit(lambda: 1 / 0).arrive(30))
+    executor.close()
     with pytest.raises(Unavailable, match="closed"):
-        lane.submit(lambda: None)
+        executor.submit(lambda: None)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

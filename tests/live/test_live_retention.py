@@ -73,7 +73,7 @@ def play(experiment: Experiment, visits: int, first: int = 0) -> None:
         visit = experiment.visit(user=f"u{number % 3}", id=f"v{number}")
         visit.choose()
         for step in range(number % 3):
-            visit.step(float((number + step) % 2))
+            visit.choose(float((number + step) % 2))
         if number % 4 == 0:
             visit.reward(1)
             visit.choose()
@@ -91,7 +91,7 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
         options = {"store": journal, "compiled": False, "late_horizon": 3600.0}
         news = Experiment("news/..", ["a", "b"], sj.policies.LearnedUCB(), **options)  # type: ignore[arg-type]
         play(news, 20)
-        before = news.counts(), news.timeline(0.0, 60.0), news.memory.pulls.tolist()
+        before = news.counts(), news.branch.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
         kept = list(store.history("news/..")[1])
         done = archive(store, "news/..", news.now() + 1.0, tmp_path)
@@ -104,10 +104,10 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
         }
         assert {event.visit for event in store.history("news/..")[1]} == {"open0", "open20"}
         assert verify(store, "news/..", tmp_path) == {}
-        news.reload()
+        news._reload()
         assert sum(news.memory.pulls) > sum(before[2])
         assert news.counts()["open", 0, 0, 0] == 25
-        assert sum(bucket.visits for bucket in news.timeline(0.0, 60.0)) == 23
+        assert sum(bucket.visits for bucket in news.branch.timeline(0.0, 60.0)) == 23
         with pytest.raises(NotFound):
             news.get("v0").reward(1)
         folders = {path.parent.parent.name for path in tmp_path.rglob("*.parquet")}

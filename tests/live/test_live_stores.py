@@ -21,6 +21,7 @@ from plugins import install
 import sojourn as sj
 from sojourn import InputError
 from sojourn.live import (
+    Ask,
     Experiment,
     Journal,
     PostgresStore,
@@ -219,7 +220,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
         for step in range(12):
             for number, visit in enumerate(ids):
                 experiments[(step + number) % 2].get(visit).decide(
-                    float(number % 2) if step else None
+                    Ask(reward=float(number % 2) if step else None)
                 )
         for visit in ids:
             assert experiments[0].get(visit).end(1)
@@ -231,7 +232,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
             assert memory.moves.sum() == 48 and memory.left.sum() == 4
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
-        assert experiments[0].conflicts + experiments[1].conflicts > 0
+        assert experiments[0].branch.conflicts + experiments[1].branch.conflicts > 0
 
 
 def test_what_was_lost_is_taken_back(database: str) -> None:
@@ -245,18 +246,18 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
         for visit in ("v", "w"):
             first.visit(id=visit)
             second.get(visit).choose()
-            first.get(visit).step(1)
-            second.get(visit).step(0)
+            first.get(visit).choose(1)
+            second.get(visit).choose(0)
             first.get(visit).end(1)
             assert not second.get(visit).end(1)
-        assert first.conflicts > 0 and second.conflicts > 0
-        assert first._operations.loads == second._operations.loads == 1
+        assert first.branch.conflicts > 0 and second.branch.conflicts > 0
+        assert first.branch.operations.loads == second.branch.operations.loads == 1
         for experiment in (first, second):
             experiment.refresh()
-            learner = experiment._operations.learner
+            learner = experiment.branch.operations.learner
             seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             waiting = set(learner.waiting)
-            experiment.reload()
+            experiment._reload()
             after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             assert repr(seen) == repr(after) and waiting == learner.waiting
             assert learner.memory.clock[0] == 6
@@ -276,15 +277,15 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
         for number in range(6):
             visit = first.visit(id=f"v{number}").id
             for step in range(4):
-                first.get(visit).decide(0.25 * step if step else None)
-                second.get(visit).decide(0.5)
+                first.get(visit).decide(Ask(reward=0.25 * step if step else None))
+                second.get(visit).decide(Ask(reward=0.5))
             first.get(visit).end()
-        assert first.conflicts > 0
-        loads = first._operations.loads
+        assert first.branch.conflicts > 0
+        loads = first.branch.operations.loads
         first.visit().end()
         first.refresh()
         kept = [array.copy() for array in first.memory]
-        first.reload()
+        first._reload()
         for name, before, after in zip(first.memory._fields, kept, first.memory, strict=True):
             np.testing.assert_allclose(before, after, rtol=1e-12, err_msg=name)
         assert (loads == 1) == (type(policy).__name__ == "LearnedIMED")
@@ -299,9 +300,9 @@ def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str)
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r", step=2).arm == "b"
+        assert visit.decide(Ask(reward=1, request="r", step=2)).arm == "b"
         assert second.get("v").info().pending_arm == "b"
-        assert second.get("v").decide(request="r", step=2).arm == "b"
+        assert second.get("v").decide(Ask(request="r", step=2)).arm == "b"
 
 
 def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str) -> None:
@@ -315,10 +316,10 @@ def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str)
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r").arm == "b"
+        assert visit.decide(Ask(reward=1, request="r")).arm == "b"
         time.sleep(0.02)
         swept = second.sweep() + second.sweep()
-        assert second.get("v").decide(request="r").arm == "b"
+        assert second.get("v").decide(Ask(request="r")).arm == "b"
         assert swept == 1 and second.arms == ("a", "b")
 
 
@@ -368,7 +369,7 @@ def test_racing_for_a_visit(database: str) -> None:
 
         def play(experiment: Experiment) -> None:
             for number in range(15):
-                decision = experiment.get("v").decide(request=f"r{number}")
+                decision = experiment.get("v").decide(Ask(request=f"r{number}"))
                 answers.setdefault(f"r{number}", set()).add((decision.step, decision.arm))
                 barrier.wait()
 
@@ -399,11 +400,11 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
 
         two.writer._append = slow
         with ThreadPoolExecutor(2) as pool:
-            losing = pool.submit(second.get("v").decide, request="r")
-            while "v" not in second._operations.visits:
+            losing = pool.submit(second.get("v").decide, Ask(request="r"))
+            while "v" not in second.branch.operations.visits:
                 time.sleep(0.001)
-            assert second._operations.visits["v"].row.arm == 1
-            repeated = pool.submit(second.get("v").decide, request="r")
-            assert first.get("v").decide(request="r").arm == "a"
+            assert second.branch.operations.visits["v"].row.arm == 1
+            repeated = pool.submit(second.get("v").decide, Ask(request="r"))
+            assert first.get("v").decide(Ask(request="r")).arm == "a"
             go.set()
             assert {losing.result().arm, repeated.result().arm} == {"a"}

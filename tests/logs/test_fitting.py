@@ -283,7 +283,7 @@ def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> Non
 
 
 def test_showing_a_fit_infers_nothing(whole: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("joint_model", "adjusted_costs", "arm_effects", "faults", "moving_average"):
+    for name in ("joint_model", "adjusted_costs", "arm_effects", "diagnostics", "moving_average"):
         monkeypatch.setattr(f"sojourn.logs.model.fitted.{name}", lambda *_: 1 / 0)
     assert str(whole) and whole.to_dict() and whole.problem()
 

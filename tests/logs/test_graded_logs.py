@@ -32,7 +32,7 @@ def played() -> Experiment:
             left, good = rng.random() < LEAVE[good, reward >= THRESHOLD], int(reward >= THRESHOLD)
             if left:
                 break
-            arm = visit.step(reward)
+            arm = visit.choose(reward)
         visit.end(reward)
     return clips
 
@@ -103,7 +103,7 @@ def test_what_is_not_graded_is_read_as_before(played: Experiment, tmp_path: Path
         for number in range(20):
             visit = likes.visit()
             visit.choose()
-            visit.step(number % 2)
+            visit.choose(number % 2)
             visit.end(number % 3 == 0)
         export(likes.journal.store, "likes", tmp_path / "likes.csv")
         assert export(likes.journal.store, "likes", tmp_path / "likes.parquet") == 40

@@ -10,7 +10,7 @@ import naive
 import pytest
 
 import sojourn as sj
-from sojourn.live import Choice, Experiment, operations
+from sojourn.live import Ask, Choice, Experiment, operations
 from sojourn.live.records import DECIDE, RESOLVE, Event
 from sojourn.policies import (
     ALL,
@@ -51,7 +51,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
         for _ in range(15):
             visit, state, reward = experiment.visit(), 1.0, None
             while True:
-                arm = visit.decide(reward).arm
+                arm = visit.decide(Ask(reward=reward)).arm
                 reward = float(rng.random() < MEANS[arm])
                 left, state = rng.random() < q(state, reward), reward
                 if left:

@@ -1,28 +1,28 @@
 """The study of the limit: its roster, its arithmetic, its page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sojourn as sj
-from research.limit.claims import CLAIMS, HEADLINE
-from research.limit.outcomes import LimitOutcome, Limits
-from research.limit.page import to_page
-from research.limit.study import study
-from research.limit.trials import (
+from research.studies.limit import STUDY
+from research.studies.limit.claims import CLAIMS, HEADLINE
+from research.studies.limit.trials import (
     CASES,
     FOR_CHANGES,
     TRIALS,
     Case,
+    LimitOutcome,
+    Limits,
     LimitTrial,
     roster,
     title_of,
     told_title,
 )
-from sojourn.paper.reports import Report
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.stats.intervals import Interval
 from sojourn.validation import InputError
 from sojourn.values.finite import FiniteUser
@@ -32,8 +32,11 @@ SMALL = Case("B, 2 visits", CASES[0].make, 2, 12)
 
 
 def trial(**policies: Any) -> LimitTrial:
-    environment = TRIALS[0].make
-    return LimitTrial(SMALL.name, "B", environment, policies, 20, 20, visits=2, case=SMALL)
+    return LimitTrial(SMALL.name, "B", TRIALS[0].make, policies, 20, 20, visits=2, case=SMALL)
+
+
+def conduct(trial: LimitTrial, out: Path, **how: Any) -> Report[Limits]:
+    return replace(STUDY, trials=[trial]).conduct(out=out, **how)
 
 
 TOLD = told_title(sj.policies.PricedIndex)
@@ -108,7 +111,7 @@ def test_policies_are_sorted_and_those_that_miss_cases_come_last() -> None:
 def test_the_page_has_a_row_for_everybody() -> None:
     findings = Limits([made(1.5, **BEST)])
     report = Report(findings, [check(claim, findings) for claim in CLAIMS], "command", 0, "quick")
-    page = to_page(report)
+    page = STUDY.page(report)
     assert f"{len(CLAIMS)} confirmed" in page
     for title in EVERY:
         assert page.count(f"| {title} |") == 2 + (title in HEADLINE)
@@ -118,7 +121,7 @@ def test_the_page_has_a_row_for_everybody() -> None:
 
 def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
     one = trial(**{"Uniform": sj.policies.Uniform(), "KL-ULCB": sj.policies.FixedArm()})
-    report = study(trials=[one], out=tmp_path)
+    report = conduct(one, tmp_path)
     found = report.findings.every[0]
     assert found.low < found.high and set(found.regrets) == {"Uniform", "KL-ULCB"}
     kept = tmp_path / "trials" / "B, 2 visits.json"
@@ -126,15 +129,15 @@ def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
     data["regrets"]["Uniform"]["value"] = 123.0  # taken from there, as it is not run again
     kept.write_text(json.dumps(data))
     more = trial(**{**one.policies, "Greedy": sj.policies.Greedy()})
-    again = study(trials=[more], out=tmp_path).findings.every[0].regrets
+    again = conduct(more, tmp_path).findings.every[0].regrets
     assert list(again) == ["Uniform", "KL-ULCB", "Greedy"] and again["Uniform"].value == 123.0
     assert again["KL-ULCB"] == found.regrets["KL-ULCB"] != again["Greedy"]
     other = trial(
         **{**one.policies, "Uniform": sj.policies.FixedArm()}
     )  # another policy of that name
-    assert study(trials=[other], out=tmp_path).findings.every[0].regrets["Uniform"].value != 123.0
-    assert study(trials=[one], out=tmp_path, seed=1).findings.every[0].told == found.told
-    again = study(trials=[one], out=tmp_path, redraw=True)
+    assert conduct(other, tmp_path).findings.every[0].regrets["Uniform"].value != 123.0
+    assert conduct(one, tmp_path, seed=1).findings.every[0].told == found.told
+    again = conduct(one, tmp_path, redraw=True)
     assert again.seed == 1 and (tmp_path / "figures" / "limit.png").exists()
 
 

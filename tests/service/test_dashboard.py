@@ -15,7 +15,7 @@ import browser
 import pytest
 from serving import Server, serve
 
-from sojourn.live.shadowing import MEASURES
+from sojourn.live.monitor.shadow import MEASURES
 from sojourn.policies.reasons import short
 from sojourn.service.auth import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
@@ -95,7 +95,9 @@ def share(server: Server, name: str, users: int) -> None:
     assert server.call("PUT", f"{base}/variants", body)[0] == 201
     ids = [(f"v{n}", f"u{n // 2}") for n in range(2 * users)]
     own = {"arm": "a", "propensity": 1.0}
-    opened = [{"call": "decide", "visit": v, "open": {"user": user}, "own": own} for v, user in ids]
+    opened = [
+        {"call": "decide", "visit": v, "opening": {"user": user}, "logged": own} for v, user in ids
+    ]
     made = server.call("POST", f"{base}/batch", {"calls": opened})[1]["answers"]
     homes = [answer["body"]["variant"] for answer in made]
     ends = [
@@ -117,7 +119,7 @@ def traffic(server: Server, experiment: str, visits: int, seed: int) -> None:
 
     for user in range(visits):
         visit, state = f"{base}/s{seed}v{user}", 1
-        decision = call("POST", f"{visit}/decisions", {"open": {"user": f"u{user}"}})
+        decision = call("POST", f"{visit}/decisions", {"opening": {"user": f"u{user}"}})
         while True:
             reward = int(rng.random() < MEANS.get(decision["arm"], 0.5))
             left, state = rng.random() < LEAVE[state, reward], reward
@@ -293,7 +295,7 @@ def test_variants(tab: Tab, server: Server) -> None:
     page.wait_for_selector("#panel-differences canvas")
     assert page.locator("#panel-differences canvas").count() == 1  # steps and ends are all alike
     assert page.locator("#panel-differences figure:visible").count() == 1
-    looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["looks"]
+    looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["snapshots"]
     last = page.locator("#look_rows tr").first.text_content()
     assert looks[-1]["metric"] == "reward" and f"{looks[-1]['difference']:+#.3g}" in last
     assert server.call("DELETE", "/v1/experiments/feed/alarm")[0] == 200

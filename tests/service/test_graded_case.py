@@ -6,7 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore
-from sojourn.live.monitor import insight
+from sojourn.live.monitor.insight import insight
 
 SHARES = [(3.0, 2.0), (2.0, 2.0), (2.0, 3.0)]
 """Beta distributions of the share of an item that is watched; half or more in .69, .5 and .31."""
@@ -29,7 +29,7 @@ def case(threshold: float | None, seed: int) -> str:
     for _ in range(VISITS):
         visit, bored_before, reward = experiment.visit(), False, None
         while True:
-            arm = visit.step(reward) if reward is not None else visit.choose()
+            arm = visit.choose(reward) if reward is not None else visit.choose()
             watched = rng.betavariate(*SHARES["abc".index(arm)])
             bored = watched < 0.5
             reward = float(not bored) if threshold is None else watched

@@ -11,8 +11,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Bucket, Settings
-from sojourn.live.monitor import Insight, insight
 from sojourn.live.monitor.departures import CASES, Departures
+from sojourn.live.monitor.insight import Insight, insight
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
 from sojourn.policies.departures import Watched, reconsider
 from sojourn.stats.intervals import Z95, share

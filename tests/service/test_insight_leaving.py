@@ -9,7 +9,7 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
-from sojourn.live.monitor import insight
+from sojourn.live.monitor.insight import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
@@ -179,7 +179,7 @@ def test_the_metric_and_the_page() -> None:
         calls = []
         for number in range(120):
             visit = f"v{number}"
-            calls.append({"call": "decide", "visit": visit, "open": {}})
+            calls.append({"call": "decide", "visit": visit, "opening": {}})
         answers = http.post("/v1/experiments/shorts/batch", json={"calls": calls}).json()["answers"]
         more = []
         for answer in answers:
@@ -199,7 +199,7 @@ def test_graded_rewards_are_told_as_such() -> None:
     with client() as http:
         graded = {"arms": ["a", "b"], "policy": {"name": "Uniform"}, "reward_threshold": 0.6}
         http.put("/v1/experiments/clips", json=graded)
-        http.post("/v1/experiments/clips/visits/v/decisions", json={"open": {}})
+        http.post("/v1/experiments/clips/visits/v/decisions", json={"opening": {}})
         http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
         page = http.get("/experiments/clips").text
         assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Unavailable, verify
+from sojourn.live import Ask, Experiment, Journal, Unavailable, verify
 
 FAKE_CLOCK = """
 CREATE SCHEMA fake;
@@ -51,7 +51,7 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
             jump(-86_400.0)
             assert experiment.now() < began - 86_000
             assert experiment.sweep() == 0
-            visits[0].step(1)
+            visits[0].choose(1)
             assert visits[0].row.deadline < began - 86_000
             jump(0.0)
             assert experiment.sweep() == 1  # its last sign of life was on the day before
@@ -79,14 +79,14 @@ def test_a_full_disk_of_the_database(server: str) -> None:
             "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
         )
         visit = experiment.visit(id="v")
-        visit.decide(request="r1")
+        visit.decide(Ask(request="r1"))
         db.execute(postgres.FULL_DISK)
         for _ in range(3):
             with pytest.raises(Unavailable, match=r"cannot be used .*could not extend file"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         assert visit.row.step == 1
         db.execute("DROP TRIGGER full_disk ON sojourn_event")
-        assert visit.decide(1, request="r2").step == 2
+        assert visit.decide(Ask(reward=1, request="r2")).step == 2
         assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "news") == {}
 
@@ -99,16 +99,16 @@ def test_the_database_is_away_and_back(server: str) -> None:
             "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
         )
         visit = experiment.visit(id="v")
-        visit.decide(request="r1")
+        visit.decide(Ask(request="r1"))
         db.execute("ALTER DATABASE away ALLOW_CONNECTIONS false")
         db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'away'")
         for _ in range(2):
             with pytest.raises(Unavailable, match="the database cannot be used"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         with pytest.raises(Unavailable, match="the database cannot be used"):
             journal.check()
         db.execute("ALTER DATABASE away ALLOW_CONNECTIONS true")
-        assert visit.decide(1, request="r2").step == 2
+        assert visit.decide(Ask(reward=1, request="r2")).step == 2
         journal.check()
         assert journal.store.writer == "writer 0"
         assert experiment.memory.clock[0] == 1

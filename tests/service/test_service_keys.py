@@ -99,9 +99,9 @@ def test_who_may_do_what(tmp_path: Path) -> None:
         assert refused.json()["error"] == "unauthorized"
         assert refused.headers["www-authenticate"] == "Bearer"
         hot = "/v1/experiments/news/visits/v/decisions"
-        assert http.post(hot, json={"open": {}}).status_code == 401
-        assert http.post(hot, json={"open": {}}, **auth(shorts)).status_code == 403
-        assert http.post(hot, json={"open": {}}, **auth(all_)).status_code == 200
+        assert http.post(hot, json={"opening": {}}).status_code == 401
+        assert http.post(hot, json={"opening": {}}, **auth(shorts)).status_code == 403
+        assert http.post(hot, json={"opening": {}}, **auth(all_)).status_code == 200
         assert http.get("/v1/experiments", **auth(shorts)).json()["experiments"] == ["shorts"]
         assert http.put("/v1/experiments/more", json=PLAIN, **auth(shorts)).status_code == 403
         assert (
@@ -283,7 +283,7 @@ def test_nothing_secret_is_logged_at_any_level(tmp_path: Path) -> None:
                         }
                     }  # fmt: skip
                     http.put(url, json=PLAIN, **both)
-                    http.post(f"{url}/visits/v/decisions", json={"open": {}}, **both)
+                    http.post(f"{url}/visits/v/decisions", json={"opening": {}}, **both)
                     http.post(f"{url}/visits/v/step", json={"reward": 3}, **both)
                     http.get(f"/experiments/{path}", **both)
             http.request("BREW", "/", **auth(tokens[0]))

@@ -52,10 +52,10 @@ def server(
 def test_no_path_gets_around_the_keys(server: Served, prefix: str) -> None:
     """Nothing is done or shown that lies behind a path that is open to all."""
     for method, path in (("POST", DECIDE), ("GET", "/v1/experiments/two")):
-        status, text = server.ask(method, prefix + path, '{"open": {}}')
+        status, text = server.ask(method, prefix + path, '{"opening": {}}')
         below = prefix.startswith("/static/")  # where every path is open, and there are only files
         assert status in ((401, 404, 405) if below else (400, 401)), text
-        assert 400 <= server.ask(method, prefix + path, '{"open": {}}', **server.one)[0] < 500
+        assert 400 <= server.ask(method, prefix + path, '{"opening": {}}', **server.one)[0] < 500
     status, _ = server.ask("GET", "/v1/experiments/two/visits/v", **server.every)
     assert status == 404  # no visit was opened
 

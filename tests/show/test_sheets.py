@@ -37,7 +37,7 @@ def values(fit: sj.Fit) -> list[Shown]:
         sj.recommend("B", visits=20, precision="50%", max_runs=8),
         sj.theory.summary("opposite"),
         sj.theory.bayes_optimum(sj.TwoState(0.8, 0.2, 0.2, 0.1), visits=2, pulls=10),
-        sj.logs.replay(sj.logs.synthetic_log("C", "Uniform", visits=500), sj.policies.Uniform()),
+        sj.logs.evaluate(sj.logs.synthetic_log("C", "Uniform", visits=500), sj.policies.Uniform()),
         fit,
     ]
 

@@ -17,6 +17,7 @@ import sojourn.gym
 from sojourn import Chain, problem_files
 from sojourn.cli import main
 from sojourn.engine.steps import draw_next
+from sojourn.live import Ask
 from sojourn.live.states import describe, from_description, states_in_words
 from sojourn.theory.model import as_two_state
 
@@ -172,11 +173,11 @@ def test_live(tmp_path: Path) -> None:
     ) as live:
         visit = live.visit(id="v")
         states = [visit.decide().state]
-        states += [visit.decide(reward).state for reward in (0, 0, 1, 0)]
+        states += [visit.decide(Ask(reward=reward)).state for reward in (0, 0, 1, 0)]
         assert states == [1.0, 0.5, 0.0, 0.5, 0.0]
     with sj.Experiment.open("e", store, compiled=False) as live:
         assert live.settings.user == PATIENCE
-        assert live.get("v").decide(1).state == 0.5
+        assert live.get("v").decide(Ask(reward=1)).state == 0.5
     assert from_description(json.loads(json.dumps(describe(PATIENCE)))) == PATIENCE
     with pytest.raises(ValueError, match="a live state must follow from the rewards"):
         sj.Experiment("e", ["a"], user=MOODS, compiled=False)

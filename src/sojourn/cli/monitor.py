@@ -55,7 +55,7 @@ def shadow_command(
 ) -> None:
     """What a policy would have shown where your own recommender decides, and whether to go live."""
     from ..live import shadow
-    from ..live.shadowing import LATEST
+    from ..live.monitor.shadow import LATEST
 
     url, experiment = store_and(words, "EXPERIMENT")
     how = {"alpha": alpha, "planned": planned, "margin": margin}

@@ -162,7 +162,7 @@ def drop_command(
     """Delete an experiment with its variants and all they have; with its archive if given."""
     from ..live import drop_archived
     from ..live.archiving import dropped_parts
-    from ..live.variants import drop_with_variants
+    from ..live.enrolment import drop_with_variants
 
     url, experiment = store_and(words, "EXPERIMENT")
     if not yes:

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
-    from .answers import Decision as Decision, Own as Own
+    from .answers import (
+        Ask as Ask,
+        Choice as Choice,
+        Decision as Decision,
+        Logged as Logged,
+        Opening as Opening,
+        VisitInfo as VisitInfo,
+    )
     from .archiving import (
         Archived as Archived,
         Erased as Erased,
@@ -14,8 +21,8 @@ if TYPE_CHECKING:
         erase as erase,
     )
     from .audit import verify as verify
-    from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
-    from .drifting import Drift as Drift, Series as Series, drift as drift
+    from .branch import Branch as Branch
+    from .enrolment import Variant as Variant
     from .errors import (
         Broken as Broken,
         Busy as Busy,
@@ -31,12 +38,23 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .exporting import export as export
     from .journal import Journal as Journal
-    from .looking import History as History, history as history
-    from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
-    from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
+    from .monitor.drift import Drift as Drift, Series as Series, drift as drift
+    from .monitor.shadow import Shadow as Shadow, shadow as shadow
+    from .records import Bucket as Bucket, Edit as Edit, Part as Part, Snapshot as Snapshot
+    from .rollout.allocation import (
+        Alarm as Alarm,
+        Allocation as Allocation,
+        Epoch as Epoch,
+        Guardrail as Guardrail,
+    )
+    from .rollout.comparison import (
+        Comparison as Comparison,
+        History as History,
+        Measured as Measured,
+        compare as compare,
+        history as history,
+    )
     from .settings import Settings as Settings
-    from .shadowing import Shadow as Shadow, shadow as shadow
-    from .split import Split as Split
     from .stores import (
         Store as Store,
         backup as backup,
@@ -45,7 +63,6 @@ if TYPE_CHECKING:
     )
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
-    from .variants import Variant as Variant
-    from .visit import Choice as Choice, Opening as Opening, Visit as Visit, VisitInfo as VisitInfo
+    from .visit import Visit as Visit
 
 __getattr__, __dir__ = exports(__name__)

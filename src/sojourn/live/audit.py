@@ -4,10 +4,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from .archiving import events_in
+from .monitor.trends import as_counts, by_arm
 from .records import CHARTED, END, GROUPED, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, one_of_its_own
-from .trends import as_counts, by_arm
 
 Wrong = dict[Key, tuple[float, float]]
 

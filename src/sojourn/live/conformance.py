@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from itertools import count
 
 from .errors import Busy, Conflict, NotFound
-from .groups import Group
+from .monitor.trends import Trend
 from .records import (
+    AUDIT_ACTOR,
     DECIDE,
     END,
     LATE,
@@ -31,13 +32,12 @@ from .records import (
     Bucket,
     Change,
     Event,
-    Look,
     Part,
     Row,
+    Snapshot,
 )  # fmt: skip
+from .rollout.groups import Group
 from .stores.base import Store
-from .trends import Trend
-from .who import ACTING
 
 Open = Callable[[], Store]
 
@@ -52,7 +52,7 @@ def change(
     after = before._replace(base=before.version, version=next(_versions), step=step)
     kind = OPEN if row is None else DECIDE
     event = Event(
-        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, would=7,
+        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, shadow_arm=7,
         candidates="0,7",
     )  # fmt: skip
     counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
@@ -286,7 +286,7 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
 def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
     """Of each variant, metric and rank the first look stays."""
     store = with_experiment(open_store)
-    looks = [Look(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
+    looks = [Snapshot(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
     store.add_looks("e", looks)
     store.add_looks("e", [looks[0]._replace(at=99.0), looks[0]._replace(at=70.0, metric="left")])
     assert store.looks("e") == [looks[1], looks[0], looks[0]._replace(at=70.0, metric="left")]
@@ -480,11 +480,11 @@ def audit_log(open_store: Open, durable: bool = True) -> None:
     store = open_store()
     store.save("e", '{"x": 1}', [Arm(0, "a")])
     store.save("e", '{"x": 1}', [Arm(0, "a")])
-    token = ACTING.set("ann")
+    token = AUDIT_ACTOR.set("ann")
     try:
         store.save("e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
     finally:
-        ACTING.reset(token)
+        AUDIT_ACTOR.reset(token)
     second, first = store.edits(10)
     assert (first.who, first.what, first.detail) == (
         "process", "created", '{"x": 1, "arms": {"a": {}}}'

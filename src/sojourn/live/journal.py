@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 from .. import validation
 from .errors import Forked, LiveError
-from .forks import PerProcess
-from .lanes import Lane, late
+from .executors import Executor, late
+from .per_process import PerProcess
 from .records import News
 from .stores import Store, open_store
 from .writer import Writer
@@ -64,10 +64,10 @@ class Journal:
         self.store: Store = open_store(store) if isinstance(store, str | PurePath) else store
         self.store.deadline = self.deadline
         self.writer = Writer(self.store.append, queue=queue, batch=batch)
-        self.reading = Lane("read", threads=4, limit=queue)
-        self.loading = Lane("load", threads=2, limit=queue)
-        self.showing = Lane("show", threads=2, limit=256)
-        self.probing = Lane("probe", threads=1, limit=16)
+        self.reading = Executor("read", threads=4, limit=queue)
+        self.loading = Executor("load", threads=2, limit=queue)
+        self.showing = Executor("show", threads=2, limit=256)
+        self.probing = Executor("probe", threads=1, limit=16)
         self._members: list[Member] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -161,8 +161,8 @@ class Journal:
         left = self.writer.close(max(0.1, end - time.monotonic()))
         if left:
             log.error("closed though the store does not answer: %d calls were not written", left)
-        for lane in (self.reading, self.loading, self.showing, self.probing):
-            lane.close()
+        for executor in (self.reading, self.loading, self.showing, self.probing):
+            executor.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -208,12 +208,12 @@ class Journal:
             value: T = done.value
             return value
 
-    async def show(self, work: Callable[[], T], lane: Lane | None = None) -> T:
+    async def show(self, work: Callable[[], T], executor: Executor | None = None) -> T:
         """What a function that reads the store returns, within the deadline.
 
         Calls of visits have threads of their own, so that they do not wait for those who look on.
         """
-        shown: T = await (lane or self.showing).submit(work).arrive(self.deadline)
+        shown: T = await (executor or self.showing).submit(work).arrive(self.deadline)
         return shown
 
     async def finish(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:

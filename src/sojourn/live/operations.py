@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .. import validation
 from ..validation import InputError
-from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
-from .enrolment import check_arms
+from .answers import LEARNED, SAME, TOO_LATE, Ask, Choice, Decision, Logged, Opening, VisitInfo
 from .errors import Busy, Conflict, Ended, NotFound
-from .groups import number_of
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
+from .rollout.groups import number_of
 from .stores.base import loaded
-from .turn import Turn
-from .visit import Choice, Opening, VisitInfo
+from .transition import Transition
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
@@ -42,13 +39,12 @@ class Operations(Replica):
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
-        opening = opening.checked()
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version:
                 return None, None
-            turn = self._opened(row, opening)
-            return self.info(turn.row), turn
+            transition = self._opened(row, opening)
+            return self.info(transition.row), transition
 
         for _ in range(TRIES):
             if self.stale():
@@ -61,7 +57,7 @@ class Operations(Replica):
                 return None
         raise crowded(visit)
 
-    def _opened(self, row: Row, opening: Opening) -> Turn:
+    def _opened(self, row: Row, opening: Opening) -> Transition:
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
@@ -69,9 +65,9 @@ class Operations(Replica):
             user=opening.user, before=start, state=start, epoch=opening.epoch,
             group=number_of(row.id, opening.user),
         )  # fmt: skip
-        turn = self._turn(row)
-        turn.open()
-        return turn
+        transition = self._transition(row)
+        transition.open()
+        return transition
 
     def info(self, row: Row) -> VisitInfo:
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
@@ -82,33 +78,25 @@ class Operations(Replica):
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         return self.info((yield partial(self.fetch, visit)))
 
-    def decision(self, row: Row, would: int | None = None) -> Decision:
+    def decision(self, row: Row, shadow_arm: int | None = None) -> Decision:
         assert row.arm is not None
         state = self.settings.user.experience(row.before)
-        made = Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
-        return made if would is None else made._replace(would=self.arms[would].name)
+        return Decision(
+            row.id, row.step, self.arms[row.arm].name, state, row.propensity,
+            shadow_arm=self._name_of(shadow_arm),
+        )  # fmt: skip
 
-    def deciding(
-        self,
-        visit: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-        own: Own | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Steps[Decision]:
-        """See `Visit.decide`."""
-        if request is not None:
-            check_name("request", request)
-        if step is not None:
-            step = validation.whole("step", step, 1)
+    def _name_of(self, position: int | None) -> str | None:
+        return None if position is None else self.arms[position].name
+
+    def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
+        """See `Ask`."""
+        request, step, opening = ask.request, ask.step, ask.opening
         if opening is not None:
             check_name("id", visit)
-            opening = opening.checked()
-        reward = due = self._given(reward)
-        shown = yield from self._shown(own)
-        among = yield from self._among(candidates)
+        reward = due = self._given(ask.reward)
+        shown = yield from self._shown(ask.logged)
+        among = yield from self._among(ask.candidates)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -118,7 +106,7 @@ class Operations(Replica):
                     raise
                 return Known(Row(self.name, visit), None)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             known = row.step > 0 and request is not None and row.request == request
             if known and step in (None, row.step):  # a retry of the last decision
                 return Past(row.step) if self.shadows else self.decision(row), None
@@ -133,12 +121,16 @@ class Operations(Replica):
                 return RESOLVED, None
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
-            turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
-            turn.decide(due, request, shown, among)
-            answer = self.decision(turn.row, turn.would)
+            transition = (
+                self._transition(row)
+                if row.version or opening is None
+                else self._opened(row, opening)
+            )
+            transition.decide(due, request, shown, among)
+            answer = self.decision(transition.row, transition.shadow_arm)
             if shown is None:
-                self._note(answer, turn.row)
-            return answer, turn
+                self._note(answer, transition.row)
+            return answer, transition
 
         if opening is not None and reward is None and self.known(visit) is None:
             # Most likely it is new: open it without reading the store first.
@@ -155,24 +147,24 @@ class Operations(Replica):
         made = answer
         return made
 
-    def _shown(self, own: Own | None) -> Steps[tuple[int, float | None] | None]:
+    def _shown(self, logged: Logged | None) -> Steps[tuple[int, float | None] | None]:
         """The arm that the caller has chosen, where that is for the caller to do."""
         external = self.settings.external
-        if own is None:
+        if logged is None:
             if external:
                 raise InputError(
-                    f"own is missing: the arms of {self.name!r} are chosen by the caller, who says "
-                    "which one was shown"
+                    f"logged is missing: the caller chooses the arms of {self.name!r}: say which "
+                    "one was shown"
                 )
             return None
-        (position,) = yield from self._positions("own.arm", [own.arm])
-        return (position, own.propensity) if external else None
+        (position,) = yield from self._positions("logged.arm", [logged.arm])
+        return (position, logged.propensity) if external else None
 
     def _among(self, candidates: Sequence[str] | None) -> Steps[list[int] | None]:
         """The arms that may be chosen; None: all in use."""
         if candidates is None:
             return None
-        among = yield from self._positions("candidates", check_arms(candidates, "candidates"))
+        among = yield from self._positions("candidates", candidates)
         self.settings.policy.check_arms(len(self.learner.columns(among)))
         return among
 
@@ -197,13 +189,12 @@ class Operations(Replica):
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
         yield partial(self._know_arm, event.arm)
-        would = None if event.would is None else self.arms[event.would].name
-        arm = self.arms[event.arm].name
-        return Decision(visit, step, arm, event.state, event.propensity, would=would)
+        arm, shadow_arm = self.arms[event.arm].name, self._name_of(event.shadow_arm)
+        return Decision(visit, step, arm, event.state, event.propensity, shadow_arm=shadow_arm)
 
     @property
     def shadows(self) -> bool:
-        """Whether the caller chooses, and the policy says what it would: which the log has."""
+        """Whether the caller chooses and the log has what the policy would have shown."""
         return self.settings.external and self.settings.shadow
 
     def _note(self, decision: Decision, row: Row) -> None:
@@ -215,7 +206,9 @@ class Operations(Replica):
         view = self.learner.view(row.arm, decision.state)
         best = None if view.best is None else self.arms[view.best].name
         known = {**view._asdict(), "best": best, "exploring": self.explores()}
-        self.noted.append(Choice(now, *decision[:4], **known))
+        self.noted.append(
+            Choice(now, decision.visit, decision.step, decision.arm, decision.state, **known)
+        )
 
     def _given(self, reward: float | None) -> float | None:
         return None if reward is None else self.settings.reward(reward)
@@ -223,7 +216,7 @@ class Operations(Replica):
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         reward = self.settings.reward(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             wanted = row.step if step is None else step
             if not row.step:
                 raise NotFound(
@@ -234,9 +227,9 @@ class Operations(Replica):
                 raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")
             if wanted < row.step or not row.pending:
                 return (wanted, row.version), None
-            turn = self._turn(row)
-            turn.resolve(reward, REWARD)
-            return LEARNED, turn
+            transition = self._transition(row)
+            transition.resolve(reward, REWARD)
+            return LEARNED, transition
 
         while True:
             answer = yield from self._attempt(visit, act)
@@ -267,15 +260,15 @@ class Operations(Replica):
             return TOO_LATE
         in_time = yield partial(self._in_time, visit, step)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version != version:
                 return None, None
-            turn = self._turn(row)
+            transition = self._transition(row)
             if in_time:
-                turn.learn_late(resolved, reward)
-                return LEARNED, turn
-            turn.late(step, reward)
-            return TOO_LATE, turn
+                transition.learn_late(resolved, reward)
+                return LEARNED, transition
+            transition.late(step, reward)
+            return TOO_LATE, transition
 
         answer: str | None = yield from self._attempt(visit, act)
         return answer
@@ -291,14 +284,14 @@ class Operations(Replica):
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         reward = due = self._given(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if due is not None and not row.pending:
                 return RESOLVED, None
             if row.status != "open":
                 return False, None
-            turn = self._turn(row)
-            turn.leave(due, END)
-            return True, turn
+            transition = self._transition(row)
+            transition.leave(due, END)
+            return True, transition
 
         while (answer := (yield from self._attempt(visit, act))) is RESOLVED:
             assert reward is not None
@@ -323,16 +316,16 @@ class Operations(Replica):
         tickets: list[Ticket] = []
         for seen, idle in found:
 
-            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Turn | None]:
+            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Transition | None]:
                 if row.version != seen.version:
                     return None, None
-                turn = self._turn(seen)  # which has the time of the last sign of life
+                transition = self._transition(seen)  # which has the time of the last sign of life
                 if idle:
-                    turn.leave(None, TIMEOUT)
+                    transition.leave(None, TIMEOUT)
                 else:
-                    turn.resolve(None, TIMEOUT)
-                turn.touch = False
-                return None, turn
+                    transition.resolve(None, TIMEOUT)
+                transition.touch = False
+                return None, transition
 
             try:
                 tried = self._try(Known(seen, None), act)

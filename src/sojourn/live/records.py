@@ -9,6 +9,7 @@ the default reward first.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -35,8 +36,8 @@ class Event(NamedTuple):
 
     The reward of an event of kind `leave` is the sum over the visit, and its step the last one. A
     `late` reward that was learned has the cause `reward`. At a decision whose arm the caller chose,
-    `would` is the arm that the policy would have shown; `candidates` are the positions of the arms
-    that were eligible, joined by commas, and None if all in use were.
+    `shadow_arm` is the arm that the policy would have shown; `candidates` are the positions of the
+    arms that were eligible, joined by commas, and None if all in use were.
     """
 
     experiment: str
@@ -51,7 +52,7 @@ class Event(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     user: str | None = None
-    would: int | None = None
+    shadow_arm: int | None = None
     candidates: str | None = None
     writer: str = ""
     at: float = 0.0
@@ -140,6 +141,11 @@ class Bucket(NamedTuple):
 NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
 
+AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="process")
+"""Who is acting, for the audit log. The service sets it to the id of the request's key; threads
+that it starts inherit it."""
+
+
 class Edit(NamedTuple):
     """A line of the audit log: who changed what of an experiment, and when."""
 
@@ -150,7 +156,7 @@ class Edit(NamedTuple):
     detail: str
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """What a comparison said of a variant: its difference to the holdout at a time.
 
     `rank` numbers the looks by how many visits there were: of each rank the first one is kept.

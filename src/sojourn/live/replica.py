@@ -19,16 +19,16 @@ from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
+from .answers import Choice
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
+from .executors import Call, late
 from .journal import Journal, Steps
-from .lanes import Call, late
 from .learner import Learner
 from .records import Arm, Change, Counts, Event, News, Row
 from .settings import Settings
 from .sharing import counted_by, more
 from .stores.base import loaded
-from .turn import Turn
-from .visit import Choice
+from .transition import Transition
 from .writer import Ticket
 
 CACHE = 20_000  # visits kept in memory; others are read from the store when they are needed
@@ -70,8 +70,8 @@ class Read(NamedTuple):
     generation: int
 
 
-Act = Callable[[Row], tuple[Any, Turn | None]]
-"""Looks at a visit; the answer, and the turn if there is something to change."""
+Act = Callable[[Row], tuple[Any, Transition | None]]
+"""Looks at a visit; the answer, and the transition if there is something to change."""
 
 Look = Callable[[str], Steps[Known]]
 Make = Callable[[Settings], Learner]
@@ -293,7 +293,7 @@ class Replica:
         return known
 
     def _attempt(self, visit: str, act: Act, look: Look | None = None) -> Steps[Any]:
-        """Let `act` turn the visit and wait for the commit; retry after a conflict."""
+        """Let `act` transition the visit and wait for the commit; retry after a conflict."""
         for _ in range(TRIES):
             known = yield from (look or self.looking)(visit)
             tried = self._try(known, act)
@@ -326,7 +326,7 @@ class Replica:
                 del self.visits[known.row.id]
 
     def _try(self, known: Known, act: Act) -> Tried:
-        """One turn, without waiting for its commit."""
+        """One transition, without waiting for its commit."""
         writer = self.journal.writer
         writer.reserve()
         place = True
@@ -339,10 +339,10 @@ class Replica:
                 if (known.row.arm or 0) >= len(self.arms):
                     self._dirty = True  # another process has just added this arm
                     return Tried(known, stale=True)
-                answer, turn = act(known.row)
-                if turn is None:
+                answer, transition = act(known.row)
+                if transition is None:
                     return Tried(known, answer)
-                change = turn.change()
+                change = transition.change()
                 place = False
                 rejected = partial(self._rejected.append, (self._made, change))
                 ticket = writer.submit(change, self.generation, rejected)
@@ -362,8 +362,8 @@ class Replica:
             if place:
                 writer.release()
 
-    def _turn(self, row: Row) -> Turn:
-        return Turn(row, self.settings, self.learner, exploring=self.explores())
+    def _transition(self, row: Row) -> Transition:
+        return Transition(row, self.settings, self.learner, exploring=self.explores())
 
 
 def crowded(visit: str) -> Conflict:

@@ -253,7 +253,8 @@ def departures_against(memory: Any, arm: int, b: int) -> float:
 def against(memory: Any, arm: int, b: int) -> float:
     """Least nats for an arm to be the best in a bin, under either account, and log pulls.
 
-    Where mistakes are costly the first account has nothing to learn, and pulls are those in the bin.
+    Where mistakes are costly the first account has nothing to learn, and pulls are those in the
+    bin.
     """
     pulls, explores = memory.pulls[arm], memory.optimism[b] > 0.0
     alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]

@@ -165,7 +165,7 @@ class Policy(Compiled):
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
-        It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
+        It is -inf for an arm never shown. Where exploring is stopped (`Experiment.explore`), the
         arm that is worth most is played. Here worth is the empirical mean.
 
         >>> from sojourn.policies import KLUCB
@@ -207,9 +207,9 @@ class Policy(Compiled):
 class Forgetting(Compiled):
     """Mixin of policies whose statistics are sums, so that observations can be removed.
 
-    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Policies that count departures
-    override the last five as well; the defaults do nothing. A class with an `update` of its own needs
-    a `take_back` of its own.
+    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Policies that count
+    departures override the last five as well; the defaults do nothing. A class with an `update` of
+    its own needs a `take_back` of its own.
     """
 
     def __init_subclass__(cls) -> None:

@@ -1,8 +1,8 @@
 """Policies around a policy, and the mixture whose choices have known chances.
 
 An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
-little of any arm, it does: a log with the chance of each choice (its *propensity*) can be replayed
-under another policy, see `sojourn.logs.replay`.
+little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
+another policy would achieve, see `sojourn.logs.evaluate`.
 """
 
 from dataclasses import dataclass, field
@@ -153,6 +153,7 @@ def check_forgets(policy: Policy) -> None:
     """InputError if observations cannot be removed from what a policy remembers."""
     if not isinstance(base_policy(policy), Forgetting):
         raise InputError(
-            f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it saw, "
-            "so that it cannot forget a part of that (one that keeps `Counts` inherits `Counting`)"
+            f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it "
+            "saw, so that it cannot forget a part of that (one that keeps `Counts` inherits "
+            "`Counting`)"
         )

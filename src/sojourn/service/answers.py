@@ -66,7 +66,7 @@ class VisitOut(BaseModel):
 
 
 class DecisionOut(BaseModel):
-    """The arm to show. Where the caller chose it, `would` is what the policy would have shown."""
+    """The arm to show; `shadow_arm` is what the policy would have shown where the caller chose."""
 
     id: str
     visit: str
@@ -75,7 +75,7 @@ class DecisionOut(BaseModel):
     state: float
     propensity: float | None
     variant: str | None
-    would: str | None
+    shadow_arm: str | None
 
 
 class OutcomeOut(BaseModel):
@@ -271,7 +271,7 @@ class DriftOut(BaseModel):
     series: list[SeriesOut]
 
 
-class LookOut(BaseModel):
+class SnapshotOut(BaseModel):
     """The difference of a variant to the holdout at a time, with `visits` of both."""
 
     at: float
@@ -290,24 +290,24 @@ class HistoryOut(BaseModel):
     experiment: str
     holdout: str
     alpha: float
-    looks: list[LookOut]
+    snapshots: list[SnapshotOut]
     epochs: list[SharesOut]
     alarm: float | None
 
 
 class PairOut(BaseModel):
-    """At how many steps the caller has shown one arm where the policy would another."""
+    """At how many steps the caller showed one arm where the policy would show another."""
 
     shown: str
-    would: str
+    shadow_arm: str
     steps: int
 
 
 class WeighedOut(BaseModel):
     """One measure: the caller's, the policy's by weights, and how much more that is."""
 
-    yours: IntervalOut
-    would: IntervalOut
+    logged: IntervalOut
+    shadow: IntervalOut
     difference: IntervalOut
 
 

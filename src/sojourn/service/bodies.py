@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
-from ..live.plan import MOST_VARIANTS
+from ..live.rollout.allocation import MOST_VARIANTS
 from ..policies import POLICIES
 from ..registry import Registry
 from ..stats.sequences import PLANNED
@@ -63,30 +64,42 @@ class OpeningIn(Body):
     state: Share | None = None
 
 
-class OwnIn(Body):
-    """What the caller's own recommender shows, and with which probability, if that is known."""
+class LoggedIn(Body):
+    """The arm that the caller's own recommender shows, and its propensity if it is known."""
 
     arm: Name
     propensity: Share | None = None
 
 
-class DecisionIn(Body):
+class DecideIn(Body):
     """A decision is wanted.
 
-    With the same `request_id` as the visit's last decision, the answer is that decision again.
-    `step` is the number of the decision wanted, if that is known. `open` opens the visit if it is
-    not there. `own` is needed where the caller chooses the arms, and is then the answer. With
-    `candidates`, the policy chooses among these arms.
+    With the same `request` as the visit's last decision, the answer is that decision again. `step`
+    is the number of the decision wanted, if that is known. With an `opening`, a visit that does not
+    exist is opened. `logged` is required where the caller chooses the arms, and is then the answer.
+    With `candidates`, the policy chooses among these arms.
     """
 
-    request_id: Name | None = None
+    request: Name | None = None
     step: Step | None = None
-    open: OpeningIn | None = None
-    own: OwnIn | None = None
+    opening: OpeningIn | None = None
+    logged: LoggedIn | None = None
     candidates: Arms | None = None
 
+    def ask(self) -> Ask:
+        """The request as `live` takes it."""
+        opening, logged, candidates = self.opening, self.logged, self.candidates
+        return Ask(
+            reward=getattr(self, "reward", None),  # of a `StepIn`
+            request=self.request,
+            step=self.step,
+            opening=None if opening is None else Opening(opening.user, opening.state),
+            logged=None if logged is None else Logged(logged.arm, logged.propensity),
+            candidates=None if candidates is None else tuple(candidates),
+        )
 
-class StepIn(DecisionIn):
+
+class StepIn(DecideIn):
     """A decision is wanted, and the reward of the decision before it is here."""
 
     reward: Share
@@ -111,7 +124,7 @@ class OpenCall(OpeningIn):
     visit: Name | None = None
 
 
-class DecideCall(DecisionIn):
+class DecideCall(DecideIn):
     """`POST .../decisions` in a batch."""
 
     call: Literal["decide"]

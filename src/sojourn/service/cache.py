@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from ..live import Journal
-from ..live.lanes import late
+from ..live.executors import late
 
 T = TypeVar("T")
 

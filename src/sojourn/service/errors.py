@@ -42,7 +42,7 @@ class Refusal(Exception):
         return {"error": self.word, "detail": self.detail}
 
 
-AWAY = "the store cannot be used now: repeat the call with its request_id"
+AWAY = "the store cannot be used now: repeat the call with its `request`"
 """What exactly failed in a store is in the log, not in the answer."""
 
 REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {

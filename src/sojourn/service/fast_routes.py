@@ -15,7 +15,8 @@ from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel
 from starlette.routing import BaseRoute
 
-from ..live import Conflict, Experiment, Opening, Own, Split, Unavailable
+from ..live import Conflict, Experiment, Unavailable
+from ..live.answers import Ask, shallow
 from ..live.names import LONGEST_NAME, check_name
 from . import answers, bodies
 from .auth.keys import DECIDING, Roles
@@ -37,7 +38,7 @@ class Target(NamedTuple):
     `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
     """
 
-    experiment: Experiment | Split
+    experiment: Experiment
     tell: Callable[[str, str], None]
     visit: str | None = None
     step: int | None = None
@@ -47,29 +48,23 @@ async def open_visit(at: Target, body: bodies.OpeningIn) -> Answer:
     """Open a visit, or find it."""
     visit = await at.experiment.avisit(body.user, at.visit, body.state)
     if visit.opened is not None:
-        return 201, visit.opened._asdict()
-    return 200, (await visit.ainfo())._asdict()
+        return 201, shallow(visit.opened)
+    return 200, shallow(await visit.ainfo())
 
 
-async def decide(at: Target, body: bodies.DecisionIn) -> Answer:
+async def decide(at: Target, body: bodies.DecideIn) -> Answer:
     """The next arm."""
-    return await _decide(at, None, body)
+    return await _decide(at, body.ask())
 
 
 async def step(at: Target, body: bodies.StepIn) -> Answer:
     """The reward of the last arm, and the next one."""
-    return await _decide(at, body.reward, body)
+    return await _decide(at, body.ask())
 
 
-async def _decide(at: Target, reward: float | None, body: bodies.DecisionIn) -> Answer:
+async def _decide(at: Target, ask: Ask) -> Answer:
     assert at.visit is not None
-    opening = None if body.open is None else Opening(body.open.user, body.open.state)
-    own = None if body.own is None else Own(body.own.arm, body.own.propensity)
-    made = await at.experiment.adecide(
-        at.visit, reward, request=body.request_id, step=body.step, opening=opening, own=own,
-        candidates=body.candidates,
-    )  # fmt: skip
-    return 200, {"id": made.id, **made._asdict()}
+    return 200, shallow(await at.experiment.adecide(at.visit, ask))
 
 
 async def reward(at: Target, body: bodies.RewardIn) -> Answer:
@@ -148,7 +143,7 @@ FAST_ROUTES = (
     FastRoute("open_visit", "PUT", VISIT,
         bodies.OpeningIn, open_visit, answers.VisitOut, (200, 201, 404, 409)),
     FastRoute("decide", "POST", f"{VISIT}/decisions",
-        bodies.DecisionIn, decide, answers.DecisionOut, (200, 404, 409, 410)),
+        bodies.DecideIn, decide, answers.DecisionOut, (200, 404, 409, 410)),
     FastRoute("step", "POST", f"{VISIT}/step",
         bodies.StepIn, step, answers.DecisionOut, (200, 404, 409, 410)),
     FastRoute("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",

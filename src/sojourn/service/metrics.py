@@ -115,7 +115,9 @@ class Metrics:
         """Copy the queue's length, and the numbers of broken experiments and of conflicts."""
         self.queue.set(catalog.journal.writer.waiting)
         self.broken.set(len(catalog.broken))
-        conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
+        experiments = list(catalog.experiments.values())
+        branches = {each.name: each for e in experiments for each in e.variants.values()}
+        conflicts = sum(branch.conflicts for branch in branches.values())
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 

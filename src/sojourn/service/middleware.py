@@ -15,8 +15,8 @@ from typing import Any
 from pydantic_core import ValidationError, to_json
 from starlette.routing import BaseRoute, Match
 
-from ..live.lanes import late
-from ..live.who import ACTING
+from ..live.executors import late
+from ..live.records import AUDIT_ACTOR
 from . import fast_routes
 from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring, Roles
 from .catalog import Catalog
@@ -161,7 +161,7 @@ class Middleware:
     async def _pass_on(self, request: RequestInfo, receive: Any, send: Any) -> None:
         more = self._headers(request)
         request.scope["sojourn.request"] = request.id
-        ACTING.set("-" if request.key is None else request.key.id)
+        AUDIT_ACTOR.set("-" if request.key is None else request.key.id)
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 GAP = "  "
+FRAME = "sojourn.show"
+"""The package whose templates every report may extend."""
 
 
 @dataclass(frozen=True)
@@ -166,16 +168,25 @@ def render(template: str, **facts: Any) -> str:
     >>> "<title>A &amp; B</title>" in page, "1 &lt; 2" in page
     (True, True)
     """
-    return _environment().from_string(template).render(facts)
+    return _environment(FRAME).from_string(template).render(facts)
+
+
+def render_file(package: str, name: str, /, **facts: Any) -> str:
+    """The same of a file in the folder `templates` of a package.
+
+    Only HTML is escaped; the text of other files, such as Markdown, ends with a line break.
+    """
+    text = _environment(package).get_template(name).render(facts)
+    return text if name.endswith(".html") else text + "\n"
 
 
 @cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _environment(package: str) -> "Environment":
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
     return Environment(
-        loader=PackageLoader("sojourn.show"),
-        autoescape=True,
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, FRAME))]),
+        autoescape=select_autoescape(["html"], default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

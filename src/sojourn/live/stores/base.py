@@ -7,9 +7,22 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ...validation import InputError
 from ..errors import NotFound
-from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Look, News, Part, Row
-from ..trends import Trend
+from ..monitor.trends import Trend
+from ..records import (
+    Arm,
+    Bucket,
+    Change,
+    Counts,
+    Edit,
+    Event,
+    Key,
+    Ledger,
+    News,
+    Part,
+    Row,
+    Snapshot,
+)
+from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
 
@@ -48,7 +61,7 @@ class Store(Protocol):
 
         Arms are found by name: known ones are changed, new ones get the next positions, whatever
         position they come with; those not given stay as they are. What is different is an `Edit`
-        of the audit log, by `who.ACTING`.
+        of the audit log, by `who.AUDIT_ACTOR`.
         """
 
     def exchange(self, experiment: str, before: str, after: str) -> bool:
@@ -141,10 +154,10 @@ class Store(Protocol):
         at first. What was counted before there were such sums is at time 0.
         """
 
-    def add_looks(self, experiment: str, looks: Sequence[Look]) -> None:
+    def add_looks(self, experiment: str, looks: Sequence[Snapshot]) -> None:
         """Keep what a comparison said; of each variant, metric and rank the first."""
 
-    def looks(self, experiment: str) -> list[Look]:
+    def looks(self, experiment: str) -> list[Snapshot]:
         """What comparisons said, in the order of time."""
 
     def ended(self, experiment: str, before: float, limit: int) -> list[Row]:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 from ...extras import require
 from ..errors import Unavailable
-from ..groups import added_by
+from ..monitor.trends import SPAN
 from ..records import MINUTE, Change, Event
-from ..trends import SPAN
+from ..rollout.groups import added_by
 from . import tables
 from .base import Run, answers, chains
 from .pool import Pool
-from .sql import Snapshot, SqlStore
+from .sql import ReadView, SqlStore
 from .tables import names
 
 NAMESPACE = 0x534F4A4F
@@ -254,7 +254,7 @@ class PostgresStore(SqlStore):
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "= ANY(?)", list(values)
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> ReadView:
         psycopg = self._psycopg
         try:
             db = self._connect()
@@ -275,7 +275,7 @@ class PostgresStore(SqlStore):
                 rows.close()
             db.close()
 
-        return Snapshot(_run(db), stream, close)
+        return ReadView(_run(db), stream, close)
 
     def _shrink(self) -> None:
         """Rewrite the large tables."""

@@ -9,8 +9,7 @@ from math import ceil
 from typing import Any, ClassVar
 
 from ..errors import Busy, Conflict, NotFound, Unavailable
-from ..records import HOUR, Counts, Edit, Event, Part, Row
-from ..who import ACTING
+from ..records import AUDIT_ACTOR, HOUR, Counts, Edit, Event, Part, Row
 from .base import LEASE, Run, Upkeep
 from .tables import EVENT, KEEP_ARCHIVED, TABLES, VISIT, chart, names, start_of, thin
 
@@ -56,7 +55,7 @@ class Retention(ABC):
             ]
 
     def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
-        edit = Edit(self._now(run), ACTING.get(), experiment, what, detail)
+        edit = Edit(self._now(run), AUDIT_ACTOR.get(), experiment, what, detail)
         self._insert(run, "sojourn_edit", [edit])
 
     def drop(self, experiment: str) -> None:

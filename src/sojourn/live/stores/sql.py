@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ...validation import InputError
-from .. import groups, records
-from ..groups import Group
-from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, Look, News, Row
-from ..trends import PLACES, Trend, as_counts, bucket_of, parts
+from .. import records
+from ..monitor.trends import PLACES, Trend, as_counts, bucket_of, parts
+from ..records import Arm, Bucket, Change, Counts, Event, Key, Ledger, News, Row, Snapshot
+from ..rollout import groups
+from ..rollout.groups import Group
 from . import tables
 from .base import Linked, Run, answers, chains, edit_of, merged
 from .retention import Retention
@@ -25,7 +26,7 @@ T = TypeVar("T")
 HISTORY = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
 
 
-class Snapshot(NamedTuple):
+class ReadView(NamedTuple):
     """A connection that sees the store as it was at one moment; `stream` does not hold all rows."""
 
     run: Run
@@ -50,7 +51,7 @@ class SqlStore(Retention):
     serial: str
 
     @abstractmethod
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> ReadView:
         """A new connection, in a transaction that sees one moment."""
 
     def _check_schema(self, run: Run, version: int) -> None:
@@ -207,16 +208,16 @@ class SqlStore(Retention):
             found = run(query, (since, width, experiment, since))
         return [Trend(since + width * i, arm, *map(float, sums)) for i, arm, *sums in found]
 
-    def add_looks(self, experiment: str, looks: Sequence[Look]) -> None:
+    def add_looks(self, experiment: str, looks: Sequence[Snapshot]) -> None:
         with self._writing() as run:
             rows = [(experiment, *look) for look in looks]
             self._insert(run, "sojourn_look", rows, tables.KEEP_LOOK)
 
-    def looks(self, experiment: str) -> list[Look]:
-        query = f"SELECT {names(tables.columns(Look))} FROM sojourn_look WHERE experiment = ? "
+    def looks(self, experiment: str) -> list[Snapshot]:
+        query = f"SELECT {names(tables.columns(Snapshot))} FROM sojourn_look WHERE experiment = ? "
         with self._reading() as run:
             found = run(query + "ORDER BY at, variant, metric", (experiment,))
-        return [Look(*row) for row in found]
+        return [Snapshot(*row) for row in found]
 
     def now(self) -> float:
         with self._reading() as run:

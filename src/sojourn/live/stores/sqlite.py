@@ -19,7 +19,7 @@ from . import not_allowed
 from .base import Run
 from .files import Lock, make_private, whole
 from .pool import Pool
-from .sql import Snapshot, SqlStore
+from .sql import ReadView, SqlStore
 from .tables import TABLES, VERSION, names
 
 LARGEST = 32
@@ -228,7 +228,7 @@ class SqliteStore(SqlStore):
         query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
         return [(row.version,) in run(query, row[:2]) for row in rows]
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> ReadView:
         with self._clearly():
             db = self._connect()
             if self.path is None:
@@ -236,7 +236,7 @@ class SqliteStore(SqlStore):
                     self._writer.backup(db)
             else:
                 db.execute("BEGIN")
-        return Snapshot(self._run(db), db.execute, db.close)
+        return ReadView(self._run(db), db.execute, db.close)
 
     def erase(self, user: str) -> int:
         """Forget a user; their id is overwritten in the file as well.
@@ -274,7 +274,7 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
-        """Turn errors of SQLite into one sentence about the file."""
+        """Transition errors of SQLite into one sentence about the file."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, get_args, get_type_hints
 
-from ..groups import Group
-from ..records import HOUR, Arm, Bucket, Edit, Event, Look, Part, Row
-from ..trends import COUNTED, FOLLOWED, Trend
+from ..monitor.trends import COUNTED, FOLLOWED, Trend
+from ..records import HOUR, Arm, Bucket, Edit, Event, Part, Row, Snapshot
+from ..rollout.groups import Group
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 
@@ -31,7 +31,7 @@ TABLES = {
     "sojourn_edit": columns(Edit),
     "sojourn_group": {"experiment": TEXT, "writer": TEXT, **columns(Group)},
     "sojourn_trend": {"experiment": TEXT, "writer": TEXT, **columns(Trend)},
-    "sojourn_look": {"experiment": TEXT, **columns(Look)},
+    "sojourn_look": {"experiment": TEXT, **columns(Snapshot)},
 }
 COUNTER = TABLES["sojourn_counter"]
 

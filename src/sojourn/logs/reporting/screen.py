@@ -13,7 +13,7 @@ from .words import conclusions
 if TYPE_CHECKING:
     from ..model.fit import Alternative
     from ..model.fitted import ArmFit, Fit
-    from ..reading.options import Reading
+    from ..reading.spec import Reading
 
 WIDTH = 100
 SHOWN = 6

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ...live import Broken, Experiment, LiveError, NotFound, Split
+from ...live import Broken, Experiment, LiveError, NotFound
 from ...validation import InputError
 from ..catalog import Catalog
 from ..errors import refusal_of
@@ -78,12 +78,12 @@ class Pages:
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed, splits, broken = [], [], []
+        listed, divided, broken = [], [], []
         for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
                 experiment = await catalog.experiment(name)
-                if isinstance(experiment, Split):
-                    splits.append(await self.snapshots.compared(experiment))
+                if experiment.allocation is not None:
+                    divided.append(await self.snapshots.compared(experiment))
                 else:
                     listed.append((name, await self.snapshots.get(experiment, None)))
             except NotFound:
@@ -99,12 +99,12 @@ class Pages:
                 broken.append((name, f"{name} cannot be shown now: the log says why"))
         base = own_address(request)
         return page(
-            request, "experiments.html", listed=listed, splits=splits, broken=broken, base=base,
+            request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
             key_needed=signed_in(request),
         )  # fmt: skip
 
     async def experiment(self, request: Request) -> Response:
-        async def show(experiment: Experiment | Split) -> Response:
+        async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
             snapshot = await self.snapshots.shown(experiment, view.span)
             panels = snapshot.rendered(view).panels
@@ -113,7 +113,7 @@ class Pages:
         return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
-        async def show(experiment: Experiment | Split) -> Response:
+        async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
             still = may_go_on(request, experiment.name)
             return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
@@ -121,7 +121,7 @@ class Pages:
         return await self._with_experiment(request, show)
 
     async def _with_experiment(
-        self, request: Request, show: Callable[[Experiment | Split], Awaitable[Response]]
+        self, request: Request, show: Callable[[Experiment], Awaitable[Response]]
     ) -> Response:
         """What `show` makes of the experiment of the address, or a page with the error."""
         name = request.path_params["name"].replace(SLASH, "/")

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ...live import Drift, History, Series
-from ...live.drifting import ARM, LEAVING
+from ...live.monitor.drift import ARM, LEAVING
 from ...live.monitor.insight import Point
 from ...stats.intervals import Interval
 

@@ -14,12 +14,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...live.settings import Settings
 from ...policies.departures import GOOD
-from ...policies.reasons import short
 from ...stats.intervals import Interval
 from ...version import __version__
 from . import pictures
 
 STATIC = Path(__file__).parent / "static"
+
+
+def short(p: float, digits: int = 2) -> str:
+    """A number from 0 to 1.
+
+    >>> short(0.8149), short(1.0)
+    ('0.81', '1.00')
+    """
+    return f"{p:.{digits}f}"
 
 
 def number(value: float) -> str:

@@ -8,22 +8,21 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from ...live import (
+    Allocation,
     Bucket,
     Choice,
     Comparison,
     Drift,
     Experiment,
     History,
-    Plan,
     Settings,
     Shadow,
-    Split,
     drift,
     shadow,
 )
-from ...live.comparing import WORDS
-from ...live.monitor import Insight, insight_of
-from ...live.shadowing import MEASURES
+from ...live.monitor.insight import Insight, insight_of
+from ...live.monitor.shadow import MEASURES
+from ...live.rollout.comparison import WORDS
 from ...policies.reasons import Reason, explain
 from ..cache import Cache
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
@@ -151,7 +150,7 @@ class VariantsSnapshot:
 
     name: str
     experiments: dict[str, str]
-    plan: Plan
+    allocation: Allocation
     comparison: Comparison
     history: History
     _rendered: list[RenderedPanels] = field(default_factory=list)
@@ -163,7 +162,7 @@ class VariantsSnapshot:
                 VARIANT_PANELS,
                 name=self.name,
                 experiments=self.experiments,
-                plan=self.plan,
+                allocation=self.allocation,
                 comparison=self.comparison,
                 history=self.history,
                 metrics=WORDS,
@@ -183,23 +182,23 @@ class Snapshots:
         self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
         self._began: dict[str, float] = {}
 
-    async def shown(
-        self, experiment: Experiment | Split, span: str | None
-    ) -> Snapshot | VariantsSnapshot:
+    async def shown(self, experiment: Experiment, span: str | None) -> Snapshot | VariantsSnapshot:
         """What the page of an experiment shows."""
-        if isinstance(experiment, Split):
+        if experiment.allocation is not None:
             return await self.compared(experiment)
         return await self.get(experiment, span)
 
-    async def compared(self, split: Split) -> VariantsSnapshot:
+    async def compared(self, experiment: Experiment) -> VariantsSnapshot:
         """The variants of an experiment as they were at most `FRESH` seconds ago."""
 
         def take() -> VariantsSnapshot:
-            names = {variant: child.name for variant, child in split.variants.items()}
-            compared, over_time = split.compare(), split.history()
-            return VariantsSnapshot(split.name, names, split.plan, compared, over_time)
+            names = {variant: branch.name for variant, branch in experiment.variants.items()}
+            compared, over_time = experiment.compare(), experiment.history()
+            allocation = experiment.allocation
+            assert allocation is not None
+            return VariantsSnapshot(experiment.name, names, allocation, compared, over_time)
 
-        return await self._compared.get(split.journal, split.name, take, FRESH)
+        return await self._compared.get(experiment.journal, experiment.name, take, FRESH)
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""
@@ -212,7 +211,9 @@ class Snapshots:
         now = experiment.now()
         span = span or self._fitting_span(experiment, now)
         found = insight_of(experiment, self._timeline(experiment, span, now), SPANS[span].width)
-        recent = [Decided(c, explain(experiment.policy, c)) for c in experiment.recent()[:RECENT]]
+        recent = [
+            Decided(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]
+        ]
         start, cast = SPANS[span].since(now), self._shadow(experiment)
         return Snapshot(
             experiment.name, experiment.settings, span, start, found, recent, changes, cast
@@ -234,7 +235,7 @@ class Snapshots:
         start, width = SPANS[span].since(now), SPANS[span].width
         kept = self._charts.get((experiment.name, span))
         if kept is None or kept.since != start or now - kept.at >= CHART_REFRESH * width:
-            kept = ChartData(now, start, experiment.timeline(start, width))
+            kept = ChartData(now, start, experiment.branch.timeline(start, width))
             self._charts[experiment.name, span] = kept
         return kept.buckets
 
@@ -242,9 +243,11 @@ class Snapshots:
         """The shortest span that covers all visits of the experiment."""
         longest = SPANS["1w"]
         if experiment.name not in self._began:
-            buckets = experiment.timeline(longest.since(now), longest.width)
+            buckets = experiment.branch.timeline(longest.since(now), longest.width)
             if not buckets:
                 return "10m"
-            self._began[experiment.name] = experiment.timeline(buckets[0].start, 60.0)[0].start
+            self._began[experiment.name] = experiment.branch.timeline(buckets[0].start, 60.0)[
+                0
+            ].start
         age = now - self._began[experiment.name]
         return next((name for name, span in SPANS.items() if age <= span.seconds), "1w")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from fastapi import Depends, FastAPI, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment, Split
+from ...live import Experiment
 from .. import bodies
 from ..auth.keys import OPERATING, Roles
 from ..cache import Cache
@@ -14,7 +14,7 @@ from ..catalog import Catalog
 from ..errors import documented
 from ..fast_routes import EXPERIMENT, SLASH
 
-__all__ = ["EXPERIMENT", "Call", "Named", "Served", "ServedSplit", "Visited", "add_calls", "cached"]
+__all__ = ["EXPERIMENT", "Call", "Divided", "Named", "Served", "Visited", "add_calls", "cached"]
 
 T = TypeVar("T")
 
@@ -61,22 +61,22 @@ async def _one(request: Request, experiment: Named) -> Experiment:
     return await catalog_of(request).one(experiment)
 
 
-async def _split(request: Request, experiment: Named) -> Split:
-    return await catalog_of(request).split(experiment)
+async def _divided(request: Request, experiment: Named) -> Experiment:
+    return await catalog_of(request).divided(experiment)
 
 
-async def _any(request: Request, experiment: Named) -> Experiment | Split:
+async def _any(request: Request, experiment: Named) -> Experiment:
     return await catalog_of(request).experiment(experiment)
 
 
 Served = Annotated[Experiment, Depends(_one)]
-ServedSplit = Annotated[Split, Depends(_split)]
-Visited = Annotated[Experiment | Split, Depends(_any)]
+Divided = Annotated[Experiment, Depends(_divided)]
+Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
 
 
 async def cached(
-    request: Request, experiment: Experiment | Split, read: Callable[[], T], fresh: float = 0.0
+    request: Request, experiment: Experiment, read: Callable[[], T], fresh: float = 0.0
 ) -> T:
     """What `read` returns, or has returned for this route and experiment `fresh` seconds ago."""
     cache: Cache[T] = request.app.state.cache

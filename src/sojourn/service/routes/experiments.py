@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import Request, Response
 
 from ... import problem_files
-from ...live import Conflict, Experiment, Settings, Split
-from ...live.answers import ranked
+from ...live import Branch, Conflict, Experiment, Settings
+from ...live.answers import ranked, shallow
 from ...users import USERS
 from ...validation import InputError
 from .. import answers, bodies
@@ -45,10 +45,8 @@ async def show_ranking(experiment: Visited, response: Response) -> dict[str, Any
 
     Of an experiment with variants it is that of the holdout.
     """
-    shown = experiment
-    if isinstance(experiment, Split):
-        shown = experiment.variants[experiment.plan.holdout]
-    assert isinstance(shown, Experiment)
+    allocation = experiment.allocation
+    shown = experiment.variants["" if allocation is None else allocation.holdout]
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
     arms = await shown.journal.show(partial(_arms, shown))
     return {"arms": ranked(arms.values())}
@@ -97,7 +95,7 @@ async def put_prior(request: Request, experiment: Served, body: bodies.PriorsIn)
 
 async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
     """A visit as the store has it."""
-    return (await experiment.get(visit).ainfo())._asdict()
+    return shallow(await experiment.get(visit).ainfo())
 
 
 def settings_of(body: bodies.ExperimentIn) -> Settings:
@@ -125,7 +123,7 @@ def described(experiment: Experiment) -> dict[str, Any]:
     return {"name": experiment.name, "arms": list(_arms(experiment).values()), **settings}
 
 
-def _arms(experiment: Experiment) -> dict[str, dict[str, Any]]:
+def _arms(experiment: Experiment | Branch) -> dict[str, dict[str, Any]]:
     sums: dict[tuple[str, int], float] = defaultdict(float)
     for (what, position, _, _), n in experiment.counts().items():
         sums[what, position] += n

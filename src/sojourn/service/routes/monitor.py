@@ -5,10 +5,10 @@ from typing import Any
 from fastapi import Request
 
 from ...live import drift, shadow
-from ...live.monitor import insight_of
+from ...live.monitor.insight import insight_of
 from .. import answers
 from ..auth.keys import READING
-from .base import EXPERIMENT, Call, Served, ServedSplit, cached
+from .base import EXPERIMENT, Call, Divided, Served, cached
 
 FRESH = 1.0  # seconds for which a comparison is reused
 LONG_FRESH = 30.0  # and a report on changes or a shadow, which reads a hundred thousand events
@@ -20,7 +20,7 @@ async def show_insight(request: Request, experiment: Served) -> Any:
 
     def read() -> Any:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
-        return insight_of(experiment, experiment.timeline(since, WIDTH), WIDTH).to_dict()
+        return insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH).to_dict()
 
     return await cached(request, experiment, read)
 
@@ -44,12 +44,12 @@ async def show_shadow(request: Request, experiment: Served) -> Any:
     )
 
 
-async def show_comparison(request: Request, experiment: ServedSplit) -> Any:
+async def show_comparison(request: Request, experiment: Divided) -> Any:
     """The variants compared with the holdout; as often as wanted."""
     return await cached(request, experiment, lambda: experiment.compare().to_dict(), FRESH)
 
 
-async def show_history(request: Request, experiment: ServedSplit) -> Any:
+async def show_history(request: Request, experiment: Divided) -> Any:
     """How the comparison with the holdout came about, over time."""
     return await cached(request, experiment, lambda: experiment.history().to_dict(), FRESH)
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from ...live import Guardrail, Split, Variant
-from ...live.plan import Plan
-from ...live.variants import Given
+from ...live import Experiment, Guardrail, Variant
+from ...live.enrolment import Given
 from .. import answers, bodies
 from ..auth.keys import CHANGING, READING
-from .base import EXPERIMENT, Call, Named, ServedSplit, catalog_of
+from .base import EXPERIMENT, Call, Divided, Named, catalog_of
 from .experiments import settings_from
 
 
@@ -21,37 +20,37 @@ async def make_variants(
     request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
 ) -> dict[str, Any]:
     """Make an experiment with variants, or change it: arms are added, settings replaced."""
-    made, new = await catalog_of(request).make_split(experiment, given_by(body))
+    made, new = await catalog_of(request).make_divided(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return described(made)
 
 
-async def show_variants(experiment: ServedSplit) -> dict[str, Any]:
+async def show_variants(experiment: Divided) -> dict[str, Any]:
     """The variants with their shares over time, and the guardrail."""
     return described(experiment)
 
 
-async def put_shares(experiment: ServedSplit, body: bodies.SharesIn) -> dict[str, Any]:
+async def put_shares(experiment: Divided, body: bodies.SharesIn) -> dict[str, Any]:
     """Change the shares of some variants; the holdout has the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
 
-async def roll_back(experiment: ServedSplit) -> dict[str, Any]:
+async def roll_back(experiment: Divided) -> dict[str, Any]:
     """Send all new visits to the holdout."""
     return await _changed(experiment, experiment.roll_back)
 
 
-async def put_exploring(experiment: ServedSplit, body: bodies.ExploringIn) -> dict[str, Any]:
+async def put_exploring(experiment: Divided, body: bodies.ExploringIn) -> dict[str, Any]:
     """Let variants play only what they know to be best, or explore again."""
     return await _changed(experiment, partial(experiment.explore, body.exploring))
 
 
-async def undo_alarm(experiment: ServedSplit) -> dict[str, Any]:
+async def undo_alarm(experiment: Divided) -> dict[str, Any]:
     """Take back what the guardrail has done: shares and exploring as before it."""
     return await _changed(experiment, experiment.undo)
 
 
-async def _changed(experiment: Split, change: Callable[[], None]) -> dict[str, Any]:
+async def _changed(experiment: Experiment, change: Callable[[], None]) -> dict[str, Any]:
     await asyncio.to_thread(change)
     return described(experiment)
 
@@ -73,18 +72,19 @@ def given_by(body: bodies.VariantsIn) -> Given:
     return Given(body.arms, variants, body.holdout, rule, common)
 
 
-def described(experiment: Split) -> dict[str, Any]:
+def described(experiment: Experiment) -> dict[str, Any]:
     """An experiment with variants as a JSON object."""
-    plan: Plan = experiment.plan
+    allocation = experiment.allocation
+    assert allocation is not None
     return {
         "name": experiment.name,
-        "holdout": plan.holdout,
-        "shares": plan.shares,
-        "exploring": {name: name not in plan.settled for name in plan.variants},
+        "holdout": allocation.holdout,
+        "shares": allocation.shares,
+        "exploring": {name: name not in allocation.settled for name in allocation.variants},
         "experiments": {name: child.name for name, child in experiment.variants.items()},
-        "epochs": [epoch._asdict() for epoch in plan.epochs],
-        "guardrail": None if plan.guardrail is None else asdict(plan.guardrail),
-        "alarm": None if plan.alarm is None else asdict(plan.alarm),
+        "epochs": [asdict(epoch) for epoch in allocation.epochs],
+        "guardrail": None if allocation.guardrail is None else asdict(allocation.guardrail),
+        "alarm": None if allocation.alarm is None else asdict(allocation.alarm),
     }
 
 

@@ -1,0 +1,153 @@
+"""Threads for calls that block: a few for each kind of work, and none waits for ever."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, TimeoutError as TooLong
+from contextlib import suppress
+from typing import Any
+
+from .errors import Busy, Unavailable
+
+
+def late() -> Unavailable:
+    """The error of a call whose deadline has passed."""
+    return Unavailable(
+        "the store has not answered within the deadline: whether the call was committed is "
+        "unknown, so repeat it with its request id"
+    )
+
+
+class Call:
+    """A function that runs, or will run, in a thread of an executor.
+
+    Any number may wait for it if it is `shared`; else it never begins once its caller gave up.
+    """
+
+    __slots__ = ("future", "shared", "work")
+
+    def __init__(self, work: Callable[[], Any], *, shared: bool) -> None:
+        self.work, self.shared, self.future = work, shared, Future[Any]()
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self.work()
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+    def wait(self, seconds: float) -> Any:
+        """The result; `Unavailable` after so many seconds."""
+        try:
+            return self.future.result(seconds)
+        except TooLong:
+            if self.future.done():
+                raise
+            raise self._given_up() from None
+
+    def _given_up(self) -> Unavailable:
+        if not self.shared:
+            self.future.cancel()
+        return late()
+
+    async def arrive(self, seconds: float) -> Any:
+        """`wait` for asyncio; who is cancelled or gives up does not stop the others who wait."""
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[None] = loop.create_future()
+
+        def tell(future: "Future[Any]") -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_settle, told)
+
+        self.future.add_done_callback(tell)
+        wake_after(seconds, told)
+        await told
+        if not self.future.done():
+            raise self._given_up()
+        return self.future.result()
+
+
+def _settle(told: "asyncio.Future[None]") -> None:
+    if not told.done():
+        told.set_result(None)
+
+
+class Alarms(threading.local):
+    """Futures of a thread's event loop that are resolved at the latest after a time.
+
+    A timer of its own for each call, set and cancelled, is a tenth of what a call costs; here all
+    that are due in the same quarter of a second share one.
+    """
+
+    TICK = 0.25
+
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.due: dict[int, list[asyncio.Future[None]]] = {}
+
+    def set(self, seconds: float, future: "asyncio.Future[None]") -> None:
+        loop = future.get_loop()
+        if loop is not self.loop:
+            self.loop, self.due = loop, {}
+        tick = int((loop.time() + max(0.0, seconds)) / self.TICK) + 1
+        waiting = self.due.get(tick)
+        if waiting is None:
+            waiting = self.due[tick] = []
+            loop.call_at(tick * self.TICK, self._ring, self.due, tick)
+        waiting.append(future)
+
+    def _ring(self, due: "dict[int, list[asyncio.Future[None]]]", tick: int) -> None:
+        for future in due.pop(tick):
+            _settle(future)
+
+
+wake_after = Alarms().set
+"""Resolve a future of this thread's event loop after so many seconds, if it is not done by then."""
+
+
+class Executor:
+    """At most so many threads, which end with the process, and at most so many calls in all.
+
+    >>> Executor("doctest", threads=1, limit=1).submit(lambda: 1 + 1).wait(10.0)
+    2
+    """
+
+    def __init__(self, name: str, *, threads: int, limit: int) -> None:
+        self.name, self._most, self._limit = name, threads, limit
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._threads = self._held = 0
+
+    def submit(self, work: Callable[[], Any], *, shared: bool = False) -> Call:
+        """Have a function called in a thread; `Busy` if too many wait already."""
+        call = Call(work, shared=shared)
+        with self._lock:
+            if self._most == 0:
+                raise Unavailable("the store is closed")
+            if self._held >= self._limit:
+                raise Busy(f"{self._held} calls wait to read the store already: try again later")
+            self._held += 1
+            if self._threads < min(self._most, self._held):
+                self._threads += 1
+                name = f"sojourn-{self.name}-{self._threads}"
+                threading.Thread(target=self._run, name=name, daemon=True).start()
+            self._queue.put(call)
+        return call
+
+    def _run(self) -> None:
+        while (call := self._queue.get()) is not None:
+            call.run()
+            with self._lock:
+                self._held -= 1
+            del call
+
+    def close(self) -> None:
+        """Let the threads end once nothing is left to do."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._queue.put(None)
+            self._threads, self._most = 0, 0

@@ -1,0 +1,229 @@
+"""Has something changed? The mean reward of each arm, and how often users leave, over time.
+
+Both are watched in the sums by arm and time (`trends`): an arm's rewards, and departures by state
+and reward over all arms, for a policy that learns leads to other states and arms, but in the same
+state and with the same reward users should leave as before. The test is that of `stats.changes`,
+valid at every look, with a part of the level for each series; users differ, so it is divided by how
+much more sums vary than coins do (`stats.segments`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import validation
+from ...stats.segments import changes_in, dispersion
+from ...validation import InputError
+from .. import states
+from ..records import HOUR, TIMEOUT, Arm, Counts, added
+from ..stores.base import Store, one_of_its_own, plain_settings
+from .trends import SPAN, Trend, as_arm, bucket_of
+
+BACK = 28 * 86_400.0
+"""Seconds that are looked back."""
+
+WIDTHS = (SPAN, HOUR, 2 * HOUR)
+MOST_BUCKETS = 400
+ARM, LEAVING = "arm", "leaving"
+LEVELS = (("bad", "no reward"), ("good", "a reward"))
+
+
+class Changed(NamedTuple):
+    """A change of a series: from the time `at` on its mean is `after` instead of `before`."""
+
+    at: float
+    before: float
+    after: float
+    statistic: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """A mean over time: trials and sums by bucket, when these begin, and the changes of the mean.
+
+    It is watched if there are enough trials to know how much it varies.
+    """
+
+    kind: str
+    name: str
+    starts: tuple[float, ...]
+    trials: tuple[float, ...]
+    sums: tuple[float, ...]
+    watched: bool
+    changes: tuple[Changed, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean since the last change, or of all; 0 without trials."""
+        since = self.changes[-1].at if self.changes else 0.0
+        pairs = zip(self.starts, self.trials, self.sums, strict=True)
+        later = [(n, won) for start, n, won in pairs if start >= since]
+        trials = sum(n for n, _ in later)
+        return sum(won for _, won in later) / trials if trials else 0.0
+
+    def text(self, change: Changed) -> str:
+        """A change in words."""
+        when = datetime.fromtimestamp(change.at, UTC)
+        return (
+            f"{self.name}: {change.before:.2f} until {when.day} {when:%B %H:%M} UTC, "
+            f"{change.after:.2f} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        found = [{**change._asdict(), "text": self.text(change)} for change in self.changes]
+        return {**asdict(self), "mean": self.mean, "changes": found}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What has changed of an experiment: the mean of each arm, and departures.
+
+    Buckets are of `width` seconds, and whole before `until`. While nothing changes, anything at all
+    is said with a probability of at most `delta`, however often one looks, as far as `dispersion`
+    (of arms, of leaving) is known.
+    """
+
+    experiment: str
+    at: float
+    until: float
+    width: float
+    delta: float
+    dispersion: dict[str, float | None]
+    series: tuple[Series, ...]
+
+    @property
+    def changed(self) -> list[Series]:
+        """The series that have changed, the latest change first."""
+        found = [each for each in self.series if each.changes]
+        return sorted(found, key=lambda each: -each.changes[-1].at)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "series": [each.to_dict() for each in self.series]}
+
+    def __str__(self) -> str:
+        if self.changed:
+            return "\n".join(each.text(change) for each in self.changed for change in each.changes)
+        watched = sum(each.watched for each in self.series)
+        if not watched:
+            return "It is too early to say: there are too few steps."
+        return f"Nothing has changed: {watched} means over time were looked at."
+
+
+def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
+    """What has changed of an experiment in the last four weeks, by the sums over time in its store.
+
+    >>> from sojourn.live import Experiment
+    >>> with Experiment("news", ["a", "b"], compiled=False) as news:
+    ...     arm = news.visit().choose()
+    ...     print(drift(news.journal.store, "news"))
+    It is too early to say: there are too few steps.
+    """
+    delta = validation.number("delta", delta, 0, 1, open_ends=True)
+    text, arms = one_of_its_own(store, experiment)
+    settings, now = plain_settings(text), store.now()
+    until = now - waited(settings, added(*store.counts(experiment)))
+    trends, width = recent(store, experiment, now)
+    means = means_of(arms, state_words(settings))
+    return drifted(experiment, means, trends, Times(now, until, width), delta)
+
+
+def waited(settings: Mapping[str, Any], counts: Counts) -> float:
+    """For how many seconds it is not known what came of a step, where visits time out."""
+    timed_out = any(counts.get((f"{verb} by {TIMEOUT}", 0, 0, 0)) for verb in ("left", "resolved"))
+    return float(settings["idle_timeout"]) if timed_out else 0.0
+
+
+def state_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The bins of the state in words; a user model of another package has none that are known."""
+    try:
+        return states.states_in_words(states.from_description(settings["user"]), settings["bins"])
+    except InputError:
+        return states.ranges_in_words("state", settings["bins"])
+
+
+def recent(store: Store, experiment: str, now: float) -> tuple[list[Trend], float]:
+    """The sums over time, in buckets as short as their number allows; and how long those are."""
+    longest = WIDTHS[-1]
+    trends = store.trends(experiment, max(bucket_of(now - BACK, longest), longest), longest)
+    if not trends:
+        return [], longest
+    first = trends[0].start
+    width = next((w for w in WIDTHS if (now - first) / w <= MOST_BUCKETS), longest)
+    return (trends if width == longest else store.trends(experiment, first, width)), width
+
+
+class Mean(NamedTuple):
+    """A mean that is watched: `won` of `made`, which are sums of trends of this number."""
+
+    kind: str
+    name: str
+    number: int
+    won: str
+    made: str
+
+
+def means_of(arms: Iterable[Arm], states: Sequence[str]) -> list[Mean]:
+    """Those of arms in use, and those of leaving by state and reward."""
+    used = [Mean(ARM, arm.name, arm.position, "reward", "pulls") for arm in arms if not arm.retired]
+    leaving = [
+        Mean(LEAVING, f"leaving {state}, then {words}", as_arm(b), f"{level}_left", level)
+        for b, state in enumerate(states)
+        for level, words in LEVELS
+    ]
+    return used + leaving
+
+
+class Times(NamedTuple):
+    """The time now, until when buckets are whole, and how long they are."""
+
+    at: float
+    until: float
+    width: float
+
+
+def drifted(
+    experiment: str, means: Sequence[Mean], trends: Sequence[Trend], times: Times, delta: float
+) -> Drift:
+    """What the sums say, of buckets that were over before `until`."""
+    whole = [trend for trend in trends if trend.start + times.width <= times.until]
+    starts = sorted({trend.start for trend in whole})
+    places = {start: i for i, start in enumerate(starts)}
+    sums = {mean: np.zeros((2, len(starts))) for mean in means}
+    by_number = defaultdict(list)
+    for mean in means:
+        by_number[mean.number].append(mean)
+    for trend in whole:
+        for mean in by_number[trend.arm]:
+            made = getattr(trend, mean.made)
+            # a reward that came late may be in a bucket without its step
+            won = min(max(getattr(trend, mean.won), 0.0), made)
+            sums[mean][:, places[trend.start]] = won, made
+    spread = {
+        kind: dispersion([(*sums[mean],) for mean in means if mean.kind == kind])
+        for kind in (ARM, LEAVING)
+    }
+
+    def series(mean: Mean) -> Series:
+        won, made = sums[mean]
+        found, factor = [], spread[mean.kind]
+        if factor is not None:
+            found = changes_in(won, made, delta=delta / len(means), overdispersion=factor)
+        return Series(
+            mean.kind,
+            mean.name,
+            tuple(starts),
+            tuple(made.tolist()),
+            tuple(won.tolist()),
+            factor is not None and bool(made.any()),
+            tuple(Changed(starts[change.at], *change[1:]) for change in found),
+        )
+
+    seen = [mean for mean in means if mean.kind == ARM or sums[mean][1].any()]
+    return Drift(experiment, *times, delta, spread, tuple(map(series, seen)))

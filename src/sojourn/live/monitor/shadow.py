@@ -1,0 +1,299 @@
+"""Shadow mode: what a policy would have shown where the caller's own recommender decides.
+
+Where both choose the same arm, what came of it is known; with the recommender's propensities that
+tells what the policy would earn at its next choice (`stats.matching`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from ... import validation
+from ...show.plain import plain
+from ...show.tables import Table
+from ...stats.intervals import Interval
+from ...stats.matching import Matching, Steps
+from ...stats.sequences import FIRST, PLANNED
+from ..errors import Conflict
+from ..exporting import ExportRow, lines
+from ..records import OPEN, Event, late_in
+from ..stores.base import Store, one_of_its_own, plain_settings
+
+LATEST = 100_000
+"""Events that a report looks back, some 40,000 steps: a policy that learns is not what it was."""
+
+KNOWN = 0.9  # share of steps with propensities from which on their weights are believed
+RARE, OFTEN = 0.01, 0.05
+"""An arm that the recommender shows this rarely, and the policy would this often."""
+MOST_PAIRS = 1_000
+WIDEST = 8  # arms in the printed table
+
+READY, NOT_YET, CANNOT_TELL = "ready to ramp", "not yet", "cannot tell"
+
+MEASURES = {
+    "reward": "reward of the next item",
+    "left": "the next item is the last",
+    "gain": "rewards per departure",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """At how many steps the recommender showed one arm where the policy would show another."""
+
+    shown: str
+    shadow_arm: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """One measure: of the logged recommender, of the policy by weights, and the difference."""
+
+    logged: Interval
+    shadow: Interval
+    difference: Interval
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """What a policy would have shown, beside what was; see `shadow`.
+
+    `match` is the share of steps at which both are the same. `measures` are about the next item, in
+    the states that the recommender brings about, by the steps that have propensities (`weighed`):
+    its reward, whether the visit ends after it, and the ratio of both. They are empty without
+    propensities. `effective` is how many users the weighted steps are worth, and the mean `weight`
+    is 1 if propensities are right and nothing is never shown that the policy would.
+    """
+
+    experiment: str
+    policy: str
+    at: float
+    alpha: float
+    margin: float
+    steps: int
+    users: int
+    matched: int
+    match: Interval
+    weighed: int
+    effective: float
+    weight: Interval
+    measures: dict[str, Weighed]
+    pairs: tuple[Pair, ...]
+    """The most frequent ones first."""
+    tried: tuple[str, ...]
+    """Arms that are hardly ever shown, and often would be."""
+    verdict: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return f"{self.verdict.capitalize()}: {self.reason}."
+        parts = [
+            f"{self.experiment}: what {self.policy} would have shown at {self.steps:,} steps of "
+            f"{self.users:,} users",
+            self._matrix().text(),
+            f"The same as yours at {_brief(self.match)} of the steps.",
+        ]
+        if self.measures:
+            parts.append(self._table().text())
+            parts.append(
+                f"By {self.weighed:,} steps with propensities; those that match are worth "
+                f"{self.effective:,.0f} users.\nOf the next item, in the states that your "
+                "recommender brings about: not the value of whole visits."
+            )
+        parts += [_trying(arm) for arm in self.tried]
+        parts.append(f"{self.verdict.capitalize()}: {self.reason}.")
+        return "\n\n".join(parts)
+
+    def _table(self) -> Table:
+        rows = [
+            [MEASURES[name], _brief(one.logged), _brief(one.shadow), _brief(one.difference, "+")]
+            for name, one in self.measures.items()
+        ]
+        return Table(["", "yours", "it would", "difference"], rows, left=range(4))
+
+    def _matrix(self) -> Table:
+        """Steps by what was shown and what would have been; of many arms the most frequent."""
+        often: Counter[str] = Counter()
+        for pair in self.pairs:
+            often.update({pair.shown: pair.steps, pair.shadow_arm: pair.steps})
+        arms = [arm for arm, _ in often.most_common(WIDEST)]
+        found = {(pair.shown, pair.shadow_arm): pair.steps for pair in self.pairs}
+        rows = [[arm, *(f"{found.get((arm, would), 0):,}" for would in arms)] for arm in arms]
+        return Table([r"shown \ would", *arms], rows, left=(0,))
+
+
+def shadow(
+    store: Store,
+    experiment: str,
+    *,
+    alpha: float = 0.05,
+    planned: float = PLANNED,
+    margin: float = 0.05,
+    latest: int = LATEST,
+) -> Shadow:
+    """What the policy of an external experiment would have shown, and what it would have earned.
+
+    It looks at the `latest` so many events. It is ready to ramp if its rewards per departure are
+    below those of the recommender by no more than the share `margin`. Intervals hold with
+    1 - alpha at all looks together, each by itself, while all events are among the `latest`; errors
+    are clustered by user, and there are none before the weighted steps are worth 50 users.
+
+    >>> from sojourn.policies import FixedArm
+    >>> from sojourn.live import Ask, Experiment, Logged
+    >>> more = {"external": True, "compiled": False}
+    >>> with Experiment("feed", ["a", "b"], FixedArm(0), **more) as feed:
+    ...     for n in range(4):
+    ...         visit = feed.visit(user=f"u{n}")
+    ...         made, ended = visit.decide(Ask(logged=Logged("a", 0.5))), visit.end(1)
+    ...     print(shadow(feed.journal.store, "feed").reason)
+    too few matched steps: with their weights they are worth 4 users, and 50 are needed
+    """
+    alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
+    planned = validation.number("planned", planned, 1, inf)
+    margin = validation.number("margin", margin, 0, 1)
+    latest = validation.whole("latest", latest, 1)
+    text, arms = one_of_its_own(store, experiment)
+    settings = plain_settings(text)  # of which the policy may be one of the caller's own
+    if not settings.get("external"):
+        raise Conflict(
+            f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
+        )
+    events = _whole_visits(store.latest(experiment, latest))
+    rows = [row for row in lines(events, arms, late_in(events)) if row.shadow_arm is not None]
+    policy = settings["policy"]["name"]
+    return _reported(rows, experiment, policy, store.now(), alpha, planned, margin)
+
+
+def _whole_visits(events: Sequence[Event]) -> list[Event]:
+    """Without those of visits that began earlier."""
+    begun = {event.visit for event in events if event.kind == OPEN}
+    return [event for event in events if event.visit in begun]
+
+
+def _reported(
+    rows: Sequence[ExportRow],
+    experiment: str,
+    policy: str,
+    at: float,
+    alpha: float,
+    planned: float,
+    margin: float,
+) -> Shadow:
+    found = Matching(_steps(rows), alpha, planned)
+    pairs = Counter((row.arm, str(row.shadow_arm)) for row in rows)
+    measures, weight, match = _weighed(found), found.of("weight"), found.of("match")
+    verdict, reason = _judged(found, measures, weight, margin)
+    return Shadow(
+        experiment=experiment,
+        policy=policy,
+        at=at,
+        alpha=alpha,
+        margin=margin,
+        steps=len(rows),
+        users=found.users,
+        matched=int(found.total.same),
+        match=Interval(match.value, max(match.low, 0.0), min(match.high, 1.0)),
+        weighed=int(found.total.weighed),
+        effective=found.effective,
+        weight=weight,
+        measures=measures,
+        pairs=tuple(Pair(*pair, n) for pair, n in pairs.most_common(MOST_PAIRS)),
+        tried=tuple(_tried(pairs)),
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _steps(rows: Sequence[ExportRow]) -> Steps:
+    users: dict[str, int] = {}
+    table = [
+        (
+            users.setdefault(row.user, len(users)), row.arm == row.shadow_arm,
+            nan if row.propensity is None else row.propensity, row.reward,
+            nan if row.censored else row.left,
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Steps(*np.array(table, dtype=float).reshape(-1, len(Steps._fields)).T)
+
+
+def _weighed(found: Matching) -> dict[str, Weighed]:
+    """All measures; none without propensities."""
+    if not found.total.weighed:
+        return {}
+    return {
+        name: Weighed(found.of(name), found.of(f"would {name}"), found.of(f"would {name}", name))
+        for name in MEASURES
+    }
+
+
+def _tried(pairs: Counter[tuple[str, str]]) -> Iterator[str]:
+    shown, would = Counter[str](), Counter[str]()
+    for (one, other), n in pairs.items():
+        shown[one] += n
+        would[other] += n
+    steps = pairs.total()
+    for arm, n in would.most_common():
+        if n >= OFTEN * steps and shown[arm] <= RARE * steps:
+            yield arm
+
+
+def _trying(arm: str) -> str:
+    return (
+        f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live it "
+        "would soon know; a shadow never does."
+    )
+
+
+def _judged(
+    found: Matching, measures: dict[str, Weighed], weight: Interval, margin: float
+) -> tuple[str, str]:
+    """Whether to go live with it, and why."""
+    steps, weighed = found.total.steps, found.total.weighed
+    ask = (
+        "tell the probability with which yours shows what it does (logged.propensity), or ramp 1 %"
+    )
+    if not steps:
+        return NOT_YET, "no step says what the policy would have shown"
+    if weighed < KNOWN * steps:
+        known = f"{weighed:,.0f} of {steps:,.0f} steps have a propensity"
+        return CANNOT_TELL, f"{known}; {ask} with a guardrail and compare"
+    if found.effective < FIRST:
+        return NOT_YET, (
+            f"too few matched steps: with their weights they are worth {found.effective:,.0f} "
+            f"users, and {FIRST:.0f} are needed"
+        )
+    if not weight.low <= 1.0 <= weight.high:
+        return CANNOT_TELL, (
+            f"the weights have a mean of {weight.value:.3g} where it should be 1: the propensities "
+            "are wrong, or yours never shows what the policy would; ramp 1 % with a guardrail and "
+            "compare"
+        )
+    gain = measures["gain"]
+    difference, least = gain.difference, -margin * gain.logged.value
+    earns = (
+        f"{gain.shadow.value:.3g} rewards per departure where yours earns {gain.logged.value:.3g}"
+    )
+    sure = f"{difference.low:+.3g} to {difference.high:+.3g}"
+    if difference.low > least:
+        return READY, f"by its next items it earns {earns} ({sure}); ramp with a guardrail"
+    if difference.high < 0.0:
+        return NOT_YET, f"by its next items it earns {earns} ({sure})"
+    return NOT_YET, f"it may earn less by more than {margin:.0%}: {earns} ({sure})"
+
+
+def _brief(found: Interval, sign: str = "") -> str:
+    if not isfinite(found.high):
+        return f"{found.value:{sign}.3g}"
+    return f"{found.value:{sign}.3g} [{found.low:{sign}.3g}, {found.high:{sign}.3g}]"

@@ -1,0 +1,325 @@
+"""Variants compared with their holdout: means per visit and their differences, at any time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, isfinite, isnan, log
+from typing import Any
+
+import numpy as np
+
+from ... import validation
+from ...show.tables import Table
+from ...stats.intervals import Interval
+from ...stats.moments import Array
+from ...stats.sequences import FIRST, PLANNED, sequence
+from ...stats.strata import Estimate, difference, mean, sample_ratio
+from ..enrolment import allocation_of
+from ..records import Snapshot
+from ..stores.base import Store
+from .allocation import METRICS, Alarm, Allocation, Epoch, Guardrail, names_of
+from .groups import GROUPS, Group, ended_in
+
+QUANTITIES = ("visits", *METRICS, "opened")
+COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
+UNLIKELY = 0.001
+"""Below it, a sample ratio is wrong: something loses visits, or assigns them otherwise."""
+
+WORDS = {"reward": "reward per visit", "steps": "steps per visit", "left": "share that left"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One variant: its share now, the visits opened and ended, and means per visit that ended.
+
+    `differences` are those to the holdout, which has none.
+    """
+
+    name: str
+    share: float
+    opened: int
+    visits: int
+    means: dict[str, Interval]
+    differences: dict[str, Interval]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        return {
+            "name": self.name,
+            "share": self.share,
+            "opened": self.opened,
+            "visits": self.visits,
+            "means": {name: _plain(found) for name, found in self.means.items()},
+            "differences": {name: _plain(found) for name, found in self.differences.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
+
+    `sample_ratio` is the p-value, valid at every snapshot, of visits that do not follow the shares.
+    """
+
+    experiment: str
+    holdout: str
+    alpha: float
+    at: float
+    variants: tuple[Measured, ...]
+    sample_ratio: float
+    guardrail: Guardrail | None
+    alarm: Alarm | None
+
+    @property
+    def ratio_is_wrong(self) -> bool:
+        """Whether the numbers of visits are no chance: then nothing else can be believed."""
+        return self.sample_ratio < UNLIKELY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "experiment": self.experiment,
+            "holdout": self.holdout,
+            "alpha": self.alpha,
+            "at": self.at,
+            "variants": [variant.to_dict() for variant in self.variants],
+            "sample_ratio": {"p_value": self.sample_ratio, "wrong": self.ratio_is_wrong},
+            "alarm": None if self.alarm is None else self.alarm.reason,
+        }
+
+    def __str__(self) -> str:
+        head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
+        rows = []
+        for variant in self.variants:
+            means = [_brief(variant.means[metric]) for metric in METRICS]
+            rows.append((variant.name, f"{variant.share:.4g}", f"{variant.visits:,}", *means))
+            if variant.differences:
+                found = [_brief(variant.differences[metric], "+") for metric in METRICS]
+                rows.append(("  - holdout", "", "", *found))
+        table = [Table(head, rows, left=range(len(head))).text()]
+        if self.ratio_is_wrong:
+            table.append(
+                f"The numbers of visits do not follow the shares (p = {self.sample_ratio:.1g}): "
+                "find out why before you believe the differences."
+            )
+        if self.alarm is not None:
+            table.append(f"The guardrail has acted: {self.alarm.reason}.")
+        return "\n".join(table)
+
+
+def compare(
+    store: Store, experiment: str, *, alpha: float = 0.05, planned: float = PLANNED, since: int = 1
+) -> Comparison:
+    """The variants of an experiment, compared by their visits that were opened from epoch `since`.
+
+    Intervals are narrowest at `planned` visits, and infinite before there are visits of 50 users in
+    both variants.
+
+    >>> from sojourn.live import Experiment, Variant
+    >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
+    >>> more = {"variants": both, "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
+    ...     ended = [shorts.visit(user=f"u{n}").end() for n in range(4)]
+    ...     print(shorts.compare())
+    variant      share  visits  reward per visit  steps per visit  share that left
+    old          0.5    1       0                 0                1
+    new          0.5    3       0                 0                1
+      - holdout                 +0                +0               +0
+    """
+    alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
+    planned = validation.number("planned", planned, 1, inf)
+    since = validation.whole("since", since, 1)
+    allocation = allocation_of(store, experiment)
+    names = names_of(experiment, allocation.variants)
+    groups = {variant: store.groups(child) for variant, child in names.items()}
+    return compared(experiment, allocation, groups, store.now(), alpha, planned, since)
+
+
+def compared(
+    experiment: str,
+    allocation: Allocation,
+    groups: Mapping[str, list[Group]],
+    now: float,
+    alpha: float,
+    planned: float = PLANNED,
+    since: int = 1,
+) -> Comparison:
+    """The comparison by the sums of groups, by variant."""
+    epochs = range(since, allocation.epoch + 1)
+    sums = {name: _array(groups[name], epochs) for name in allocation.variants}
+    opened = np.stack([sums[name][:, :, -1] for name in allocation.variants])
+    shares = np.array(
+        [[allocation.epochs[e - 1].shares[v] for v in allocation.variants] for e in epochs]
+    )
+
+    def measured(place: int, name: str) -> Measured:
+        here, holdout = sums[name], sums[allocation.holdout]
+        means, differences = {}, {}
+        for quantity, metric in enumerate(METRICS, start=1):
+            means[metric] = _interval(mean(here, quantity), alpha, planned)
+            if name != allocation.holdout:
+                found = difference(here, holdout, quantity)
+                differences[metric] = _interval(found, alpha, planned)
+        visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
+        return Measured(name, allocation.shares[name], begun, visits, means, differences)
+
+    return Comparison(
+        experiment,
+        allocation.holdout,
+        alpha,
+        now,
+        tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
+        sample_ratio(opened, shares) if len(epochs) else 1.0,
+        allocation.guardrail,
+        allocation.alarm,
+    )
+
+
+def _array(groups: Sequence[Group], epochs: range) -> Array:
+    """Sums [epoch, group, quantity]."""
+    found = np.zeros((len(epochs), GROUPS, len(QUANTITIES)))
+    table = np.array(groups, dtype=float).reshape(-1, len(Group._fields))
+    table = table[np.isin(table[:, 0], epochs)]
+    epoch, number = (table[:, i].astype(int) for i in (0, 1))
+    found[epoch - epochs.start, number] = table[:, COLUMNS]
+    return found
+
+
+def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
+    error = found.error if found.clusters >= FIRST else inf
+    return sequence(found.value, error, found.units, alpha, planned)
+
+
+def _plain(found: Interval) -> dict[str, float | None]:
+    value, low, high = (number if isfinite(number) else None for number in found)
+    return {"value": value, "low": low, "high": high}
+
+
+def _brief(found: Interval, sign: str = "") -> str:
+    """A number with its ends, if they are known."""
+    if isnan(found.value):
+        return "-"
+    if not isfinite(found.high):
+        return f"{found.value:{sign}.4g}"
+    return f"{found.value:{sign}.4g} [{found.low:{sign}.4g}, {found.high:{sign}.4g}]"
+
+
+GROWTH = 1.05
+"""How many times as many visits a look rests on at the next rank."""
+
+ALPHA = 0.05  # of the intervals, which hold at all looks together
+
+
+def rank_of(visits: float, holdout: float) -> int:
+    """The rank of a snapshot at so many visits of a variant and of the holdout.
+
+    >>> rank_of(500, 500), rank_of(500, 550), rank_of(500, 1e9), rank_of(500_000, 500_000)
+    (113, 114, 127, 254)
+    """
+    both = visits * holdout / max(visits + holdout, 1.0)
+    return int(log(max(both, 1.0)) / log(GROWTH))
+
+
+def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str, int]:
+    """The rank of every variant that is compared with the holdout."""
+    visits = {variant: ended_in(groups[variant])[0] for variant in allocation.variants}
+    holdout = visits.pop(allocation.holdout)
+    return {variant: rank_of(n, holdout) for variant, n in visits.items()}
+
+
+def snapshots_of(comparison: Comparison) -> list[Snapshot]:
+    """What a comparison says of every variant and metric that has an interval."""
+    visits = {variant.name: variant.visits for variant in comparison.variants}
+    holdout = visits[comparison.holdout]
+    return [
+        Snapshot(
+            comparison.at, variant.name, metric, rank_of(variant.visits, holdout),
+            variant.visits + holdout, *variant.differences[metric],
+        )
+        for variant in comparison.variants
+        for metric in METRICS
+        if metric in variant.differences and isfinite(variant.differences[metric].high)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class History:
+    """What comparisons with the holdout have said over time, and when shares changed.
+
+    With 1 - `alpha` the truth is in all intervals of a variant and metric together.
+    """
+
+    experiment: str
+    holdout: str
+    alpha: float
+    snapshots: tuple[Snapshot, ...]
+    epochs: tuple[Epoch, ...]
+    guardrail: Guardrail | None
+    alarm: Alarm | None
+
+    def of(self, variant: str, metric: str) -> list[Snapshot]:
+        """The looks at one variant and metric, in the order of time."""
+        return [
+            snapshot
+            for snapshot in self.snapshots
+            if (snapshot.variant, snapshot.metric) == (variant, metric)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "experiment": self.experiment,
+            "holdout": self.holdout,
+            "alpha": self.alpha,
+            "snapshots": [snapshot._asdict() for snapshot in self.snapshots],
+            "epochs": [asdict(epoch) for epoch in self.epochs],
+            "alarm": None if self.alarm is None else self.alarm.at,
+        }
+
+    def __str__(self) -> str:
+        if not self.snapshots:
+            return "There is no snapshot yet: they begin with visits of 50 users in both variants."
+        head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
+        found: dict[tuple[float, str], dict[str, Snapshot]] = {}
+        for snapshot in self.snapshots:
+            found.setdefault((snapshot.at, snapshot.variant), {})[snapshot.metric] = snapshot
+        rows = []
+        for (_, variant), by_metric in found.items():
+            visits = max(snapshot.visits for snapshot in by_metric.values())
+            cells = [_cell(by_metric.get(metric)) for metric in METRICS]
+            rows.append((variant, f"{visits:,}", *cells))
+        return Table(head, rows, left=range(len(head))).text()
+
+
+def _cell(snapshot: Snapshot | None) -> str:
+    if snapshot is None:
+        return "-"
+    return f"{snapshot.difference:+.4g} [{snapshot.low:+.4g}, {snapshot.high:+.4g}]"
+
+
+def history(store: Store, experiment: str) -> History:
+    """How the comparison of an experiment's variants came about: looks that were kept, and one now.
+
+    >>> from sojourn.live import Experiment, Variant
+    >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
+    >>> more = {"variants": both, "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
+    ...     print(shorts.history())
+    There is no snapshot yet: they begin with visits of 50 users in both variants.
+    """
+    allocation = allocation_of(store, experiment)
+    kept = store.looks(experiment)
+    latest = {(snapshot.variant, snapshot.metric): snapshot.visits for snapshot in kept}
+    now = [
+        snapshot
+        for snapshot in snapshots_of(compare(store, experiment, alpha=ALPHA))
+        if snapshot.visits > latest.get((snapshot.variant, snapshot.metric), 0)
+    ]
+    return History(
+        experiment,
+        allocation.holdout,
+        ALPHA,
+        (*kept, *now),
+        allocation.epochs,
+        allocation.guardrail,
+        allocation.alarm,
+    )
