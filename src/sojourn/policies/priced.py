@@ -223,8 +223,8 @@ class PricedIndex(Learned, AheadExplorer):
     the steps ahead of each of M arms at time t, or what is left of `visits`, times what a step is
     worth: W is how costly a mistake is on average, in mistakes where they are cheapest. And
     E max(Z - x, 0) = A x, where A is how much costlier than in others a mistake is in this state. W
-    and A are learned from departures (`price`); in the cheapest state x is infinite. Nothing has to be known
-    in advance (docs/index-policy.md).
+    and A are learned from departures (`price`); in the cheapest state x is infinite. Nothing has to
+    be known in advance (docs/index-policy.md).
 
     >>> policy = PricedIndex(bins=2)
     >>> memory = policy.memory(arms=2)
