@@ -151,7 +151,7 @@ NOT = {"state": 0.0, "optimism": -1.0}
         (
             PricedIndex(),
             {"state": 0.0, "optimism": 0.2},
-            "user is not engaged, mistakes are dearer: trying *cooking*, "
+            "user is not engaged, mistakes are costlier: trying *cooking*, "
             "it may pay in the steps ahead, mean 0.80 of 100 pulls",
         ),
         (Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),

@@ -10,6 +10,7 @@ the default reward first.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -146,7 +147,8 @@ AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="proces
 that it starts inherit it."""
 
 
-class Edit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Edit:
     """A line of the audit log: who changed what of an experiment, and when."""
 
     at: float
@@ -156,7 +158,8 @@ class Edit(NamedTuple):
     detail: str
 
 
-class Snapshot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Snapshot:
     """What a comparison said of a variant: its difference to the holdout at a time.
 
     `rank` numbers the looks by how many visits there were: of each rank the first one is kept.

@@ -60,10 +60,19 @@ def engaged(state: float, threshold: float = ENGAGED) -> str:
     return "user is engaged" if state >= threshold else "user is not engaged"
 
 
+def two_digits(p: float) -> str:
+    """A mean, a bound or a chance, as sentences and tables show it.
+
+    >>> two_digits(0.8149), two_digits(1.0)
+    ('0.81', '1.00')
+    """
+    return f"{p:.2f}"
+
+
 def mean_of_pulls(choice: Seen) -> str:
     """What is known of an arm that has pulls."""
     pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
-    return f"mean {choice.successes / choice.pulls:.2f} of {pulls}"
+    return f"mean {two_digits(choice.successes / choice.pulls)} of {pulls}"
 
 
 class Explains:

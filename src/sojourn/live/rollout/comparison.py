@@ -1,9 +1,8 @@
 """Variants compared with their holdout: means per visit and their differences, at any time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf, isfinite, isnan, log
-from typing import Any
 
 import numpy as np
 
@@ -41,23 +40,13 @@ class Measured:
     means: dict[str, Interval]
     differences: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        return {
-            "name": self.name,
-            "share": self.share,
-            "opened": self.opened,
-            "visits": self.visits,
-            "means": {name: _plain(found) for name, found in self.means.items()},
-            "differences": {name: _plain(found) for name, found in self.differences.items()},
-        }
-
 
 @dataclass(frozen=True)
 class Comparison:
     """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
 
-    `sample_ratio` is the p-value, valid at every snapshot, of visits that do not follow the shares.
+    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at every look. If
+    `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
     """
 
     experiment: str
@@ -66,25 +55,9 @@ class Comparison:
     at: float
     variants: tuple[Measured, ...]
     sample_ratio: float
+    ratio_is_wrong: bool
     guardrail: Guardrail | None
     alarm: Alarm | None
-
-    @property
-    def ratio_is_wrong(self) -> bool:
-        """Whether the numbers of visits are no chance: then nothing else can be believed."""
-        return self.sample_ratio < UNLIKELY
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "at": self.at,
-            "variants": [variant.to_dict() for variant in self.variants],
-            "sample_ratio": {"p_value": self.sample_ratio, "wrong": self.ratio_is_wrong},
-            "alarm": None if self.alarm is None else self.alarm.reason,
-        }
 
     def __str__(self) -> str:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
@@ -162,13 +135,15 @@ def compared(
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
+    ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
     return Comparison(
         experiment,
         allocation.holdout,
         alpha,
         now,
         tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
-        sample_ratio(opened, shares) if len(epochs) else 1.0,
+        ratio,
+        ratio < UNLIKELY,
         allocation.guardrail,
         allocation.alarm,
     )
@@ -187,11 +162,6 @@ def _array(groups: Sequence[Group], epochs: range) -> Array:
 def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
     error = found.error if found.clusters >= FIRST else inf
     return sequence(found.value, error, found.units, alpha, planned)
-
-
-def _plain(found: Interval) -> dict[str, float | None]:
-    value, low, high = (number if isfinite(number) else None for number in found)
-    return {"value": value, "low": low, "high": high}
 
 
 def _brief(found: Interval, sign: str = "") -> str:
@@ -263,17 +233,6 @@ class History:
             for snapshot in self.snapshots
             if (snapshot.variant, snapshot.metric) == (variant, metric)
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "snapshots": [snapshot._asdict() for snapshot in self.snapshots],
-            "epochs": [asdict(epoch) for epoch in self.epochs],
-            "alarm": None if self.alarm is None else self.alarm.at,
-        }
 
     def __str__(self) -> str:
         if not self.snapshots:

@@ -283,8 +283,8 @@ def fitted_problem(
     threshold; with `graded` False they are 1 if they are good, else 0.
 
     If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
-    effects shrunk towards each other as far as the data say, and such that people leave after all
-    arms together as counted; `by_arm` says whether they shall instead.
+    effects shrunk towards each other as far as the data say, and such that users leave after all
+    arms together as counted; `by_arm` overrules that.
     """
     cut = fit.threshold if graded else None
     odds: tuple[float, ...] = ()

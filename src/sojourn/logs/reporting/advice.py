@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...show.tables import Part, Table
+from ...stats.intervals import Interval
 from ..deciding.advice import NOTABLE, WHERE
 from .screen import cells, paragraph
 
@@ -104,6 +105,6 @@ def cut_in_words(advice: "Advice") -> str:
     )
 
 
-def _ranged(interval: tuple[float, float, float]) -> str:
+def _ranged(interval: Interval) -> str:
     value, low, high = interval
     return f"{value:.3g} [{low:.3g}, {high:.3g}]"
