@@ -11,8 +11,7 @@ import numpy as np
 
 from sojourn.client import AccessDenied, AsyncClient, AsyncExperiment
 from sojourn.client.async_client import OtherSettings
-from sojourn.client.described import described_user
-from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.client.messages import NoResponse, Request, Response, described_user
 from sojourn.live import LiveError, NotFound, Unavailable
 from sojourn.policies import Policy
 from sojourn.policies.watched import GOOD

@@ -11,10 +11,8 @@ from ..live.answers import NOT_SENT, Ask, Decision, Logged, Opening, ranked, rew
 from ..live.errors import Conflict
 from ..live.names import check_name
 from ..validation import InputError
-from .caller import RETRIES, TIMEOUT, Caller, Transport
-from .described import described_policy, described_user
-from .messages import AccessDenied, Request
-from .standby import Away, Standby
+from .caller import RETRIES, TIMEOUT, Away, Caller, Standby, Transport
+from .messages import AccessDenied, Request, described_policy, described_user
 
 if TYPE_CHECKING:
     from ..policies import Policy

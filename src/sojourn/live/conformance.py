@@ -486,10 +486,10 @@ def audit_log(open_store: Open, durable: bool = True) -> None:
     finally:
         AUDIT_ACTOR.reset(token)
     second, first = store.edits(10)
-    assert (first.who, first.what, first.detail) == (
+    assert (first.actor, first.what, first.detail) == (
         "process", "created", '{"x": 1, "arms": {"a": {}}}'
     )  # fmt: skip
-    assert (second.who, second.experiment, second.what) == ("ann", "e", "changed")
+    assert (second.actor, second.experiment, second.what) == ("ann", "e", "changed")
     assert second.detail == '{"x": 2, "arms": {"a": {"retired": 1}, "b": {}}}'
     assert store.edits(1) == [second] and store.edits(10, "d") == []
     store.close()

@@ -124,10 +124,10 @@ class ErasedOut(BaseModel):
 
 
 class EditOut(BaseModel):
-    """A line of the audit log: `who` is the id of a key, `detail` JSON."""
+    """A line of the audit log: `actor` is the id of a key, `detail` JSON."""
 
     at: float
-    who: str
+    actor: str
     experiment: str
     what: str
     detail: str

@@ -33,7 +33,8 @@ ARM, LEAVING = "arm", "leaving"
 LEVELS = (("bad", "no reward"), ("good", "a reward"))
 
 
-class Changed(NamedTuple):
+@dataclass(frozen=True)
+class Changed:
     """A change of a series: from the time `at` on its mean is `after` instead of `before`."""
 
     at: float
@@ -77,7 +78,7 @@ class Series:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        found = [{**change._asdict(), "text": self.text(change)} for change in self.changes]
+        found = [{**asdict(change), "text": self.text(change)} for change in self.changes]
         return {**asdict(self), "mean": self.mean, "changes": found}
 
 

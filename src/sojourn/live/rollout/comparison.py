@@ -1,13 +1,20 @@
-"""Variants compared with their holdout: means per visit and their differences, at any time."""
+"""Variants compared with their holdout: means per visit and their differences, at any time.
+
+Snapshots of the comparison are kept, thinned so that a few hundred last for ever. One is kept when
+what it rests on has grown by a twentieth: n m / (n + m), for n visits of the variant and m of the
+holdout. Its rank follows from that alone, and a store keeps one snapshot of each rank, however many
+processes take them.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf, isfinite, isnan, log
 from typing import Any
 
 import numpy as np
 
 from ... import validation
+from ...show.plain import plain
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from ...stats.moments import Array
@@ -43,14 +50,8 @@ class Measured:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is not known is None."""
-        return {
-            "name": self.name,
-            "share": self.share,
-            "opened": self.opened,
-            "visits": self.visits,
-            "means": {name: _plain(found) for name, found in self.means.items()},
-            "differences": {name: _plain(found) for name, found in self.differences.items()},
-        }
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Comparison:
 
     @property
     def ratio_is_wrong(self) -> bool:
-        """Whether the numbers of visits are no chance: then nothing else can be believed."""
+        """Sample-ratio mismatch: assignment deviates from the shares, so results are invalid."""
         return self.sample_ratio < UNLIKELY
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class Comparison:
         if self.ratio_is_wrong:
             table.append(
                 f"The numbers of visits do not follow the shares (p = {self.sample_ratio:.1g}): "
-                "find out why before you believe the differences."
+                "sample-ratio mismatch. Find out why before you use the differences."
             )
         if self.alarm is not None:
             table.append(f"The guardrail has acted: {self.alarm.reason}.")
@@ -189,11 +190,6 @@ def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
     return sequence(found.value, error, found.units, alpha, planned)
 
 
-def _plain(found: Interval) -> dict[str, float | None]:
-    value, low, high = (number if isfinite(number) else None for number in found)
-    return {"value": value, "low": low, "high": high}
-
-
 def _brief(found: Interval, sign: str = "") -> str:
     """A number with its ends, if they are known."""
     if isnan(found.value):
@@ -204,7 +200,7 @@ def _brief(found: Interval, sign: str = "") -> str:
 
 
 GROWTH = 1.05
-"""How many times as many visits a look rests on at the next rank."""
+"""How many times as many visits a snapshot rests on at the next rank."""
 
 ALPHA = 0.05  # of the intervals, which hold at all looks together
 
@@ -257,7 +253,7 @@ class History:
     alarm: Alarm | None
 
     def of(self, variant: str, metric: str) -> list[Snapshot]:
-        """The looks at one variant and metric, in the order of time."""
+        """The snapshots of one variant and metric, in the order of time."""
         return [
             snapshot
             for snapshot in self.snapshots
@@ -270,14 +266,14 @@ class History:
             "experiment": self.experiment,
             "holdout": self.holdout,
             "alpha": self.alpha,
-            "snapshots": [snapshot._asdict() for snapshot in self.snapshots],
-            "epochs": [asdict(epoch) for epoch in self.epochs],
+            "snapshots": plain(self.snapshots),
+            "epochs": plain(self.epochs),
             "alarm": None if self.alarm is None else self.alarm.at,
         }
 
     def __str__(self) -> str:
         if not self.snapshots:
-            return "There is no snapshot yet: they begin with visits of 50 users in both variants."
+            return "There is no snapshot yet: the first needs visits of 50 users in both variants."
         head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
         found: dict[tuple[float, str], dict[str, Snapshot]] = {}
         for snapshot in self.snapshots:
@@ -297,14 +293,14 @@ def _cell(snapshot: Snapshot | None) -> str:
 
 
 def history(store: Store, experiment: str) -> History:
-    """How the comparison of an experiment's variants came about: looks that were kept, and one now.
+    """How the comparison of the variants developed: the snapshots kept, and one now.
 
     >>> from sojourn.live import Experiment, Variant
     >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
     >>> more = {"variants": both, "holdout": "old", "compiled": False}
     >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
     ...     print(shorts.history())
-    There is no snapshot yet: they begin with visits of 50 users in both variants.
+    There is no snapshot yet: the first needs visits of 50 users in both variants.
     """
     allocation = allocation_of(store, experiment)
     kept = store.looks(experiment)
