@@ -314,8 +314,8 @@ def test_the_policy_of_an_experiment_is_that_of_variants_without_one() -> None:
     variants = [Variant("old", 0.5), Variant("new", 0.5, sj.policies.KLUCB())]
     more = {"variants": variants, "holdout": "old", "compiled": False}
     with Experiment("news", ARMS, sj.policies.UCB(c=3.0), **more) as news:
-        assert news.variants["old"].policy == sj.policies.UCB(c=3.0)
-        assert news.variants["new"].policy == sj.policies.KLUCB()
+        assert news.variants["old"].policy.c == 3.0  # type: ignore[attr-defined]
+        assert isinstance(news.variants["new"].policy, sj.policies.KLUCB)
 
 
 def test_an_ask_checks_itself() -> None:
