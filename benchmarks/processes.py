@@ -178,7 +178,7 @@ def table(found: dict[str, Any]) -> Table:
     return Table(
         f"Setting {study.setting}, {study.made_policy()}: regret after {study.visits} visits, "
         f"{study.experiments:,} experiments",
-        ("processes", "regret", "to one process", "steps", "a second", "conflicts", "wrong"),
+        ("processes", "regret", "to one process", "steps", "per second", "conflicts", "wrong"),
         [
             (
                 r["processes"],

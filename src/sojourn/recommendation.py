@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ class Recommendation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
-        gain = {**self.gain._asdict(), "share": self.gain_share}
+        gain = {**asdict(self.gain), "share": self.gain_share}
         present = None if self.present is None else policy_data(self.present, self.present.label)
         return dict(plain({**vars(self), "policy": policy, "gain": gain, "present": present}))
 

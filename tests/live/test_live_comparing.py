@@ -10,6 +10,7 @@ from commands import Run
 
 import sojourn as sj
 from sojourn.live import Comparison, Experiment, Journal, Store, Variant, archive, compare
+from sojourn.show.plain import plain
 from sojourn.stats.sequences import radius
 
 POLICY = sj.policies.FixedArm(0)
@@ -140,11 +141,11 @@ def test_nothing_is_said_before_there_are_fifty_users() -> None:
 
         first = differs()
         assert first.variants[1].differences["reward"].high == inf
-        assert first.to_dict()["variants"][1]["differences"]["reward"]["high"] is None
+        assert plain(first)["variants"][1]["differences"]["reward"]["high"] is None
         empty = Experiment(
             "empty", ["a"], variants=BOTH, holdout="old", store=journal, compiled=False
         ).compare()
-        assert empty.to_dict()["variants"][0]["means"]["reward"]["value"] is None
+        assert plain(empty)["variants"][0]["means"]["reward"]["value"] is None
         for _ in range(9):
             later = differs()
         difference = later.variants[1].differences["reward"]

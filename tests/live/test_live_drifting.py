@@ -68,9 +68,9 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
         leaving = [each for each in drift(store, "news").changed if each.kind == LEAVING]
         assert {each.name.rpartition(", then ")[2] for each in leaving} == {"no reward"}
         assert all(abs(each.changes[-1].at - BEGAN - 12 * HOUR) <= 2 * HOUR for each in leaving)
-        before = drift(store, "news").to_dict()["series"]
+        before = drift(store, "news").series
         assert archive(store, "news", clock.now + 1.0, tmp_path).visits > 0
-        assert drift(store, "news").to_dict()["series"] == before
+        assert drift(store, "news").series == before
         assert verify(store, "news", tmp_path) == {}
 
 

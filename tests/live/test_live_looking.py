@@ -68,7 +68,7 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
         assert widths[-1] < widths[0]
         lines = str(found).splitlines()
         assert lines[0].split()[:2] == ["variant", "visits"] and len(lines) == len(widths) + 1
-        assert found.to_dict()["alarm"] == split.allocation.alarm.at
+        assert found.alarm == split.allocation.alarm
         with pytest.raises(Conflict, match="has no variants"):
             history(journal.store, "shorts:old")
 

@@ -18,8 +18,7 @@ from serving import Server, serve
 from sojourn.live.monitor.shadow import MEASURES
 from sojourn.policies.reasons import short
 from sojourn.service.auth import keys
-from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
-from sojourn.service.dashboard.render import count, number
+from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS, count, number
 
 LEAVE = {(0, 0): 0.8, (0, 1): 0.2, (1, 0): 0.2, (1, 1): 0.1}
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}

@@ -14,8 +14,14 @@ import sojourn as sj
 from sojourn.live import Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
-from sojourn.service.dashboard.panels import PANELS, SHADOW, VARIANT_PANELS, Panel
-from sojourn.service.dashboard.render import policy_label, templates
+from sojourn.service.dashboard.panels import (
+    PANELS,
+    SHADOW,
+    VARIANT_PANELS,
+    Panel,
+    policy_label,
+    templates,
+)
 from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
 
 TEMPLATES = {

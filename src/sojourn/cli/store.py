@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -206,7 +207,7 @@ def erase_command(
     elif found.archived is None:
         note("another call archives or erases: it erases this user from the archive as well")
     if as_json:
-        print_json(found._asdict())
+        print_json(found)
     else:
         print(
             f"{user}: erased; visits in the store {found.visits:,}, in the archive "
@@ -231,10 +232,11 @@ def audit_command(
     with reading(url) as store:
         found = store.edits(last, *names)
     if as_json:
-        print_json([edit._asdict() for edit in found])
+        print_json(found)
         return
     rows = [
-        [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *edit[1:]] for edit in found
+        [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *astuple(edit)[1:]]
+        for edit in found
     ]
     print_table(Table(["when (UTC)", "actor", "experiment", "what", "details"], rows))
 

@@ -14,6 +14,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -51,7 +52,8 @@ class Archived(NamedTuple):
     files: int = 0
 
 
-class Erased(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Erased:
     """In how many visits a user was; `archived` is None if the archive is still to be rewritten."""
 
     visits: int

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 
 from .errors import Busy, Conflict, NotFound
@@ -288,8 +289,8 @@ def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
     store = with_experiment(open_store)
     looks = [Snapshot(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
     store.add_looks("e", looks)
-    store.add_looks("e", [looks[0]._replace(at=99.0), looks[0]._replace(at=70.0, metric="left")])
-    assert store.looks("e") == [looks[1], looks[0], looks[0]._replace(at=70.0, metric="left")]
+    store.add_looks("e", [replace(looks[0], at=99.0), replace(looks[0], at=70.0, metric="left")])
+    assert store.looks("e") == [looks[1], looks[0], replace(looks[0], at=70.0, metric="left")]
     assert store.looks("d") == []
     store.drop("e")
     assert store.looks("e") == []

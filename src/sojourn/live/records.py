@@ -10,6 +10,7 @@ the default reward first.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -146,8 +147,14 @@ AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="proces
 that it starts inherit it."""
 
 
+<<<<<<< HEAD
 class Edit(NamedTuple):
     """A line of the audit log: which actor changed what of an experiment, and when."""
+=======
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A line of the audit log: who changed what of an experiment, and when."""
+>>>>>>> main
 
     at: float
     actor: str
@@ -156,7 +163,8 @@ class Edit(NamedTuple):
     detail: str
 
 
-class Snapshot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Snapshot:
     """What a comparison said of a variant: its difference to the holdout at a time.
 
     `rank` numbers the looks by how many visits there were: of each rank the first one is kept.

@@ -9,14 +9,15 @@ much more sums vary than coins do (`stats.segments`).
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import validation
-from ...policies.reasons import short
+from ...policies.reasons import two_digits
+from ...stats.changes import Change
 from ...stats.segments import changes_in, dispersion
 from ...validation import InputError
 from .. import states
@@ -33,32 +34,45 @@ ARM, LEAVING = "arm", "leaving"
 LEVELS = (("bad", "no reward"), ("good", "a reward"))
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True)
 class Changed:
     """A change of a series: from the time `at` on its mean is `after` instead of `before`."""
+=======
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change of a series: from the time `at` on its mean is `after` instead of `before`.
+
+    `text` says so in words; `statistic` exceeds the `threshold` of the test.
+    """
+>>>>>>> main
 
     at: float
     before: float
     after: float
     statistic: float
     threshold: float
+    text: str
 
 
 @dataclass(frozen=True)
 class Series:
     """A mean over time: trials and sums by bucket, when these begin, and the changes of the mean.
 
-    It is watched if there are enough trials to know how much it varies.
+    `mean` is that since the last change; 0 without trials. A series is `watched` if there are
+    enough trials to know how much it varies.
     """
 
     kind: str
     name: str
+    mean: float
     starts: tuple[float, ...]
     trials: tuple[float, ...]
     sums: tuple[float, ...]
     watched: bool
     changes: tuple[Changed, ...]
 
+<<<<<<< HEAD
     @property
     def mean(self) -> float:
         """The mean since the last change, or of all; 0 without trials."""
@@ -81,6 +95,8 @@ class Series:
         found = [{**asdict(change), "text": self.text(change)} for change in self.changes]
         return {**asdict(self), "mean": self.mean, "changes": found}
 
+=======
+>>>>>>> main
 
 @dataclass(frozen=True)
 class Drift:
@@ -105,13 +121,9 @@ class Drift:
         found = [each for each in self.series if each.changes]
         return sorted(found, key=lambda each: -each.changes[-1].at)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "series": [each.to_dict() for each in self.series]}
-
     def __str__(self) -> str:
         if self.changed:
-            return "\n".join(each.text(change) for each in self.changed for change in each.changes)
+            return "\n".join(change.text for each in self.changed for change in each.changes)
         watched = sum(each.watched for each in self.series)
         if not watched:
             return "It is too early to say: there are too few steps."
@@ -217,15 +229,27 @@ def drifted(
         found, factor = [], spread[mean.kind]
         if factor is not None:
             found = changes_in(won, made, delta=delta / len(means), overdispersion=factor)
+        last = found[-1].at if found else 0
+        trials = made[last:].sum()
         return Series(
-            mean.kind,
-            mean.name,
-            tuple(starts),
-            tuple(made.tolist()),
-            tuple(won.tolist()),
-            factor is not None and bool(made.any()),
-            tuple(Changed(starts[change.at], *change[1:]) for change in found),
+            kind=mean.kind,
+            name=mean.name,
+            mean=float(won[last:].sum() / trials) if trials else 0.0,
+            starts=tuple(starts),
+            trials=tuple(made.tolist()),
+            sums=tuple(won.tolist()),
+            watched=factor is not None and bool(made.any()),
+            changes=tuple(_changed(mean.name, starts[change.at], change) for change in found),
         )
 
     seen = [mean for mean in means if mean.kind == ARM or sums[mean][1].any()]
     return Drift(experiment, *times, delta, spread, tuple(map(series, seen)))
+
+
+def _changed(name: str, at: float, change: Change) -> Changed:
+    when, (before, after, statistic, threshold) = datetime.fromtimestamp(at, UTC), change[1:]
+    text = (
+        f"{name}: {two_digits(before)} until {when.day} {when:%B %H:%M} UTC, "
+        f"{two_digits(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
+    )
+    return Changed(at, before, after, statistic, threshold, text)

@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import Any
 
 import numpy as np
 
 from ... import validation
-from ...show.plain import plain
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from ...stats.matching import Matching, Steps
@@ -89,11 +87,6 @@ class Shadow:
     """Arms that are hardly ever shown, and often would be."""
     verdict: str
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        found: dict[str, Any] = plain(self)
-        return found
 
     def __str__(self) -> str:
         if not self.steps:

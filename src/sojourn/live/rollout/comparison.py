@@ -9,7 +9,6 @@ processes take them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, log
-from typing import Any
 
 import numpy as np
 
@@ -48,17 +47,21 @@ class Measured:
     means: dict[str, Interval]
     differences: dict[str, Interval]
 
+<<<<<<< HEAD
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is not known is None."""
         found: dict[str, Any] = plain(self)
         return found
 
+=======
+>>>>>>> main
 
 @dataclass(frozen=True)
 class Comparison:
     """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
 
-    `sample_ratio` is the p-value, valid at every snapshot, of visits that do not follow the shares.
+    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at every look. If
+    `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
     """
 
     experiment: str
@@ -67,9 +70,11 @@ class Comparison:
     at: float
     variants: tuple[Measured, ...]
     sample_ratio: float
+    ratio_is_wrong: bool
     guardrail: Guardrail | None
     alarm: Alarm | None
 
+<<<<<<< HEAD
     @property
     def ratio_is_wrong(self) -> bool:
         """Sample-ratio mismatch: assignment deviates from the shares, so results are invalid."""
@@ -87,6 +92,8 @@ class Comparison:
             "alarm": None if self.alarm is None else self.alarm.reason,
         }
 
+=======
+>>>>>>> main
     def __str__(self) -> str:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
         rows = []
@@ -163,13 +170,15 @@ def compared(
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
+    ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
     return Comparison(
         experiment,
         allocation.holdout,
         alpha,
         now,
         tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
-        sample_ratio(opened, shares) if len(epochs) else 1.0,
+        ratio,
+        ratio < UNLIKELY,
         allocation.guardrail,
         allocation.alarm,
     )
@@ -260,6 +269,7 @@ class History:
             if (snapshot.variant, snapshot.metric) == (variant, metric)
         ]
 
+<<<<<<< HEAD
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -271,6 +281,8 @@ class History:
             "alarm": None if self.alarm is None else self.alarm.at,
         }
 
+=======
+>>>>>>> main
     def __str__(self) -> str:
         if not self.snapshots:
             return "There is no snapshot yet: the first needs visits of 50 users in both variants."

@@ -5,6 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import astuple
 from math import ceil
 from typing import Any, ClassVar
 
@@ -56,7 +57,7 @@ class Retention(ABC):
 
     def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
         edit = Edit(self._now(run), AUDIT_ACTOR.get(), experiment, what, detail)
-        self._insert(run, "sojourn_edit", [edit])
+        self._insert(run, "sojourn_edit", [astuple(edit)])
 
     def drop(self, experiment: str) -> None:
         with self._writing() as run:

@@ -8,6 +8,7 @@ import secrets
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
 from ...validation import InputError
@@ -210,7 +211,7 @@ class SqlStore(Retention):
 
     def add_looks(self, experiment: str, looks: Sequence[Snapshot]) -> None:
         with self._writing() as run:
-            rows = [(experiment, *look) for look in looks]
+            rows = [(experiment, *astuple(look)) for look in looks]
             self._insert(run, "sojourn_look", rows, tables.KEEP_LOOK)
 
     def looks(self, experiment: str) -> list[Snapshot]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...stats.clusters import clustered
 from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
 from .crowd import LAYER_ENDS, layers
@@ -142,8 +143,7 @@ class Shrunk:
 
     @property
     def covariance(self) -> Array:
-        users = len(self.moves)
-        return np.asarray(self.moves.T @ self.moves * (users / max(users - 1.0, 1.0)) + self.prior)
+        return clustered(self.moves) + self.prior
 
 
 def shrink(joint: JointFit, layout: Layout, pulls: Array) -> Shrunk:
