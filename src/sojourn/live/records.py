@@ -147,14 +147,9 @@ AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="proces
 that it starts inherit it."""
 
 
-<<<<<<< HEAD
-class Edit(NamedTuple):
-    """A line of the audit log: which actor changed what of an experiment, and when."""
-=======
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A line of the audit log: who changed what of an experiment, and when."""
->>>>>>> main
+    """A line of the audit log: which actor changed what of an experiment, and when."""
 
     at: float
     actor: str

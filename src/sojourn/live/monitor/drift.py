@@ -34,18 +34,12 @@ ARM, LEAVING = "arm", "leaving"
 LEVELS = (("bad", "no reward"), ("good", "a reward"))
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True)
-class Changed:
-    """A change of a series: from the time `at` on its mean is `after` instead of `before`."""
-=======
 @dataclass(frozen=True, slots=True)
 class Changed:
     """A change of a series: from the time `at` on its mean is `after` instead of `before`.
 
     `text` says so in words; `statistic` exceeds the `threshold` of the test.
     """
->>>>>>> main
 
     at: float
     before: float
@@ -72,31 +66,6 @@ class Series:
     watched: bool
     changes: tuple[Changed, ...]
 
-<<<<<<< HEAD
-    @property
-    def mean(self) -> float:
-        """The mean since the last change, or of all; 0 without trials."""
-        since = self.changes[-1].at if self.changes else 0.0
-        pairs = zip(self.starts, self.trials, self.sums, strict=True)
-        later = [(n, won) for start, n, won in pairs if start >= since]
-        trials = sum(n for n, _ in later)
-        return sum(won for _, won in later) / trials if trials else 0.0
-
-    def text(self, change: Changed) -> str:
-        """A change in words."""
-        when = datetime.fromtimestamp(change.at, UTC)
-        return (
-            f"{self.name}: {short(change.before)} until {when.day} {when:%B %H:%M} UTC, "
-            f"{short(change.after)} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        found = [{**asdict(change), "text": self.text(change)} for change in self.changes]
-        return {**asdict(self), "mean": self.mean, "changes": found}
-
-=======
->>>>>>> main
 
 @dataclass(frozen=True)
 class Drift:

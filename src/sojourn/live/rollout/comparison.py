@@ -13,7 +13,6 @@ from math import inf, isfinite, isnan, log
 import numpy as np
 
 from ... import validation
-from ...show.plain import plain
 from ...show.tables import Table
 from ...stats.intervals import Interval
 from ...stats.moments import Array
@@ -47,14 +46,6 @@ class Measured:
     means: dict[str, Interval]
     differences: dict[str, Interval]
 
-<<<<<<< HEAD
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        found: dict[str, Any] = plain(self)
-        return found
-
-=======
->>>>>>> main
 
 @dataclass(frozen=True)
 class Comparison:
@@ -74,26 +65,6 @@ class Comparison:
     guardrail: Guardrail | None
     alarm: Alarm | None
 
-<<<<<<< HEAD
-    @property
-    def ratio_is_wrong(self) -> bool:
-        """Sample-ratio mismatch: assignment deviates from the shares, so results are invalid."""
-        return self.sample_ratio < UNLIKELY
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "at": self.at,
-            "variants": [variant.to_dict() for variant in self.variants],
-            "sample_ratio": {"p_value": self.sample_ratio, "wrong": self.ratio_is_wrong},
-            "alarm": None if self.alarm is None else self.alarm.reason,
-        }
-
-=======
->>>>>>> main
     def __str__(self) -> str:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
         rows = []
@@ -269,20 +240,6 @@ class History:
             if (snapshot.variant, snapshot.metric) == (variant, metric)
         ]
 
-<<<<<<< HEAD
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "snapshots": plain(self.snapshots),
-            "epochs": plain(self.epochs),
-            "alarm": None if self.alarm is None else self.alarm.at,
-        }
-
-=======
->>>>>>> main
     def __str__(self) -> str:
         if not self.snapshots:
             return "There is no snapshot yet: the first needs visits of 50 users in both variants."
