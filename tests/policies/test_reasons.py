@@ -58,7 +58,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
                 if left:
                     visit.end(reward)
                     break
-        return experiment.recent()[::-1], list(experiment.journal.store.history("news")[1])
+        return experiment.recent()[::-1], experiment.journal.store.events("news")
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
