@@ -14,7 +14,7 @@ from sojourn.client.messages import NoResponse, Request, Response, described_use
 from sojourn.live import LiveError, NotFound, Unavailable
 from sojourn.live.answers import OtherSettings
 from sojourn.policies import Policy
-from sojourn.policies.watched import GOOD
+from sojourn.policies.departures import GOOD
 from sojourn.problem import Problem
 from sojourn.service.demo import Crowd
 from sojourn.validation import InputError
