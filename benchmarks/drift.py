@@ -69,7 +69,7 @@ def task_of(problem: Problem, changes: int, visits: int, runs: int) -> dict[str,
             {"after": after, "means": own.means, "gaps": own.gaps().tolist()}
             for after, own in problem.phases
         ],
-        "leave": [[user.leave_after(0, s, r) for r in (0.0, 1.0)] for s in (0.0, 1.0)],
+        "leave": [[user.leave_probability(s, r, 0) for r in (0.0, 1.0)] for s in (0.0, 1.0)],
         "visits": visits,
         "runs": runs,
         "steps": int(problem.expected_steps(visits)),

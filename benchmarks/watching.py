@@ -60,7 +60,7 @@ def mean_for(wanted: float) -> float:
 
 def totals(mean: float, visits: int, rng: np.random.Generator) -> Array:
     """Total rewards of so many visits in which one arm of this mean is shown."""
-    q = np.array([[USER.leave_probability(s, r) for r in (0.0, 1.0)] for s in (0.0, 1.0)])
+    q = np.array([[USER.leave_probability(s, r, 0) for r in (0.0, 1.0)] for s in (0.0, 1.0)])
     gained, state = np.zeros(visits), np.ones(visits, np.int64)
     here = np.arange(visits)
     while here.size:

@@ -23,7 +23,7 @@ class Impatient(sj.User):
         """Bad items in a row, at most 3."""
         return 0.0 if reward > 0.0 else min(state + 1.0, 3.0)
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """bored, or (state + 1) step."""
         return self.bored if reward > 0.0 else (state + 1.0) * self.step
 

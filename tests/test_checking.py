@@ -171,7 +171,7 @@ class Impatient(sj.User):
     def next_state(self, state, reward):
         return 0.0 if reward > 0.0 else state + 1.0
 
-    def leave_probability(self, state, reward):
+    def leave_probability(self, state, reward, arm):
         return 0.1 if reward > 0.0 else (state + 1.0) * self.step
 
     def experience(self, state):
@@ -182,7 +182,7 @@ def test_a_leave_probability_above_1_is_refused_with_the_problem() -> None:
     with pytest.raises(sj.InputError) as refusal:
         sj.Problem([0.7, 0.4], Impatient(step=0.5))
     assert str(refusal.value) == (
-        "Impatient.leave_probability(2, 0) = 1.5 is not allowed: it must be a number from 0 to 1"
+        "Impatient.leave_probability(2, 0, 0) = 1.5 is not allowed: it must be a number from 0 to 1"
     )
 
 
@@ -190,10 +190,10 @@ def test_check_user_has_a_sentence_for_each_fault() -> None:
     assert sj.check_user(Impatient()) == [
         "Impatient.experience(2) returned -1.0: it must be a number from 0 to 1",
         "Impatient.experience(3) returned -2.0: it must be a number from 0 to 1",
-        "Impatient.leave_probability(3, 0) returned 1.2: it must be a number from 0 to 1",
+        "Impatient.leave_probability(3, 0, 0) returned 1.2: it must be a number from 0 to 1",
     ]
     with pytest.raises(ValueError, match=r"next_state\(3, 0\) = 4.0 is not allowed: it must be"):
         sj.Problem([0.7, 0.4], Impatient(step=0.1))
     assert sj.check_user(sj.LastReward()) == [
-        "LastReward has no method leave_probability(self, state, reward)"
+        "LastReward has no method leave_probability(self, state, reward, arm)"
     ]

@@ -34,13 +34,12 @@ class Fickle(sj.User):
     q: float
 
     model: ClassVar[str] = "fickle"
-    keys: ClassVar[tuple[str, ...]] = ("q",)
     space: ClassVar[Space] = Space(states=2, bins=2)
 
     def next_state(self, state, reward):
         return reward
 
-    def leave_probability(self, state, reward):
+    def leave_probability(self, state, reward, arm):
         return self.q
 
 

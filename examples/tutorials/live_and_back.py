@@ -33,7 +33,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
     while True:
         arm = topics.index(shown)
         reward = float(draw.random() < world.means[arm])
-        if draw.random() < world.user.leave_after(arm, state, reward):
+        if draw.random() < world.user.leave_probability(state, reward, arm):
             visit.end(reward)
             return
         shown, state = visit.step(reward), reward

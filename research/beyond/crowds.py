@@ -19,7 +19,7 @@ class Layered(User):
     (`steps`). The state is twice the layer plus the last reward.
 
     >>> user = Layered.kinds([(0.5, 0.1, 0.1, 0.1), (0.9, 0.1, 0.1, 0.1)], shares=(0.5, 0.5))
-    >>> user.next_state(2.0, 1.0), user.leave_probability(2.0, 0.0), user.experience(3.0)
+    >>> user.next_state(2.0, 1.0), user.leave_probability(2.0, 0.0, 0), user.experience(3.0)
     (3.0, 0.9, 1.0)
     """
 
@@ -67,6 +67,6 @@ class Layered(User):
             layer = min(layer + 1.0, len(self.rows) - 1.0)
         return 2.0 * layer + reward
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """q(last reward, reward) of the layer."""
         return self.rows[int(state // 2.0)][int(2.0 * (state % 2.0) + reward)]

@@ -77,7 +77,7 @@ class Tastes:
             gain[s] = mean
             for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
                 after = int(self.user.next_state(float(s), reward))
-                moves[s, after] += chance * (1.0 - self.user.leave_probability(float(s), reward))
+                moves[s, after] += chance * (1.0 - self.user.leave_probability(float(s), reward, 0))
         return total(moves, gain)
 
     @cached_property

@@ -59,7 +59,7 @@ def random_by_arm(draws: int = DRAWS, seed: int = 14) -> tuple[Problem, ...]:
         tau = float(np.exp(rng.uniform(*np.log(SPREAD))))
         added = tau * rng.standard_normal((common.arms, 1))
         added = added + tau / 2.0 * rng.standard_normal((common.arms, 4))
-        q = [getattr(common.user, name) for name in common.user.keys]
+        q = list(common.user.settings().values())
         users = tuple(TwoState(*map(shifted, q, row)) for row in added.tolist())
         problem = Problem(common.means, ByArm(users))
         if SHORTEST <= problem.length.mean <= LONGEST:

@@ -15,6 +15,7 @@ from .engine.coasting import coaster_for
 from .engine.fingerprint import check_randomness
 from .engine.kernel import columns, play
 from .engine.leaser import Leaser
+from .engine.steps import next_states
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform
 from .policies.base import arms_in
@@ -153,13 +154,13 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
     for reward in REWARDS:
         given = f"({state:g}, {reward:g})"
         for arm in range(user.space.arms or 1):
-            leave = user.leave_after(arm, state, reward)
+            leave = user.leave_probability(state, reward, arm)
             if not 0.0 <= leave <= 1.0:
                 yield (
                     f"{name}.leave_probability{given} returned {leave!r}: it must be a number from "
                     "0 to 1"
                 )
-        for after, chance in user._next_states(state, reward):
+        for after, chance in next_states(user, state, reward):
             if user.space.states is None:
                 good, which = -1e-12 <= after <= 1.0 + 1e-12, "a number from 0 to 1"
             else:

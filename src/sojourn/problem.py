@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from . import validation
 from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
+from .engine.steps import next_states
 from .rewards import Bernoulli, Reward, compiled, reward_of
 from .show.sheets import html
 from .show.tables import Table
-from .users import User
+from .users import User, can_leave
 from .validation import InputError
 from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
 
@@ -64,7 +65,7 @@ class Problem:
     ) -> None:
         if not isinstance(user, User):
             raise InputError(f"user = {user!r} is not allowed: it must be a user model")
-        if not user.leaves:
+        if not can_leave(user):
             raise InputError(f"user = {user!r} is not allowed: it says nothing of leaving")
         if means is not None and rewards is not None:
             raise InputError("give either means, of arms with rewards of 0 and 1, or rewards")
@@ -348,10 +349,11 @@ class Problem:
         if self.graded:
             raise InputError("transitions needs rewards of 0 and 1, and these are graded")
         state, mean = float(state), self.means[arm]
-        stays = []
+        stays = list[tuple[float, float]]()
         for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
-            stay = 1.0 - self.user.leave_after(arm, state, reward)
-            stays.append((self.user.next_state(state, reward), chance * stay))
+            stay = 1.0 - self.user.leave_probability(state, reward, arm)
+            found = next_states(self.user, state, reward)
+            stays += [(after, chance * stay * p) for after, p in found]
         leaves = (None, 1.0 - sum(p for _, p in stays))
         return [*stays, leaves]
 

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Parameter, signature
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from .validation import InputError
 SUFFIXES = (".toml", ".json")
 
 Dict = Mapping[str, Any]
+
+EXAMPLES: Mapping[str, Dict] = {
+    "two-state": {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0},
+    "ema": {"theta": 0.5, "c6": 1000.0},
+    "chain": {"next": [[0, 1], [0, 2], [1, 2]], "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]},
+}
+"""Settings to try a user model with: those of the first problem of its kind in the paper."""
 
 
 def problem_of(problem: Problem | str | Path) -> Problem:
@@ -109,7 +117,7 @@ def to_dict(problem: Problem) -> dict[str, Any]:
         return {"phases": [{"after": after, **to_dict(own)} for after, own in problem.phases]}
     user: Any = problem.user
     around: dict[str, Any] = {"stays_first": type(user) is StaysFirst}
-    user = user.unwrapped if around["stays_first"] else user
+    user = user.user if around["stays_first"] else user
     if type(user) is Levels:
         around = {"thresholds": list(user.thresholds), **around}
         user = user.user
@@ -196,17 +204,44 @@ def _model(where: str, data: Dict, *more: str) -> tuple[User, Dict]:
     model = validation.one_of(f"{where}.model", data["model"], _models())
     cls = USERS[model]
     levels = () if getattr(cls.space, "graded", False) else ("thresholds",)
-    cls.check_keys(f"{where}.", data, "start", *more, *levels, "stays_first")
+    check_keys(f"{where}.", data, cls, "start", *more, *levels, "stays_first")
     stays_first = data.get("stays_first", False)
     if not isinstance(stays_first, bool):
         raise InputError(
             f"{where}.stays_first = {stays_first!r} is not allowed: it must be true or false"
         )
-    settings = {key: data[key] for key in (*cls.keys, *cls.optional) if key in data}
+    settings = {key: data[key] for key in keys_of(cls) if key in data}
     start = _start(f"{where}.start", data.get("start"))
-    with _named(where, [*cls.keys, *cls.optional, "start"]):
+    with _named(where, [*keys_of(cls), "start"]):
         user = cls.from_settings(**settings, start=start)
     return user, {"thresholds": data.get("thresholds"), "stays_first": stays_first}
+
+
+def keys_of(cls: type[User]) -> dict[str, bool]:
+    """The settings of a user model and whether each is required, apart from the start.
+
+    Those of its `from_settings` if it has its own, otherwise the fields of the class.
+
+    >>> keys_of(USERS["ema"]), keys_of(USERS["chain"])
+    ({'theta': True, 'c6': True}, {'next': True, 'leave': True, 'seen': False})
+    """
+    given = signature(cls.from_settings).parameters
+    if any(p.kind is Parameter.VAR_KEYWORD for p in given.values()):
+        given = signature(cls).parameters
+    return {name: p.default is Parameter.empty for name, p in given.items() if name != "start"}
+
+
+def check_keys(prefix: str, given: Iterable[str], cls: type[User], *more: str) -> None:
+    """InputError if settings of a user model are missing or not known; `more` are also allowed."""
+    keys = keys_of(cls)
+    required = [key for key, needed in keys.items() if needed]
+    validation.keys(
+        prefix,
+        given,
+        required=("model", *required),
+        known=("model", *keys, *more),
+        whose=f"{'an' if cls.model[:1] in tuple('aeiou') else 'a'} {cls.model} user",
+    )
 
 
 @contextmanager

@@ -160,7 +160,7 @@ class Contrary(sj.UCB):
 class Stubborn(sj.TwoState):
     """Leaves by a rule of its own, which 64 steps at a time know nothing of."""
 
-    def leave_probability(self, state, reward):
+    def leave_probability(self, state, reward, arm):
         return 0.25
 
 

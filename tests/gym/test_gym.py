@@ -181,7 +181,7 @@ def test_steps_are_the_model(problem: sj.Problem) -> None:
         assert info["gap"] == pytest.approx(problem.gap(before, arm), abs=1e-12)
         assert not cut and (0.0 <= reward <= 1.0 if problem.graded else reward in (0.0, 1.0))
         if left:
-            assert user.leave_after(arm, before, reward) > 0.0
+            assert user.leave_probability(before, reward, arm) > 0.0
             env.reset()
 
 
@@ -198,7 +198,7 @@ def test_one_step_has_the_right_chances(problem: sj.Problem) -> None:
         here = states == state
         check_share(here, starts[state])
         for reward, chance in ((0.0, 1 - problem.means[arm]), (1.0, problem.means[arm])):
-            leave = problem.user.leave_probability(state, reward)
+            leave = problem.user.leave_probability(state, reward, 0)
             check_share((left & (rewards == reward))[here], chance * leave)
             check_share((~left & (rewards == reward))[here], chance * (1.0 - leave))
 

@@ -26,7 +26,7 @@ def serve(experiment: Experiment, visits: int, seed: int) -> list[float]:
         assert made.propensity is not None and made.state == state
         told.append(made.propensity)
         reward = float(draw.random() < PROBLEM.means[int(made.arm)])
-        if draw.random() < user.leave_probability(state, reward):
+        if draw.random() < user.leave_probability(state, reward, 0):
             visit.end(reward)
             if waiting:
                 going[waiting.pop()] = (1.0, None)
@@ -49,7 +49,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_value_of_another_policy_is_found(log: Path, arm: int) -> None:
     """Of the first two steps of a visit with one arm, which the log reaches whatever the arm."""
     m, user = PROBLEM.means[arm], PROBLEM.user
-    stays = 1.0 - m * user.leave_probability(1.0, 1.0) - (1 - m) * user.leave_probability(1.0, 0.0)
+    stays = (
+        1.0
+        - m * user.leave_probability(1.0, 1.0, 0)
+        - (1 - m) * user.leave_probability(1.0, 0.0, 0)
+    )
     found = replay(log, sj.FixedArm(arm), confidence=SAFE, horizon=2)
     for method in ("weighted", "normalised", "robust"):
         of_reward, of_length = found.reward[method], found.length[method]

@@ -200,11 +200,13 @@ def test_departures_after_all_arms_together_stay_as_counted(clickbait: Fit) -> N
     problem, sample = clickbait.problem(), clickbait.sample
     assert sample is not None
     for cell, (state, reward) in {2: (0, 0), 3: (0, 1), 4: (1, 0), 5: (1, 1)}.items():
-        each = [problem.user.leave_after(arm, float(state), float(reward)) for arm in range(3)]
+        each = [
+            problem.user.leave_probability(float(state), float(reward), arm) for arm in range(3)
+        ]
         shares = sample.by_cell[cell] / sample.by_cell[cell].sum()
         assert shares @ each == pytest.approx(clickbait.q[cell], rel=1e-9)
     first = problem.user.begin(0.5)
-    each = [problem.user.leave_after(arm, first, 1.0) for arm in range(3)]
+    each = [problem.user.leave_probability(first, 1.0, arm) for arm in range(3)]
     shares = sample.by_cell[1] / sample.by_cell[1].sum()
     assert shares @ each == pytest.approx(clickbait.q[1], rel=1e-9)
 

@@ -39,8 +39,8 @@ def check_coverage(hits: dict[str, list[bool]]) -> None:
 
 def test_intervals_of_the_two_state_model_cover() -> None:
     user = TWO_STATE.user
-    truth = {c: user.leave_probability(float(c[0]), float(c[1])) for c in CELLS[2:]}
-    truth |= {c: user.leave_probability(1.0, float(c[-1])) for c in CELLS[:2]}
+    truth = {c: user.leave_probability(float(c[0]), float(c[1]), 0) for c in CELLS[2:]}
+    truth |= {c: user.leave_probability(1.0, float(c[-1]), 0) for c in CELLS[:2]}
     d0, d1 = (TWO_STATE.mistake_cost(s) for s in (0, 1))
     hits: dict[str, list[bool]] = {}
     for run in range(LOGS):
@@ -108,7 +108,9 @@ def test_mistake_costs_are_those_of_the_theory() -> None:
     for problem in (sj.paper.SETTINGS["A"], sj.paper.SETTINGS["B"], sj.paper.SETTINGS["opposite"]):
         user = problem.user
         n = [[10**6, 10**6], [10**6, 10**6]]
-        k = [[round(user.leave_probability(s, r) * 10**6) for r in (0.0, 1.0)] for s in (0.0, 1.0)]
+        k = [
+            [round(user.leave_probability(s, r, 0) * 10**6) for r in (0.0, 1.0)] for s in (0.0, 1.0)
+        ]
         found = Fit.from_counts(n, k, problem.means)
         assert found.costs.d0.value == pytest.approx(problem.mistake_cost(0), rel=1e-9)
         assert found.costs.d1.value == pytest.approx(problem.mistake_cost(1), rel=1e-9)

@@ -80,8 +80,8 @@ def test_the_fitted_problem_is_graded(played: Experiment, tmp_path: Path) -> Non
         sj.Problem(rewards=rewards, user=user).value(), rel=0.15
     )
     own = fit.problem()
-    assert own.user.leave_probability(-2.0, 0.4) == pytest.approx(fit.q[0])
-    assert own.user.leave_probability(-2.0, 0.5) == pytest.approx(fit.q[1])
+    assert own.user.leave_probability(-2.0, 0.4, 0) == pytest.approx(fit.q[0])
+    assert own.user.leave_probability(-2.0, 0.5, 0) == pytest.approx(fit.q[1])
     binary = fit.problem(graded=False)
     assert not binary.graded and binary.means == pytest.approx([arm.good for arm in fit.arms])
     assert fit.case in ("normal", "undecided")

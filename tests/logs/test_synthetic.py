@@ -127,7 +127,7 @@ def test_departures_after_each_arm_are_those_of_the_user() -> None:
         for state in (0, 1):
             for reward in (0, 1):
                 here = (log["arm"] == arm) & (log["state"] == state) & (log["reward"] == reward)
-                q, n = problem.user.leave_after(arm, state, reward), here.sum()
+                q, n = problem.user.leave_probability(state, reward, arm), here.sum()
                 assert n > 0 or RULE.chances[state][arm] == 0.0
                 if n:
                     error = sqrt(q * (1 - q) / n)

@@ -22,7 +22,7 @@ def expected_memory(problem: sj.Problem, steps: float, bins: int = 4) -> Watched
         for reward, chance in ((0, 1 - mean), (1, mean)):
             b, after = state * (bins - 1), reward * (bins - 1)
             n = steps * chance
-            leave = user.leave_probability(float(state), float(reward))
+            leave = user.leave_probability(float(state), float(reward), 0)
             memory.moves[b, reward, after] = n
             memory.seen[problem.best_arm, b, reward] = n
             memory.left[problem.best_arm, b, reward] = n * leave

@@ -64,7 +64,7 @@ def test_the_problems_are_the_papers() -> None:
         assert problem.means == tuple(means)
         for state in (0.0, 1.0):
             for reward in (0, 1):
-                assert problem.user.leave_probability(state, float(reward)) == pytest.approx(
+                assert problem.user.leave_probability(state, float(reward), 0) == pytest.approx(
                     user.abandons(state, reward), abs=1e-15
                 )
 

@@ -131,7 +131,7 @@ def remember(problem: sj.Problem, steps: tuple[float, float]) -> sj.policies.pri
         for r, chance in ((0, 1 - mean), (1, mean)):
             n = steps[s] * chance
             memory.moves[s, r, r] = memory.seen[arm, s, r] = n
-            memory.left[arm, s, r] = n * problem.user.leave_probability(float(s), float(r))
+            memory.left[arm, s, r] = n * problem.user.leave_probability(float(s), float(r), 0)
     memory.pulls[arm] = memory.clock[0] = sum(steps)
     memory.successes[arm] = sum(steps) * mean
     return memory

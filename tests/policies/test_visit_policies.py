@@ -47,7 +47,9 @@ def shown(problem: sj.Problem, steps: float, bins: int = 2, policy: Any = None) 
         mean = problem.means[arm]
         b, after, n = state * (bins - 1), level * (bins - 1), steps * (mean if level else 1 - mean)
         memory.seen[arm, b, level] += n
-        memory.left[arm, b, level] += n * problem.user.leave_after(arm, float(state), float(level))
+        memory.left[arm, b, level] += n * problem.user.leave_probability(
+            float(state), float(level), arm
+        )
         memory.moves[b, level, after] += n
         memory.pulls[arm] += n
         memory.successes[arm] += n * level
@@ -172,7 +174,7 @@ def test_effects_are_found_with_their_spread() -> None:
     for arm, added in enumerate([2, 0, 0]):
         for b, r in product((0, 1), (0, 1)):
             odds = memory.base[b, r] + memory.effect[arm] + memory.quirk[arm, b, r]
-            exact = log_odds(USER.leave_probability(float(b), float(r))) + added
+            exact = log_odds(USER.leave_probability(float(b), float(r), 0)) + added
             assert odds == pytest.approx(exact, abs=0.02)
     few = shown(CLICKBAIT, 10)
     fit_effects(few, pooled(few))

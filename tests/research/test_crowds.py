@@ -36,7 +36,7 @@ def test_steps_move_through_the_layers() -> None:
     user = Layered.steps([(0.1, 0.1, 0.1, 0.1), (0.2, 0.2, 0.2, 0.2), (0.3, 0.3, 0.3, 0.3)])
     state, chances = user.begin(0.999), []
     for _ in range(4):
-        chances.append(user.leave_probability(state, 1.0))
+        chances.append(user.leave_probability(state, 1.0, 0))
         state = user.next_state(state, 1.0)
     assert chances == [0.1, 0.2, 0.3, 0.3]
     # Leaving does not depend on rewards: the survival function, by hand.

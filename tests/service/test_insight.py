@@ -333,8 +333,8 @@ def test_many_arms_are_searched_and_paged() -> None:
 
 def test_states_have_names() -> None:
     for user, bins, words in [
-        (LastReward(), 4, "after a reward of .25 to .5"),
-        (MovingAverage(0.5), 4, "average .25 to .5"),
+        (LastReward(), 4, "after a reward of 0.25 to 0.5"),
+        (MovingAverage(0.5), 4, "average 0.25 to 0.5"),
         (MovingAverage(0.5), 3, "average .33 to .67"),
     ]:
         settings = Settings(policy=sj.LearnedUCB(bins=bins), user=user)

@@ -62,7 +62,7 @@ def serve_users(experiment: Experiment, problem: sj.Problem, visits: int, seed: 
                 decision = await experiment.adecide(f"v{number}", reward, opening=opening)
                 mean = problem.means[experiment.arms.index(decision.arm)]
                 reward = float(rng.random() < mean)
-                if rng.random() < problem.user.leave_probability(state, reward):
+                if rng.random() < problem.user.leave_probability(state, reward, 0):
                     await experiment.get(f"v{number}").aend(reward)
                     break
                 state = problem.user.next_state(state, reward)
@@ -165,7 +165,7 @@ def test_an_export_is_fitted_without_any_option(
     assert sum(n for _, n in found.counts.values()) == steps
     for cell, (left, n) in found.counts.items():
         state, reward = 1.0 if cell.startswith("first") else float(cell[-2]), float(cell[-1])
-        q = B.user.leave_probability(state, reward)
+        q = B.user.leave_probability(state, reward, 0)
         assert n > 50 and abs(left / n - q) < TOLERANCE * sqrt(q * (1 - q) / n)
     for arm, mean in zip(("good", "less"), B.means, strict=True):
         (seen,) = (a for a in found.arms if a.name == arm)
@@ -201,7 +201,7 @@ def replay_truth(horizon: int) -> float:
         for state, chance in here.items():
             total += chance * mean
             for reward, p in ((1.0, mean), (0.0, 1 - mean)):
-                stays = 1 - user.leave_probability(state, reward)
+                stays = 1 - user.leave_probability(state, reward, 0)
                 then = user.next_state(state, reward)
                 after[then] = after.get(then, 0.0) + chance * p * stays
         here = after

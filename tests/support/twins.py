@@ -47,7 +47,7 @@ def step_by_step(problem: sj.Problem, policy: Policy, seed: int, run: int, visit
             pulls[arm] += 1
             u, mean = naive.draw(int(keys[arm]), pulls[arm]), problem.means[arm]
             reward = float(u < mean)
-            q = user.leave_probability(state, reward)
+            q = user.leave_probability(state, reward, 0)
             left = u < mean * q if reward else u < mean + (1.0 - mean) * q
             decisions.append((state, arm, reward, left))
             onward = user.next_state(state, reward)

@@ -40,7 +40,7 @@ class Thirds(User):
     def next_state(self, state: float, reward: float) -> float:
         return min(state + 1.0, 2.0) if reward > 0.0 else max(state - 1.0, 0.0)
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         return 0.4 - 0.1 * state - 0.1 * reward
 
     def experience(self, state: float) -> float:

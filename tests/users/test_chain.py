@@ -16,7 +16,9 @@ import sojourn as sj
 import sojourn.gym
 from sojourn import Chain, problem_files
 from sojourn.cli import main
-from sojourn.live.states import describe, from_description
+from sojourn.engine.steps import draw_next
+from sojourn.live.states import describe, from_description, states_in_words
+from sojourn.theory.model import as_two_state
 
 NEXT = [[0, 1], [0, 2], [1, 2]]
 LEAVE = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]
@@ -108,11 +110,28 @@ def test_compiled_is_interpreted(compiled: Any, interpreted: Any) -> None:
 
 
 def test_next_states_are_drawn_by_their_chances() -> None:
-    assert [MOODS.draw_next(1.0, 0.0, u) for u in (0.0, 0.49, 0.5, 0.79, 0.8, 0.999)] == [
+    assert [draw_next(MOODS, 1.0, 0.0, u) for u in (0.0, 0.49, 0.5, 0.79, 0.8, 0.999)] == [
         0.0, 0.0, 1.0, 1.0, 2.0, 2.0,
     ]  # fmt: skip
-    assert MOODS.draw_next(0.0, 0.0, 0.95) == 1.0  # a chance of 0 is never drawn
-    assert MOODS.next_state(0.0, 1.0) == MOODS.draw_next(0.0, 1.0, 0.9) == 1.0
+    assert draw_next(MOODS, 0.0, 0.0, 0.95) == 1.0  # a chance of 0 is never drawn
+    assert MOODS.next_state(0.0, 1.0) == draw_next(MOODS, 0.0, 1.0, 0.9) == 1.0
+
+
+def test_transitions_of_random_next_states() -> None:
+    problem = sj.Problem([0.8, 0.3], MOODS)
+    for arm in range(2):
+        matrix = problem.transition_matrix(arm)
+        np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
+        stays = np.zeros((3, 3))
+        for s in range(3):
+            for r, chance in ((0, 1.0 - problem.means[arm]), (1, problem.means[arm])):
+                onward = (
+                    np.eye(3)[MOODS.next[s][r]]
+                    if isinstance(MOODS.next[s][r], int)
+                    else (np.array(MOODS.next[s][r]))
+                )
+                stays[s] += chance * (1.0 - MOODS.leave[s][r]) * onward
+        np.testing.assert_allclose(matrix[:3, :3], stays)
 
 
 def test_the_theory_knows_what_it_does_not_cover() -> None:
@@ -120,10 +139,10 @@ def test_the_theory_knows_what_it_does_not_cover() -> None:
     assert sj.theory.case(problem) == "normal"
     names = [bound.name for bound in sj.theory.bounds(problem)]
     assert names == ["UCB", "KL-UCB"]  # the theorems are about two states and moving averages
-    assert Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]], start=0).as_two_state() == sj.TwoState(
+    assert as_two_state(Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]], start=0)) == sj.TwoState(
         1, 0, 0, 0, start=0
     )
-    assert Chain(next=[[1, 0]] * 2, leave=[[1, 0], [0, 0]]).as_two_state() is None
+    assert as_two_state(Chain(next=[[1, 0]] * 2, leave=[[1, 0], [0, 0]])) is None
 
 
 def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,7 +217,7 @@ def test_it_is_a_value() -> None:
     assert repr(Chain(next=[[0, 1]] * 2, leave=[[1, 0], [0, 0]])) == (
         "Chain(next=((0, 1), (0, 1)), leave=((1.0, 0.0), (0.0, 0.0)))"
     )
-    assert PATIENCE.states_in_words(3) == ("state 0", "state 1", "state 2")
+    assert states_in_words(PATIENCE, 3) == ("state 0", "state 1", "state 2")
     assert sj.check_user(MOODS) == []
 
 

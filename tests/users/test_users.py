@@ -14,7 +14,7 @@ import pytest
 import sojourn as sj
 import sojourn.users
 from sojourn import gym, problem_files  # noqa: F401 - gym registers environments
-from sojourn.live.states import describe, from_description
+from sojourn.live.states import describe, from_description, live_model, states_in_words
 from sojourn.users import FunctionLeave, Start
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,7 +87,7 @@ def test_stays_first_refuses() -> None:
 
 def test_two_state_table() -> None:
     user = sj.TwoState(q00=0.4, q01=0.3, q10=0.2, q11=0.1)
-    table = {(s, r): user.leave_probability(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)}
+    table = {(s, r): user.leave_probability(s, r, 0) for s in (0.0, 1.0) for r in (0.0, 1.0)}
     assert table == {(0, 0): 0.4, (0, 1): 0.3, (1, 0): 0.2, (1, 1): 0.1}
     assert [user.next_state(s, r) for s in (0.0, 1.0) for r in (0.0, 1.0)] == [0, 1, 0, 1]
     assert (user.space.states, user.space.bins, user.begin(0.99)) == (2, 2, 1.0)
@@ -100,7 +100,7 @@ def test_ema_moves_then_leaves(theta: float) -> None:
     for reward in (0.0, 0.0, 1.0, 0.0, 1.0):
         onward = state * (1 - theta) + theta * reward
         assert user.next_state(state, reward) == pytest.approx(onward, rel=1e-15)
-        assert user.leave_probability(state, reward) == pytest.approx(steep(onward), rel=1e-15)
+        assert user.leave_probability(state, reward, 0) == pytest.approx(steep(onward), rel=1e-15)
         state = onward
     assert user.experience(state) == state
 
@@ -120,10 +120,12 @@ def test_stays_first(user: sj.User) -> None:
     assert marked < 0.0
     assert shy.experience(marked) == pytest.approx(start)
     for reward in (0.0, 1.0):
-        assert shy.leave_probability(marked, reward) == 0.0
+        assert shy.leave_probability(marked, reward, 0) == 0.0
         assert shy.next_state(marked, reward) == pytest.approx(user.next_state(start, reward))
         for later in (0.0, 1.0):
-            assert shy.leave_probability(later, reward) == user.leave_probability(later, reward)
+            assert shy.leave_probability(later, reward, 0) == user.leave_probability(
+                later, reward, 0
+            )
             assert shy.next_state(later, reward) == user.next_state(later, reward)
 
 
@@ -177,7 +179,7 @@ def test_a_curve_survives_pickling() -> None:
     assert isinstance(user.leave, FunctionLeave)
     assert repr(user) == "Ema(theta=0.5, leave=FunctionLeave(steep))"
     copy = pickle.loads(pickle.dumps(user))
-    assert copy.leave_probability(0.5, 1.0) == user.leave_probability(0.5, 1.0)
+    assert copy.leave_probability(0.5, 1.0, 0) == user.leave_probability(0.5, 1.0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -229,19 +231,19 @@ named = pytest.mark.parametrize("model", list(sj.USERS))
 def test_a_named_model_describes_itself(model: str) -> None:
     """What files, stores and the API keep of it gives it back; live it has a state in [0, 1]."""
     cls = sj.USERS[model]
-    settings = dict(cls.example) or ({"theta": 0.5} if "theta" in cls.keys else {})
+    keys = problem_files.keys_of(cls)
+    settings = problem_files.EXAMPLES.get(model, {"theta": 0.5} if "theta" in keys else {})
     user = cls.from_settings(**settings, start=0)
     assert user.model == model
-    assert set(user.settings()) - set(cls.optional) == set(cls.keys)
+    assert set(user.settings()) == {key for key, required in keys.items() if required}
     assert from_description(json.loads(json.dumps(describe(user)))) == user
-    live = user.live()
+    live = live_model(user)
     assert not hasattr(live, "q00")
     state = live.begin(0.5)
     for reward in (0.0, 1.0, 1.0, 0.0):
         assert 0.0 <= live.experience(state) <= 1.0
         state = live.next_state(state, reward)
-    assert len(live.states_in_words(4)) == 4
-    assert live.in_words().startswith("the state is ")
+    assert len(states_in_words(live, 4)) == 4
 
 
 @named
@@ -251,9 +253,12 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
         with pytest.raises(ValueError, match="it must be one of two-state, ema, chain"):
             problem_files.from_dict({"means": [0.9, 0.8], "user": {"model": model}})
         with pytest.raises(ValueError, match="says nothing of leaving"):
-            sj.Problem([0.9, 0.8], cls.from_settings(**({"theta": 0.5} if cls.keys else {})))
+            sj.Problem(
+                [0.9, 0.8],
+                cls.from_settings(**({"theta": 0.5} if problem_files.keys_of(cls) else {})),
+            )
         return
-    problem = sj.Problem([0.9, 0.8], cls.from_settings(**cls.example))
+    problem = sj.Problem([0.9, 0.8], cls.from_settings(**problem_files.EXAMPLES[model]))
     assert (
         problem_files.from_dict(json.loads(json.dumps(problem_files.to_dict(problem)))) == problem
     )
@@ -264,5 +269,7 @@ def test_a_wrapper_about_leaving_by_arm_keeps_the_contract() -> None:
     user = sj.StaysFirst(sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.LogLeave(c6=1000)), [1, 0]))
     assert sj.check_user(user) == []
     copy = pickle.loads(pickle.dumps(user))
-    assert copy == user and copy.leave_after(0, 1.0, 1.0) == user.leave_after(0, 1.0, 1.0)
-    assert user.leave_after(0, 1.0, 0.0) > user.leave_after(1, 1.0, 0.0)
+    assert copy == user and copy.leave_probability(1.0, 1.0, 0) == user.leave_probability(
+        1.0, 1.0, 0
+    )
+    assert user.leave_probability(1.0, 0.0, 0) > user.leave_probability(1.0, 0.0, 1)

@@ -28,7 +28,12 @@ tables = st.tuples(chances, chances, chances, chances)
 def always(problem: sj.Problem, arm: int) -> float:
     """The reward of a visit in which one arm is always played, from the enumeration's solver."""
     rewards = [[(0, 1 - m), (1, m)] for m in problem.means]
-    value, _ = naive.rule_value((arm, arm), rewards, problem.user.leave_after, lambda s, r: int(r))
+    value, _ = naive.rule_value(
+        (arm, arm),
+        rewards,
+        lambda a, s, r: problem.user.leave_probability(s, r, a),
+        lambda s, r: int(r),
+    )
     return float(value[0])
 
 
@@ -47,7 +52,7 @@ def test_two_states_by_enumeration(means: list[float], q: list[tuple[float, ...]
     problem = sj.Problem(means, sj.ByArm(users))
     rewards = [[(0, 1 - m), (1, m)] for m in means]
     value, worth, length = naive.enumerated(
-        2, rewards, lambda a, s, r: users[a].leave_probability(s, r), lambda s, r: int(r)
+        2, rewards, lambda a, s, r: users[a].leave_probability(s, r, 0), lambda s, r: int(r)
     )
     for s in (0, 1):
         assert problem.value(s) == pytest.approx(float(value[s]), rel=1e-9)
@@ -95,7 +100,7 @@ def plain_visit(problem: sj.Problem, draw: random.Random, reward: object) -> tup
         arm = problem.rule(state)
         r = reward(arm)
         total, steps = total + r, steps + 1
-        if draw.random() < user.leave_after(arm, state, r):
+        if draw.random() < user.leave_probability(state, r, arm):
             return total, steps
         state = user.next_state(state, r)
 
@@ -273,19 +278,16 @@ class Impatient(sj.User):
     patience: float = 0.5
     space: ClassVar[Space] = Space(states=1, graded=True)
 
-    def moves(self) -> str:
-        return "nowhere"
-
     def next_state(self, state: float, reward: float) -> float:
         return 0.0
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         return 1.0 - reward * self.patience
 
 
 def test_graded_rewards_reach_a_user_by_arm_as_they_are() -> None:
     user = sj.ByArm([Impatient(0.5, start=0), Impatient(0.8, start=0)])
-    assert [user.leave_after(arm, 0.0, 0.5) for arm in (0, 1)] == [0.75, 0.6]
+    assert [user.leave_probability(0.0, 0.5, arm) for arm in (0, 1)] == [0.75, 0.6]
     problem = sj.Problem(rewards=[sj.Sample([0.5]), sj.Sample([0.5])], user=user)
     assert problem.value() == pytest.approx(0.5 / 0.6)
 

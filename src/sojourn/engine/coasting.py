@@ -169,7 +169,7 @@ def coast_curve(
         cell = min(int(after * cells), cells - 1)
         left = u < floor + share * kit.leave_table[cell] + NEAR
         if left and u >= floor + share * kit.leave_table[cell + 1] - NEAR:
-            left = u < floor + share * user.leave_probability(state, reward)
+            left = u < floor + share * user.leave_probability(state, reward, arm)
         before, departures = user.experience(state), 1.0 if left else 0.0
         leaser.note(policy, memory, before, arm, reward, 1.0, departures, user.experience(after))
         tally.pulls[level_of(before, levels), arm] += 1.0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .beta import beta, inner_uniform
 from .loops import jitable
+from .steps import draw_next
 from .streams import Stream, begun_at, uniform
 from .structs import Compiled
 
@@ -30,14 +31,14 @@ def coin(user: Any, mean: float, arm: int, state: float, u: float) -> tuple[floa
     gone on in.
     """
     reward = 1.0 if u < mean else 0.0
-    leave = user.leave_after(arm, state, reward)
+    leave = user.leave_probability(state, reward, arm)
     if reward > 0.0:
         end, top = mean * leave, mean
     else:
         end, top = mean + (1.0 - mean) * leave, 1.0
     left = u < end
     rest = 0.0 if left else (u - end) / (top - end)
-    return reward, left, user.draw_next(state, reward, rest)
+    return reward, left, draw_next(user, state, reward, rest)
 
 
 @jitable
@@ -96,8 +97,8 @@ class Grades(Compiled):
         """The same of a stream of draws that begins where u says."""
         rng = begun_at(u)
         reward = self.reward_of(arm, rng)
-        left = uniform(rng) < user.leave_after(arm, state, reward)
-        return reward, left, user.draw_next(state, reward, uniform(rng))
+        left = uniform(rng) < user.leave_probability(state, reward, arm)
+        return reward, left, draw_next(user, state, reward, uniform(rng))
 
     def reward_of(self, arm: int, rng: Stream) -> float:
         """A reward of this arm."""

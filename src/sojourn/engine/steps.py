@@ -51,11 +51,50 @@ def make_tally(levels: int, rewards: Any) -> Tally:
 
 
 @jitable
+def draw_next(user: Any, state: float, reward: float, u: float) -> float:
+    """The next state; a uniform draw u decides it where it is random."""
+    after = user.next_state(state, reward)
+    if after > -1.0:
+        return after  # type: ignore[no-any-return]
+    last = 0
+    for t in range(int(-after)):
+        chance = user.next_chance(state, reward, float(t))
+        if chance > 0.0:
+            last = t
+            u -= chance
+            if u < 0.0:
+                break
+    return float(last)
+
+
+@jitable
+def expected(user: Any, function: Any, state: float, reward: float) -> float:
+    """The mean of a function of the next state."""
+    after = user.next_state(state, reward)
+    if after > -1.0:
+        return function.at(after)  # type: ignore[no-any-return]
+    mean = 0.0
+    for t in range(int(-after)):
+        mean += user.next_chance(state, reward, float(t)) * function.at(float(t))
+    return mean
+
+
+def next_states(user: Any, state: float, reward: float) -> list[tuple[float, float]]:
+    """All next states with their chances."""
+    after = float(user.next_state(state, reward))
+    if after > -1.0:
+        return [(after, 1.0)]
+    states = map(float, range(int(-after)))
+    chances = [(t, float(user.next_chance(state, reward, t))) for t in states]
+    return [(t, chance) for t, chance in chances if chance > 0.0]
+
+
+@jitable
 def onward(user: Any, function: Any, state: float) -> tuple[float, float]:
     """A function of the state one step later, 0 after a departure: for reward 0, for reward 1."""
     return (
-        (1.0 - user.leave_probability(state, 0.0)) * user.expected(function, state, 0.0),
-        (1.0 - user.leave_probability(state, 1.0)) * user.expected(function, state, 1.0),
+        (1.0 - user.leave_probability(state, 0.0, 0)) * expected(user, function, state, 0.0),
+        (1.0 - user.leave_probability(state, 1.0, 0)) * expected(user, function, state, 1.0),
     )
 
 

@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
-from ..problem_files import problem_of
+from ..problem_files import EXAMPLES, problem_of
 from ..rewards import Reward, reward_of
 from ..users import USERS, ByArm, Levels, User
 from .visit import VisitEnv
@@ -21,10 +21,9 @@ MEANS = (0.9, 0.8)  # of the paper's first problem
 def register() -> None:
     """Tell Gymnasium of `sojourn/Visit-v0`, and of `sojourn/Ema-v0` and so on by user model."""
     _register("Visit", "visit", {})
-    for model, cls in USERS.items():
-        if cls.example:
-            defaults = {"model": model, "means": list(MEANS), **cls.example}
-            _register(cls.__name__, "visit_of", defaults)
+    for model, example in EXAMPLES.items():
+        defaults = {"model": model, "means": list(MEANS), **example}
+        _register(USERS[model].__name__, "visit_of", defaults)
 
 
 def _register(name: str, maker: str, defaults: dict[str, Any]) -> None:

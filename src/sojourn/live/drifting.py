@@ -18,7 +18,6 @@ import numpy as np
 from .. import validation
 from ..policies.reasons import short
 from ..stats.segments import changes_in, dispersion
-from ..users.base import ranges_in_words
 from ..validation import InputError
 from . import states
 from .records import HOUR, TIMEOUT, Arm, Counts, added
@@ -145,9 +144,9 @@ def waited(settings: Mapping[str, Any], counts: Counts) -> float:
 def state_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The bins of the state in words; a user model of another package has none that are known."""
     try:
-        return states.from_description(settings["user"]).states_in_words(settings["bins"])
+        return states.states_in_words(states.from_description(settings["user"]), settings["bins"])
     except InputError:
-        return ranges_in_words("state", settings["bins"])
+        return states.ranges_in_words("state", settings["bins"])
 
 
 def recent(store: Store, experiment: str, now: float) -> tuple[list[Trend], float]:

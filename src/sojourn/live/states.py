@@ -1,10 +1,12 @@
 """User models of live visits: their state follows from the rewards, and nobody says who leaves."""
 
 from collections.abc import Mapping
+from functools import singledispatch
 from typing import Any
 
 from .. import validation
-from ..users import USERS, LastReward, Levels, User
+from ..users import USERS, Chain, Ema, LastReward, Levels, MovingAverage, TwoState, User
+from ..users.wrappers import Wrapper
 from ..validation import InputError
 
 
@@ -24,7 +26,7 @@ def live(user: User | None, threshold: float | None = None) -> tuple[User, float
         return LastReward(), threshold
     if not isinstance(user, User):
         raise InputError(f"user = {user!r} is not allowed: it must be a user model")
-    found = user.live()
+    found = live_model(user)
     if isinstance(found, Levels):
         own, found = found.thresholds, found.user
         if threshold not in (None, own[0]):
@@ -39,6 +41,83 @@ def live(user: User | None, threshold: float | None = None) -> tuple[User, float
             "of the reward apart, and live rewards have two"
         )
     return found, threshold
+
+
+@singledispatch
+def live_model(user: User) -> User:
+    """The model that gives live visits their state: it does without leave probabilities."""
+    return user
+
+
+@live_model.register
+def _(user: TwoState) -> User:
+    return LastReward(start=user.start)
+
+
+@live_model.register
+def _(user: Ema) -> User:
+    return MovingAverage(user.theta, start=user.start)
+
+
+@live_model.register
+def _(user: Chain) -> User:
+    if user.chances.size:
+        raise InputError(
+            f"user = {validation.shown(user)} cannot be served: a live state must follow "
+            "from the rewards, so give next states, not chances"
+        )
+    return user
+
+
+@live_model.register
+def _(user: Wrapper) -> User:
+    return live_model(user.user)
+
+
+@live_model.register
+def _(user: Levels) -> User:
+    return Levels(live_model(user.user), user.thresholds)
+
+
+@singledispatch
+def states_in_words(user: User, bins: int) -> tuple[str, ...]:
+    """What to call each of `bins` equal parts of the experience."""
+    return ranges_in_words("state", bins)
+
+
+@states_in_words.register
+def _(user: LastReward, bins: int) -> tuple[str, ...]:
+    between = ranges_in_words("after a reward of", bins)
+    return ("after no reward", *between[1:-1], "after a reward") if bins > 1 else between
+
+
+@states_in_words.register
+def _(user: MovingAverage, bins: int) -> tuple[str, ...]:
+    return ranges_in_words("average", bins)
+
+
+@states_in_words.register
+def _(user: Chain, bins: int) -> tuple[str, ...]:
+    if bins != user.space.states:
+        return ranges_in_words("state", bins)
+    return tuple(f"state {s}" for s in range(bins))
+
+
+@states_in_words.register
+def _(user: Wrapper, bins: int) -> tuple[str, ...]:
+    return states_in_words(user.user, bins)
+
+
+def ranges_in_words(what: str, bins: int) -> tuple[str, ...]:
+    """Equal parts of [0, 1].
+
+    >>> ranges_in_words("average", 4)[2]
+    'average 0.5 to 0.75'
+    """
+    if bins == 1:
+        return ("in any state",)
+    ends = [f"{b / bins:.2g}" for b in range(bins + 1)]
+    return tuple(f"{what} {ends[b]} to {ends[b + 1]}" for b in range(bins))
 
 
 def describe(user: User) -> dict[str, Any]:

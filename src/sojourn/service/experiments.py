@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 
+from .. import problem_files
 from ..live import Conflict, Experiment, Settings, Split
 from ..live.answers import ranked
 from ..users import USERS
@@ -178,7 +179,7 @@ def settings_of(body: models.ExperimentIn) -> Settings:
 def settings_from(plain: dict[str, Any]) -> Settings:
     """The settings that plain data describe."""
     user = {name: value for name, value in plain["user"].items() if value is not None}
-    USERS[user["model"]].check_keys("user.", user, "start")
+    problem_files.check_keys("user.", user, USERS[user["model"]], "start")
     if "start" in user and not isinstance(user["start"], dict):
         user["start"] = {str(user["start"]): 1.0}
     plain["user"] = user

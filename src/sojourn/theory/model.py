@@ -1,9 +1,11 @@
 """What the rest of the theory asks of a problem: its kind of user, and D over the states."""
 
+from functools import singledispatch
+
 import numpy as np
 
 from ..problem import Problem
-from ..users import Ema, TwoState
+from ..users import Chain, Ema, Levels, TwoState, User, unwrapped
 from ..validation import InputError
 
 
@@ -30,13 +32,38 @@ def outside(problem: Problem) -> str | None:
 
 
 def two_state(problem: Problem) -> TwoState | None:
-    """The paper's basic user, if that is who is served."""
-    return None if outside(problem) else problem.user.unwrapped.as_two_state()
+    """The paper's basic user, if the problem has that."""
+    return None if outside(problem) else as_two_state(unwrapped(problem.user))
 
 
 def moving_average(problem: Problem) -> Ema | None:
-    """The paper's general user, if that is who is served."""
-    return None if outside(problem) else problem.user.unwrapped.as_ema()
+    """The paper's general user, if the problem has that."""
+    user = unwrapped(problem.user)
+    return user if isinstance(user, Ema) and not outside(problem) else None
+
+
+@singledispatch
+def as_two_state(user: User) -> TwoState | None:
+    """The paper's basic user that a model is, if it is one: the theorems are about that."""
+    return None
+
+
+@as_two_state.register
+def _(user: TwoState) -> TwoState:
+    return user
+
+
+@as_two_state.register
+def _(user: Levels) -> TwoState | None:
+    return as_two_state(user.user)  # with rewards of 0 and 1 levels change nothing
+
+
+@as_two_state.register
+def _(user: Chain) -> TwoState | None:
+    """Two states that are the last reward are the paper's, whatever they are called."""
+    if user.after.tolist() != [[0.0, 1.0]] * 2 or user.shown.tolist() != [0.0, 1.0]:
+        return None
+    return TwoState(*user.leaving.ravel().tolist(), start=user.start)
 
 
 def grid(points: int = 1001) -> list[float]:
@@ -57,7 +84,7 @@ def entered_states(problem: Problem, points: int = 1001) -> list[float]:
 
 def first_step_costs(problem: Problem) -> list[tuple[float, float]]:
     """(experience, D) of the states that only a first step can be in (`StaysFirst`)."""
-    if problem.user.unwrapped is problem.user:
+    if unwrapped(problem.user) is problem.user:
         return []
     firsts = sorted(set(problem.values.first_states), reverse=True)
     return [(problem.user.experience(s), problem.mistake_cost(s)) for s in firsts]

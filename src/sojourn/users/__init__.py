@@ -5,9 +5,8 @@ from .base import Space, Start, User
 from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
 from .ema import Ema, FunctionLeave, LeaveCurve, LogLeave, MovingAverage
-from .levels import Levels
-from .stays_first import StaysFirst
 from .two_state import LastReward, TwoState
+from .wrappers import Levels, StaysFirst, can_leave, unwrapped
 
 __all__ = [
     "USERS",
@@ -26,6 +25,8 @@ __all__ = [
     "StaysFirst",
     "TwoState",
     "User",
+    "can_leave",
+    "unwrapped",
 ]
 
 USERS: Registry[type[User]] = Registry(

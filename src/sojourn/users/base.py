@@ -1,33 +1,28 @@
-"""Who may leave: how a visit's state follows from its rewards, and when the user goes.
+"""User models: how the state of a visit follows from its rewards, and when the user leaves.
 
-A user model is a frozen dataclass with plain methods, run alike by Python, by the solver and by
-the compiled simulator:
+A user model is a frozen dataclass with plain methods. Python, the solver and the compiled simulator
+run the same text:
 
-* ``next_state(state, reward)``: how the experience moves;
-* ``leave_probability(state, reward)``: the chance that this step was the last one;
+* ``next_state(state, reward)``: the next state;
+* ``leave_probability(state, reward, arm)``: the probability that this step was the last one;
 * ``begin(u)``: the state in which a visit starts, from a uniform draw (`User` has it);
-* ``experience(state)``: what a policy gets to see, a number in [0, 1] (`User`: the state).
+* ``experience(state)``: what a policy sees of the state, a number in [0, 1] (`User`: the state);
+* ``next_chance(state, reward, after)``: only of models with random next states.
 
-States are floats. A model with finitely many numbers them 0, 1, ..., and says how many in
+States are floats. A model with finitely many numbers them 0, 1, ..., and gives their number in
 `space.states`; otherwise that is None and the state is a point of [0, 1].
 
-What a model says of itself, as far as it wants to be named in files and served live: `model`,
-`keys`, `optional`, `settings`, `from_settings`, `live`, `in_words`. `sojourn.check_user` tells
-whether a class keeps the contract.
+A model with a name, `model`, can be used in problem files, in stores and over HTTP: `settings`
+gives what `from_settings` makes it from. `sojourn.check` tells whether a class keeps the contract.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from .. import validation
 from ..engine.structs import Compiled
 from ..validation import InputError
-
-if TYPE_CHECKING:
-    from .ema import Ema
-    from .two_state import TwoState
-
 
 MOST_STARTS = 1000
 """States in which visits may begin: they are gone through at the start of every visit."""
@@ -102,6 +97,8 @@ class Space(NamedTuple):
 class User(Compiled):
     """Base of the user models: where visits start, and what a policy sees of the state.
 
+    A subclass adds `next_state` and `leave_probability`.
+
     >>> @dataclass(frozen=True, kw_only=True, repr=False)
     ... class Moody(User):
     ...     space = Space(states=2)
@@ -109,7 +106,7 @@ class User(Compiled):
     ...     def next_state(self, state, reward):
     ...         return reward
     ...
-    ...     def leave_probability(self, state, reward):
+    ...     def leave_probability(self, state, reward, arm):
     ...         return 0.5 * (1.0 - reward)
     >>> from sojourn import Problem
     >>> round(Problem([0.5, 0.25], Moody()).value(1), 9)
@@ -124,20 +121,16 @@ class User(Compiled):
 
     model: ClassVar[str] = ""
     """Its name in problem files, in stores and over HTTP; it is then in the registry `USERS`."""
-    keys: ClassVar[tuple[str, ...]] = ()
-    """The settings it has there, apart from the start; `optional` ones may be missing."""
-    optional: ClassVar[tuple[str, ...]] = ()
-    example: ClassVar[Mapping[str, Any]] = {}
-    """Settings to try it with: those of the first problem of its kind in the paper."""
 
-    _python_only: ClassVar[frozenset[str]] = frozenset(
-        {"as_ema", "as_two_state", "in_words", "live", "moves", "settings", "states_in_words"}
-    )
+    _python_only: ClassVar[frozenset[str]] = frozenset({"settings"})
 
     if TYPE_CHECKING:
 
-        def next_state(self, state: float, reward: float) -> float: ...
-        def leave_probability(self, state: float, reward: float) -> float: ...
+        def next_state(self, state: float, reward: float) -> float:
+            """The next state; -n if it is random, one of 0, ..., n - 1 by `next_chance`."""
+
+        def leave_probability(self, state: float, reward: float, arm: int) -> float:
+            """The probability that the user leaves after this step."""
 
     def __post_init__(self) -> None:
         states = self.space.states
@@ -161,82 +154,16 @@ class User(Compiled):
         """What a policy gets to see of the state: a number in [0, 1]."""
         return state
 
-    def leave_after(self, arm: int, state: float, reward: float) -> float:
-        """The chance to leave after this arm; the same after all, but for `ByArm`."""
-        return self.leave_probability(state, reward)
-
-    # Three ways to ask for the next state. A model whose next state is random has all three.
-
-    def draw_next(self, state: float, reward: float, u: float) -> float:
-        """The next state, from a uniform draw u."""
-        return self.next_state(state, reward)
-
-    def expected(self, function: Any, state: float, reward: float) -> float:
-        """The mean of a function of the next state."""
-        return function.at(self.next_state(state, reward))  # type: ignore[no-any-return]
-
-    def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
-        """All next states with their chances."""
-        return [(float(self.next_state(state, reward)), 1.0)]
-
-    @property
-    def leaves(self) -> bool:
-        """Whether it has leave probabilities; live models do without."""
-        return hasattr(self, "leave_probability")
-
-    def moves(self) -> Any:
-        """What says how its state moves: users of one class that agree in it move alike."""
-        return self.live()
-
-    @property
-    def unwrapped(self) -> "User":
-        """The model itself, without a wrapper for the first step."""
-        return self
-
-    def as_two_state(self) -> "TwoState | None":
-        """The paper's basic user that this one is, if it is one: the theorems are about that."""
-        return None
-
-    def as_ema(self) -> "Ema | None":
-        """The paper's general user that this one is, if it is one."""
-        return None
+    def next_chance(self, state: float, reward: float, after: float) -> float:
+        """The chance that the next state is `after`; asked where `next_state` is random."""
+        return 1.0 if after == self.next_state(state, reward) else 0.0
 
     def settings(self) -> dict[str, Any]:
         """What `from_settings` makes this user from, apart from its start."""
-        return {key: getattr(self, key) for key in self.keys}
-
-    @classmethod
-    def check_keys(cls, prefix: str, given: Iterable[str], *more: str) -> None:
-        """InputError if settings are missing or not known; `more` are other keys that may be."""
-        known = ("model", *cls.keys, *cls.optional, *more)
-        whose = f"{'an' if cls.model[:1] in tuple('aeiou') else 'a'} {cls.model} user"
-        validation.keys(prefix, given, required=("model", *cls.keys), known=known, whose=whose)
+        own = [f.name for f in fields(self) if f.init and f.name != "start"]
+        return {name: getattr(self, name) for name in own}
 
     @classmethod
     def from_settings(cls, *, start: Any = None, **settings: Any) -> Self:
         """The user that a problem file, a store or a call describes."""
         return cls(**settings) if start is None else cls(**settings, start=start)
-
-    def live(self) -> "User":
-        """The model that gives live visits their state: nobody has to say how likely they leave."""
-        return self
-
-    def in_words(self) -> str:
-        """How the state of a visit follows from its rewards."""
-        return f"the state is that of {self}"
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        """What to call each of `bins` equal parts of the experience."""
-        return ranges_in_words("state", bins)
-
-
-def ranges_in_words(what: str, bins: int) -> tuple[str, ...]:
-    """Equal parts of [0, 1].
-
-    >>> ranges_in_words("average", 4)[2]
-    'average .5 to .75'
-    """
-    if bins == 1:
-        return ("in any state",)
-    ends = [f"{b / bins:.2g}".replace("0.", ".") for b in range(bins + 1)]
-    return tuple(f"{what} {ends[b]} to {ends[b + 1]}" for b in range(bins))

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from itertools import product
 from math import exp, log
 from typing import Any, ClassVar, Self
 
@@ -10,14 +12,14 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..engine.loops import jitable
+from ..engine.steps import next_states
 from ..engine.structs import PYTHON_ONLY, Compiled
 from ..validation import InputError
 from .base import Space, User
 from .chain import Chain
-from .ema import Ema, LeaveCurve
-from .levels import Levels
+from .ema import Ema, LeaveCurve, MovingAverage
 from .two_state import TwoState
-from .wrapper import Wrapper
+from .wrappers import Levels, StaysFirst, Wrapper, can_leave
 
 Array = NDArray[np.float64]
 
@@ -76,7 +78,7 @@ class LeaveModels(Compiled):
     users: tuple[User, ...]
 
     def chance(self, arm: int, state: float, reward: float) -> float:
-        return self.users[arm].leave_probability(state, reward)
+        return self.users[arm].leave_probability(state, reward, arm)
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +91,7 @@ class ByArm(Wrapper):
 
     >>> users = [TwoState(0.5, 0.4, 0.5, 0.3), TwoState(0.15, 0.08, 0.12, 0.06)]
     >>> user = ByArm(users)
-    >>> user.leave_after(0, 1.0, 1.0), user.leave_after(1, 1.0, 1.0)
+    >>> user.leave_probability(1.0, 1.0, 0), user.leave_probability(1.0, 1.0, 1)
     (0.3, 0.06)
     """
 
@@ -108,18 +110,19 @@ class ByArm(Wrapper):
             raise InputError(f"users = {validation.shown(users)} is not allowed: give one per arm")
         first = users[0]
         for arm, user in enumerate(users):
-            plain = isinstance(user, User) and user.unwrapped is user and user.space.arms is None
+            plain = isinstance(user, User) and not isinstance(user, StaysFirst)
             if isinstance(user, Levels):
                 raise InputError(
                     f"users[{arm}] = {validation.shown(user)} is not allowed: put Levels around "
                     "ByArm"
                 )
-            if not plain or not user.leaves or type(user) is not type(first):
+            plain = plain and user.space.arms is None
+            if not plain or not can_leave(user) or type(user) is not type(first):
                 raise InputError(
                     f"users[{arm}] = {validation.shown(user)} is not allowed: the users of all "
                     "arms must be of one class, with leave probabilities and no wrapper"
                 )
-            if user.moves() != first.moves() or user.start != first.start:
+            if _moves(user) != _moves(first) or user.start != first.start:
                 raise InputError(
                     f"users[{arm}] = {validation.shown(user)} is not allowed: it must start and "
                     f"move as users[0] = {validation.shown(first)} does, and differ in leaving only"
@@ -133,24 +136,16 @@ class ByArm(Wrapper):
         space = self.user.space
         if space.states is None or space.graded:
             return LeaveModels(tuple(self.users))
-        return LeaveTables(
-            np.array(
-                [
-                    [
-                        [user.leave_probability(float(s), float(r)) for r in range(space.outcomes)]
-                        for s in range(space.states)
-                    ]
-                    for user in self.users
-                ]
-            )
-        )
+        cells = product(range(len(self.users)), range(space.states), range(space.outcomes))
+        q = [self.users[a].leave_probability(float(s), float(r), a) for a, s, r in cells]
+        return LeaveTables(np.reshape(q, (len(self.users), space.states, space.outcomes)))
 
     @classmethod
     def odds(cls, user: User, added: Sequence[float]) -> Self:
         """One user, with log odds of leaving added by arm.
 
         >>> user = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0])
-        >>> round(user.leave_after(0, 0.0, 0.0), 4), user.leave_after(1, 0.0, 0.0)
+        >>> round(user.leave_probability(0.0, 0.0, 0), 4), user.leave_probability(0.0, 0.0, 1)
         (0.566, 0.15)
         """
         if isinstance(added, str) or not isinstance(added, Sequence) or not added:
@@ -173,14 +168,36 @@ class ByArm(Wrapper):
     def space(self) -> Space:  # type: ignore[override]
         return self.user.space._replace(arms=len(self.users))
 
-    def leave_after(self, arm: int, state: float, reward: float) -> float:
-        """q_a(s, r); `leave_probability` is that of the first arm."""
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
+        """q_a(s, r)."""
         return self.leaving.chance(arm, state, reward)  # type: ignore[no-any-return]
+
+
+@singledispatch
+def _moves(user: User) -> Any:
+    """What says how the state moves and what is seen of it: here, both on a grid."""
+    space = user.space
+    states = [i / 20 for i in range(21)] if space.states is None else range(space.states)
+    rewards = [i / 4 for i in range(5)] if space.graded else range(space.outcomes)
+    return [
+        (user.experience(s), [next_states(user, s, float(r)) for r in rewards])
+        for s in map(float, states)
+    ]
+
+
+@_moves.register
+def _(user: Chain) -> Any:
+    return user.next, user.seen
+
+
+@_moves.register
+def _(user: MovingAverage) -> Any:
+    return user.theta
 
 
 def _with_odds(user: User, odds: float) -> User:
     if isinstance(user, TwoState):
-        return replace(user, **{name: shifted(getattr(user, name), odds) for name in user.keys})
+        return replace(user, **{name: shifted(q, odds) for name, q in user.settings().items()})
     if isinstance(user, Chain):
         leave = [[shifted(q, odds) for q in row] for row in user.leave]
         return replace(user, leave=leave)

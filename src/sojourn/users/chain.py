@@ -1,6 +1,6 @@
 """Users with any finite number of states."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ from .. import validation
 from ..engine.structs import PYTHON_ONLY
 from ..validation import InputError
 from .base import Space, User
-from .two_state import TwoState
 
 Array = NDArray[np.float64]
 
@@ -34,7 +33,7 @@ class Chain(User):
 
     >>> leave = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]
     >>> user = Chain(next=[[0, 1], [0, 2], [1, 2]], leave=leave)  # down after a 0, up after a 1
-    >>> user.next_state(2.0, 0.0), user.leave_probability(1.0, 0.0), user.experience(1.0)
+    >>> user.next_state(2.0, 0.0), user.leave_probability(1.0, 0.0, 0), user.experience(1.0)
     (1.0, 0.3, 0.5)
     """
 
@@ -44,19 +43,13 @@ class Chain(User):
     start: Any = field(default=None, kw_only=True)
 
     after: Array = field(init=False, repr=False, compare=False)
-    """By [state, reward]: the next state; -1 if it is random."""
+    """By [state, reward]: the next state; minus the number of states if it is random."""
     chances: Array = field(init=False, repr=False, compare=False)
     """By [state, reward, next state]; empty if no next state is random."""
     leaving: Array = field(init=False, repr=False, compare=False)
     shown: Array = field(init=False, repr=False, compare=False)
 
     model: ClassVar[str] = "chain"
-    keys: ClassVar[tuple[str, ...]] = ("next", "leave")
-    optional: ClassVar[tuple[str, ...]] = ("seen",)
-    example: ClassVar[Mapping[str, Any]] = {
-        "next": [[0, 1], [0, 2], [1, 2]],
-        "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]],
-    }
 
     def __post_init__(self) -> None:
         leave = _rows("leave", self.leave)
@@ -81,7 +74,7 @@ class Chain(User):
             "next": _frozen(self.next),
             "leave": tuple(leave),
             "seen": None if self.seen is None else tuple(seen.tolist()),
-            "after": np.where(sure, chances.argmax(axis=2), -1.0),
+            "after": np.where(sure, chances.argmax(axis=2), -float(n)),
             "chances": np.zeros((0, 0, 0)) if sure.all() else chances,
             "leaving": np.array(leave),
             "shown": seen,
@@ -105,72 +98,23 @@ class Chain(User):
         return Space(states=n, bins=n, outcomes=len(self.leave[0]))
 
     def next_state(self, state: float, reward: float) -> float:
-        """The next state, where it is sure; -1 where `draw_next` has to say it."""
+        """The next state; where it is random, minus the number of states."""
         return float(self.after[int(state), int(reward)])
 
-    def draw_next(self, state: float, reward: float, u: float) -> float:
-        s, r = int(state), int(reward)
-        if self.after[s, r] >= 0.0:
-            return float(self.after[s, r])
-        last = 0
-        for t in range(self.leaving.shape[0]):
-            if self.chances[s, r, t] > 0.0:
-                last = t
-                u -= self.chances[s, r, t]
-                if u < 0.0:
-                    break
-        return float(last)
+    def next_chance(self, state: float, reward: float, after: float) -> float:
+        """The probability of a next state, where that is random."""
+        return float(self.chances[int(state), int(reward), int(after)])
 
-    def expected(self, function: Any, state: float, reward: float) -> float:
-        s, r = int(state), int(reward)
-        if self.after[s, r] >= 0.0:
-            return function.at(self.after[s, r])  # type: ignore[no-any-return]
-        mean = 0.0
-        for t in range(self.leaving.shape[0]):
-            mean += self.chances[s, r, t] * function.at(float(t))
-        return mean
-
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """`leave[state][reward]`."""
         return float(self.leaving[int(state), int(reward)])
 
     def experience(self, state: float) -> float:
         return float(self.shown[int(state)])
 
-    def _next_states(self, state: float, reward: float) -> list[tuple[float, float]]:
-        s, r = int(state), int(reward)
-        if self.after[s, r] >= 0.0:
-            return [(float(self.after[s, r]), 1.0)]
-        return [(float(t), float(p)) for t, p in enumerate(self.chances[s, r]) if p > 0.0]
-
-    def as_two_state(self) -> TwoState | None:
-        """Two states that are the last reward are the paper's, whatever they are called."""
-        if self.after.tolist() != [[0.0, 1.0]] * 2 or self.shown.tolist() != [0.0, 1.0]:
-            return None
-        return TwoState(*self.leaving.ravel().tolist(), start=self.start)
-
     def settings(self) -> dict[str, Any]:
         plain: dict[str, Any] = {"next": _plain(self.next), "leave": _plain(self.leave)}
         return plain if self.seen is None else {**plain, "seen": _plain(self.seen)}
-
-    def live(self) -> User:
-        if self.chances.size:
-            raise InputError(
-                f"user = {validation.shown(self)} cannot be served: a live state must follow "
-                "from the rewards, so give next states, not chances"
-            )
-        return self
-
-    def moves(self) -> Any:
-        return self.next, self.seen
-
-    def in_words(self) -> str:
-        return f"the state is one of {len(self.leave)}, by a table"
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        if bins != len(self.leave):
-            return super().states_in_words(bins)
-        return tuple(f"state {s}" for s in range(bins))
 
 
 def _rows(name: str, table: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """The paper's general user: the state is a moving average of rewards."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log1p
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,7 +12,7 @@ from numba.core.dispatcher import Dispatcher
 from .. import validation
 from ..engine.structs import Compiled
 from ..validation import InputError
-from .base import Space, User, ranges_in_words
+from .base import Space, User
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class LeaveCurve(Compiled):
     ... class Straight(LeaveCurve):
     ...     def probability(self, state):
     ...         return 1.0 - state
-    >>> Ema(theta=0.5, leave=Straight(), start=1).leave_probability(1.0, 0.0)
+    >>> Ema(theta=0.5, leave=Straight(), start=1).leave_probability(1.0, 0.0, 0)
     0.5
     """
 
@@ -100,7 +100,6 @@ class MovingAverage(User):
 
     space: ClassVar[Space] = Space(graded=True)
     model: ClassVar[str] = "moving-average"
-    keys: ClassVar[tuple[str, ...]] = ("theta",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,13 +110,6 @@ class MovingAverage(User):
         """S' = (1 - theta) S + theta R."""
         return (1.0 - self.theta) * state + self.theta * reward
 
-    def in_words(self) -> str:
-        theta = f"{self.theta:.2f}".removeprefix("0")
-        return f"the state is a moving average of rewards, theta {theta}"
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        return ranges_in_words("average", bins)
-
 
 @dataclass(frozen=True, repr=False)
 class Ema(MovingAverage):
@@ -127,7 +119,7 @@ class Ema(MovingAverage):
     the *next* state. `leave` is a `LogLeave` or any function of the state.
 
     >>> user = Ema(theta=0.5, leave=LogLeave(c6=1000))
-    >>> user.next_state(1.0, 0.0), round(user.leave_probability(1.0, 0.0), 6)
+    >>> user.next_state(1.0, 0.0), round(user.leave_probability(1.0, 0.0, 0), 6)
     (0.5, 0.100184)
     """
 
@@ -135,8 +127,6 @@ class Ema(MovingAverage):
     """A `LeaveCurve`; a plain function is wrapped in `FunctionLeave`."""
 
     model: ClassVar[str] = "ema"
-    keys: ClassVar[tuple[str, ...]] = ("theta", "c6")
-    example: ClassVar[Mapping[str, Any]] = {"theta": 0.5, "c6": 1000.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,12 +138,9 @@ class Ema(MovingAverage):
                 )
             object.__setattr__(self, "leave", FunctionLeave(self.leave))
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """q(S')."""
         return self.leave.probability((1.0 - self.theta) * state + self.theta * reward)  # type: ignore[no-any-return]
-
-    def as_ema(self) -> "Ema":
-        return self
 
     def settings(self) -> dict[str, Any]:
         if not isinstance(self.leave, LogLeave):
@@ -165,6 +152,3 @@ class Ema(MovingAverage):
     @classmethod
     def from_settings(cls, *, theta: Any, c6: Any, start: Any = None) -> Self:  # type: ignore[override]
         return super().from_settings(theta=theta, leave=LogLeave(c6), start=start)
-
-    def live(self) -> User:
-        return MovingAverage(self.theta, start=self.start)

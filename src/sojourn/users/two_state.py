@@ -1,11 +1,10 @@
 """The paper's basic user: the state is the last reward."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .. import validation
-from .base import Space, User, ranges_in_words
+from .base import Space, User
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,13 +22,6 @@ class LastReward(User):
         """S' = R."""
         return reward
 
-    def in_words(self) -> str:
-        return "the state is the last reward"
-
-    def states_in_words(self, bins: int) -> tuple[str, ...]:
-        between = ranges_in_words("after a reward of", bins)
-        return ("after no reward", *between[1:-1], "after a reward") if bins > 1 else between
-
 
 @dataclass(frozen=True, repr=False)
 class TwoState(LastReward):
@@ -40,7 +32,7 @@ class TwoState(LastReward):
     ``{0: 0.5, 1: 0.5}``.
 
     >>> user = TwoState(q00=1, q01=0, q10=0, q11=0)
-    >>> user.leave_probability(0.0, 0.0), user.next_state(0.0, 1.0)
+    >>> user.leave_probability(0.0, 0.0, 0), user.next_state(0.0, 1.0)
     (1.0, 1.0)
     """
 
@@ -51,22 +43,14 @@ class TwoState(LastReward):
 
     space: ClassVar[Space] = Space(states=2, bins=2)
     model: ClassVar[str] = "two-state"
-    keys: ClassVar[tuple[str, ...]] = ("q00", "q01", "q10", "q11")
-    example: ClassVar[Mapping[str, Any]] = {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.keys:
+        for name in ("q00", "q01", "q10", "q11"):
             object.__setattr__(self, name, validation.number(name, getattr(self, name), 0, 1))
 
-    def leave_probability(self, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """q(state, reward)."""
         if state == 0.0:
             return self.q01 if reward > 0.0 else self.q00
         return self.q11 if reward > 0.0 else self.q10
-
-    def as_two_state(self) -> "TwoState":
-        return self
-
-    def live(self) -> User:
-        return LastReward(start=self.start)

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from ..chain import ROUNDING, best_rule, second_moment, total
 from ..rewards import Reward
-from ..users import User
+from ..users import User, unwrapped
 from ..validation import InputError
 from .functions import Array, ByState
 from .panels import Panels
@@ -183,7 +183,7 @@ class ValuesByArm:
     @cached_property
     def prices(self) -> PriceTable | PriceSeries:
         """The gaps for compiled code."""
-        own_first = self.user.unwrapped is not self.user
+        own_first = unwrapped(self.user) is not self.user
         if self.panels is None:
             states = np.arange(self.solution[0].size, dtype=float)
             every = np.concatenate([states, -1.0 - states]) if own_first else states

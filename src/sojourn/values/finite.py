@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..chain import mistake_cost
-from ..users import User
+from ..engine.steps import next_states
+from ..users import User, can_leave
 from ..validation import InputError
 from .solution import first_states
 
@@ -94,7 +95,7 @@ class FiniteUser:
         leave, onward, start = np.empty((n, 2)), np.zeros((n, 2, n)), np.zeros(n)
         for s, code in enumerate(ordered):
             for r in (0, 1):
-                leave[s, r] = user.leave_probability(code, float(r))
+                leave[s, r] = user.leave_probability(code, float(r), 0)
                 for after, chance in _staying(user, code, float(r)):
                     onward[s, r, place[after]] += chance
         for code, chance in zip(starts, user.start.chances, strict=True):
@@ -220,12 +221,12 @@ class FiniteUser:
 
 def _staying(user: User, state: float, reward: float) -> list[tuple[float, float]]:
     """The next states with their chances, if anybody stays."""
-    stays = user.leave_probability(state, reward) < 1.0
-    return user._next_states(state, reward) if stays else []
+    stays = user.leave_probability(state, reward, 0) < 1.0
+    return next_states(user, state, reward) if stays else []
 
 
 def _check(user: Any) -> None:
-    if not isinstance(user, User) or not user.leaves:
+    if not isinstance(user, User) or not can_leave(user):
         raise InputError(
             f"user = {validation.shown(user)} is not allowed: it must be a user who leaves"
         )

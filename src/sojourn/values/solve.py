@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import validation
 from ..chain import mistake_cost, second_moment, total
+from ..engine.steps import next_states
 from ..users import User
 from .functions import Array, ByState
 from .panels import Panels
@@ -108,13 +109,13 @@ def follows(user: User, states: Array, reward: float, basis: Basis) -> Array:
 
 
 def _leaving(user: User, arm: int, state: float, reward: float) -> float:
-    what = f"{type(user).__name__}.leave_probability({state:g}, {reward:g})"
-    return validation.number(what, user.leave_after(arm, state, reward), 0, 1)
+    what = f"{type(user).__name__}.leave_probability({state:g}, {reward:g}, {arm})"
+    return validation.number(what, user.leave_probability(state, reward, arm), 0, 1)
 
 
 def _onward(user: User, state: float, reward: float) -> list[tuple[float, float]]:
     """The next states with their chances, all of them states that there are."""
-    found = user._next_states(state, reward)
+    found = next_states(user, state, reward)
     what = f"{type(user).__name__}.next_state({state:g}, {reward:g})"
     for onward, _ in found:
         if user.space.states is not None:

@@ -23,7 +23,7 @@ class OwnFirstStep(StaysFirst):
 
     >>> from sojourn import TwoState
     >>> user = OwnFirstStep(TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1), first0=0.6, first1=0.4)
-    >>> s = user.begin(0.5); user.leave_probability(s, 0.0), user.leave_probability(1.0, 0.0)
+    >>> s = user.begin(0.5); user.leave_probability(s, 0.0, 0), user.leave_probability(1.0, 0.0, 0)
     (0.6, 0.3)
     """
 
@@ -48,16 +48,11 @@ class OwnFirstStep(StaysFirst):
         object.__setattr__(self, "odds", odds)
         object.__setattr__(self, "table", np.array(rows))
 
-    def leave_probability(self, state: float, reward: float) -> float:
-        if state < 0.0:
-            return self.first1 if reward > 0.0 and reward >= self.good else self.first0
-        return self.user.leave_probability(state, reward)
-
-    def leave_after(self, arm: int, state: float, reward: float) -> float:
+    def leave_probability(self, state: float, reward: float, arm: int) -> float:
         if state < 0.0:
             good = 1 if reward > 0.0 and reward >= self.good else 0
             return float(self.table[min(arm, self.table.shape[0] - 1), good])
-        return self.user.leave_after(arm, state, reward)
+        return self.user.leave_probability(state, reward, arm)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from ...engine.steps import level_of
 from ...live.records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ...live.settings import Settings
+from ...live.states import states_in_words
 from ...policies.base import Array
 from ...show.plain import plain
 from ...stats.intervals import Interval, average
@@ -136,7 +137,7 @@ def insight(
     ('dance', 2.0, 'not known yet')
     """
     bins = settings.bins
-    words = settings.user.states_in_words(bins)
+    words = states_in_words(settings.user, bins)
     sums = arm_sums(arms, counts, bins)
     moves, by_arm, left = watched(counts, len(arms), bins)
     seen = departures(settings, sums, moves, by_arm, left)
