@@ -13,7 +13,7 @@ from worlds import CONSTANT, MEANS, WORLDS, world
 
 import sojourn as sj
 from sojourn.logs import TableLeave
-from sojourn.logs.fitting.ema import EmaFit, moving_average
+from sojourn.logs.model.ema import EmaFit, moving_average
 from sojourn.logs.synthetic import synthetic_log
 
 TRUE = {

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 import sojourn as sj
 from sojourn.logs import decide
-from sojourn.logs.fitting.by_arm import arm_effects
-from sojourn.logs.fitting.controlled import joint_model
-from sojourn.logs.fitting.sample import Sample
-from sojourn.logs.fitting.totals import FIRST
+from sojourn.logs.model.adjusted import arm_effects, joint_model
+from sojourn.logs.model.sample import Sample
+from sojourn.logs.model.totals import FIRST
 from sojourn.logs.reading.codes import CENSORED, LEFT
 
 from .report import Table

@@ -9,7 +9,7 @@ import pytest
 from worlds import WORLDS
 
 import sojourn as sj
-from sojourn.logs.fitting.sample import Sample
+from sojourn.logs.model.sample import Sample
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks/ is no part of the package
 

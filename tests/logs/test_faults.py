@@ -6,10 +6,9 @@ from logs_twin import Log, sample_twin, twin
 from worlds import BY_REWARD, CONSTANT, MEANS, NORMAL, WORLDS, world
 
 from sojourn.logs import Fit
-from sojourn.logs.fitting.doubts import ADVICE, CASE, Diagnostic
-from sojourn.logs.fitting.model import best_share
-from sojourn.logs.fitting.selection import by_propensity, groups
-from sojourn.logs.fitting.stories import stories
+from sojourn.logs.model.detection import by_propensity, groups, stories
+from sojourn.logs.model.diagnostics import ADVICE, CASE, Diagnostic
+from sojourn.logs.model.fitted import best_share
 from sojourn.stats.clusters import widening
 from sojourn.stats.intervals import t
 

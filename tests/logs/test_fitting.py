@@ -12,8 +12,8 @@ from logs_twin import Log, Steps, twin
 import sojourn as sj
 from sojourn import problem_files
 from sojourn.logs import Fit, OwnFirstStep, TableLeave
-from sojourn.logs.fitting.doubts import odds_ratio
-from sojourn.logs.fitting.totals import CELLS
+from sojourn.logs.model.diagnostics import odds_ratio
+from sojourn.logs.model.totals import CELLS
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.clusters import ratio_covariance
 from sojourn.stats.intervals import Interval
@@ -256,7 +256,7 @@ def test_a_band_of_three_users_is_made_of_numbers() -> None:
 
 
 def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.logs.fitting.model.moving_average", lambda sample: 1 / 0)
+    monkeypatch.setattr("sojourn.logs.model.fitted.moving_average", lambda sample: 1 / 0)
     log = {"visit": [1, 1, 2, 2, 3], "arm": list("xyxyx"), "liked": [1, 0, 1, 0, 1]}
     with pytest.raises(ValueError, match=r"has no step with previous reward 0 and reward 0"):
         sj.fit(log)
@@ -284,7 +284,7 @@ def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> Non
 
 def test_showing_a_fit_infers_nothing(whole: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("joint_model", "adjusted_costs", "arm_effects", "faults", "moving_average"):
-        monkeypatch.setattr(f"sojourn.logs.fitting.model.{name}", lambda *_: 1 / 0)
+        monkeypatch.setattr(f"sojourn.logs.model.fitted.{name}", lambda *_: 1 / 0)
     assert str(whole) and whole.to_dict() and whole.problem()
 
 

@@ -10,11 +10,20 @@ from worlds import WORLDS
 
 import sojourn as sj
 from sojourn.logs import Fit, OwnFirstStep
-from sojourn.logs.fitting import additive
-from sojourn.logs.fitting.ema import EmaFit, moving_average, rotations
-from sojourn.logs.fitting.paths import BINS, CLASSES, STARTS, THETAS, Lens, Paths
-from sojourn.logs.fitting.sample import Sample
+from sojourn.logs.model.ema import EmaFit, moving_average, rotations
+from sojourn.logs.model.exit_curves import (
+    BINS,
+    CLASSES,
+    STARTS,
+    THETAS,
+    Lens,
+    Paths,
+    fit_tables,
+    make_fall,
+)
+from sojourn.logs.model.sample import Sample
 from sojourn.logs.synthetic import synthetic_log
+from sojourn.stats.departures import probability
 
 AVERAGE = sj.Problem([0.7, 0.3], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20), start=1))
 ENDS = (2, 3, 5, 10, 20, 50)
@@ -77,7 +86,7 @@ def test_falling_is_the_best_of_all_partitions() -> None:
             )
             if (np.diff(flat) <= 0).all() and (weight * (value - flat) ** 2).sum() < cost:
                 best, cost = flat, (weight * (value - flat) ** 2).sum()
-        additive.make_fall(value, weight)
+        make_fall(value, weight)
         np.testing.assert_allclose(value, best)
 
 
@@ -85,15 +94,15 @@ def test_log_odds_add_up_and_fall() -> None:
     """With many steps the fit is the truth; what rises in truth is pooled."""
     a, b = np.array([-1.0, -2.0, -1.5]), np.array([1.0, 0.4, 0.4, -0.8])
     n = np.random.default_rng(0).integers(10**6, 10**7, (3, 4)).astype(float)
-    q = additive.chance(a[:, None] + b)
-    found = additive.fitted(n, n * q, turns=200)
+    q = probability(a[:, None] + b)
+    found = fit_tables(n, n * q, turns=200)
     np.testing.assert_allclose(found.chances, q, rtol=1e-4)
     np.testing.assert_allclose(
         found.curve(np.array([1.0, 1.0, 2.0])), np.array([0.25, 0.25, 0.5]) @ q, rtol=1e-4
     )
-    rising = additive.fitted(n, n * additive.chance(a[:, None] - b), turns=200)
+    rising = fit_tables(n, n * probability(a[:, None] - b), turns=200)
     assert np.ptp(rising.by_state) < 1e-6
-    none = additive.fitted(n / 10**6, np.zeros((3, 4)), turns=200)
+    none = fit_tables(n / 10**6, np.zeros((3, 4)), turns=200)
     assert (none.chances > 0.0).all(), "no departure is not the same as never"
 
 

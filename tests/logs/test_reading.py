@@ -16,9 +16,9 @@ from logs_twin import NOT_KNOWN, sample_twin, twin
 
 import sojourn as sj
 from sojourn.logs import Fit, columns, sensitivity
-from sojourn.logs.fitting import count
-from sojourn.logs.fitting.sample import take
-from sojourn.logs.fitting.totals import UNKNOWN, Totals
+from sojourn.logs.model import count
+from sojourn.logs.model.sample import take
+from sojourn.logs.model.totals import UNKNOWN, Totals
 from sojourn.logs.reading import events, steps
 from sojourn.logs.reading.options import LogOptions, resolve, seconds
 from sojourn.logs.reading.source import ROW, kept, opened

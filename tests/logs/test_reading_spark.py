@@ -13,7 +13,7 @@ import spark
 from engine_logs import WAYS, events, load
 
 import sojourn as sj
-from sojourn.logs.fitting.totals import Totals
+from sojourn.logs.model.totals import Totals
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 

@@ -22,18 +22,18 @@ from sojourn.policies.accounts import (
     departures_against,
     think,
 )
-from sojourn.policies.effects import (
-    QUIRKS,
+from sojourn.policies.watched import pooled
+from sojourn.simulation.chunks import chunk
+from sojourn.stats.departures import (
+    INTERACTION,
     chance,
+    effect_variance,
     evidence,
     fit_effects,
     log_odds,
-    spread,
     tune,
     tune_base,
 )
-from sojourn.policies.watched import pooled
-from sojourn.simulation.chunks import chunk
 
 USER = sj.TwoState(0.15, 0.08, 0.12, 0.06)
 CLICKBAIT = sj.Problem([0.8, 0.6, 0.4], sj.ByArm.odds(USER, [2, 0, 0]))
@@ -75,27 +75,29 @@ def drawn(seed: int, arms: int = 3, bins: int = 2) -> Any:
 # --- effects -----------------------------------------------------------------------------------
 
 
-def log_posterior(memory: Any, share: Any, base: Any, effect: Any, quirk: Any, s: float) -> float:
+def log_posterior(
+    memory: Any, share: Any, base: Any, effect: Any, interaction: Any, s: float
+) -> float:
     """The literal one, up to constants."""
     rows = effect.size
-    x = base + effect[:, None, None] + quirk
+    x = base + effect[:, None, None] + interaction
     p, p0 = 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(-base))
     seen, left = memory.seen[:rows], memory.left[:rows]
     fit = (left * np.log(p) + (seen - left) * np.log1p(-p)).sum()
     typical = (share * np.log(p0) + (1 - share) * np.log1p(-p0)).sum()
-    prior = (effect**2).sum() / s**2 + (quirk**2).sum() / (QUIRKS * s) ** 2
+    prior = (effect**2).sum() / s**2 + (interaction**2).sum() / (INTERACTION * s) ** 2
     return float(fit + typical - 0.5 * prior)
 
 
 def settled(memory: Any, strength: float) -> tuple[Any, Any, Any]:
     known = pooled(memory)
     base = np.log(known.leave / (1 - known.leave))
-    effect, quirk = np.zeros(memory.effect.size), np.zeros(memory.quirk.shape)
+    effect, interaction = np.zeros(memory.effect.size), np.zeros(memory.interaction.shape)
     for _ in range(60):
         for row in range(memory.pulls.size):
-            tune(memory.seen, memory.left, row, base, effect, quirk, strength)
-        tune_base(memory.seen, memory.left, known.share, base, effect, quirk)
-    return base, effect, quirk
+            tune(memory.seen, memory.left, row, base, effect, interaction, strength)
+        tune_base(memory.seen, memory.left, known.share, base, effect, interaction)
+    return base, effect, interaction
 
 
 @pytest.mark.parametrize("strength", [0.25, 1.0])
@@ -122,8 +124,8 @@ def test_evidence_is_laplaces(strength: float) -> None:
     memory = drawn(3)
     arms, bins, cells = 3, 2, 4
     known = pooled(memory)
-    base, effect, quirk = settled(memory, strength)
-    rows, narrow = range(arms), (QUIRKS * strength) ** 2
+    base, effect, interaction = settled(memory, strength)
+    rows, narrow = range(arms), (INTERACTION * strength) ** 2
     size = cells + arms + arms * cells
     hessian, alike = np.zeros((size, size)), np.zeros(cells)
     for c in range(cells):
@@ -132,7 +134,7 @@ def test_evidence_is_laplaces(strength: float) -> None:
         hessian[c, c] += p * (1 - p)
         alike[c] = known.leave[b, r] * (1 - known.leave[b, r]) * (1 + memory.seen[:, b, r].sum())
         for a in rows:
-            p = 1 / (1 + np.exp(-(base[b, r] + effect[a] + quirk[a, b, r])))
+            p = 1 / (1 + np.exp(-(base[b, r] + effect[a] + interaction[a, b, r])))
             part = np.zeros(size)
             part[[c, cells + a, cells + arms + a * cells + c]] = 1
             hessian += memory.seen[a, b, r] * p * (1 - p) * np.outer(part, part)
@@ -142,12 +144,12 @@ def test_evidence_is_laplaces(strength: float) -> None:
             i = cells + arms + a * cells + c
             hessian[i, i] += 1 / narrow
     zero = np.log(known.leave / (1 - known.leave)), np.zeros(arms), np.zeros((arms, bins, 2))
-    better = log_posterior(memory, known.share, base, effect[:arms], quirk[:arms], strength)
+    better = log_posterior(memory, known.share, base, effect[:arms], interaction[:arms], strength)
     better -= log_posterior(memory, known.share, *zero, strength)
     priors = -0.5 * (arms * log(strength**2) + arms * cells * log(narrow))
     expected = better + priors - 0.5 * np.linalg.slogdet(hessian)[1] + 0.5 * np.log(alike).sum()
     ours = evidence(
-        memory.seen, memory.left, known.leave, known.share, base, effect, quirk, strength
+        memory.seen, memory.left, known.leave, known.share, base, effect, interaction, strength
     )
     assert ours == pytest.approx(expected, abs=1e-9)
 
@@ -173,12 +175,12 @@ def test_effects_are_found_with_their_spread() -> None:
     assert strength in (1.0, 2.0) and likelier > 1000
     for arm, added in enumerate([2, 0, 0]):
         for b, r in product((0, 1), (0, 1)):
-            odds = memory.base[b, r] + memory.effect[arm] + memory.quirk[arm, b, r]
+            odds = memory.base[b, r] + memory.effect[arm] + memory.interaction[arm, b, r]
             exact = log_odds(USER.leave_probability(float(b), float(r), 0)) + added
             assert odds == pytest.approx(exact, abs=0.02)
     few = shown(CLICKBAIT, 10)
     fit_effects(few, pooled(few))
-    assert spread(few, 0, 1.0) > 5 * spread(memory, 0, 1.0)
+    assert effect_variance(few, 0, 1.0) > 5 * effect_variance(memory, 0, 1.0)
 
 
 def test_chances_at_the_edges() -> None:

@@ -1,5 +1,6 @@
-"""Arms that drive people away: ratios, visit values and warnings, against closed forms."""
+"""Arms that raise the exit rate: ratios, visit values and warnings, against closed forms."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -12,7 +13,7 @@ from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
 from sojourn.service.insight import insight
-from sojourn.service.insight.leaving import WRONGLY, Leaving
+from sojourn.stats.departures import FALSE_ALARMS, ArmEffects, Table
 
 Q = np.array([[0.15, 0.08], [0.12, 0.06]])
 MEANS, SHIFTS = (0.8, 0.6, 0.4), (2.0, 0.0, 0.0)
@@ -82,12 +83,41 @@ def test_a_ratio_is_within_states_and_rewards() -> None:
             counts["left", arm, s, r] = n * Q[s, r]
     assert [ratio for _, ratio in found(counts).values()] == pytest.approx([1.0] * 3)
     assert insight(TWO, ARMS, counts).warnings == ()
-    one = Leaving(np.array([[[80.0]], [[400.0]]]), np.array([[[20.0]], [[50.0]]]))
-    interval = one.interval(0)  # by hand: 20/80 over 50/400, and the usual error of its log
-    assert interval is not None and interval.value == pytest.approx(2.0)
-    error = np.sqrt(1 / 20 - 1 / 80 + 1 / 50 - 1 / 400)
-    assert interval.high == pytest.approx(2.0 * np.exp(1.96 * error), rel=1e-3)
-    assert Leaving(np.zeros((2, 1, 1)), np.zeros((2, 1, 1))).interval(0) is None
+
+
+def effects(seen: list[float], left: list[float]) -> ArmEffects:
+    """By arm, in one state and after bad rewards alone."""
+    return ArmEffects(Table(*(np.array([[[n, 0.0]] for n in each]) for each in (seen, left))))
+
+
+def test_with_much_data_a_ratio_and_its_interval_are_those_of_the_counts() -> None:
+    interval = effects([8e5, 4e6], [2e5, 5e5]).interval(0)
+    assert interval is not None and interval.value == pytest.approx(2.0, rel=1e-4)
+    error = np.sqrt(1 / 2e5 - 1 / 8e5 + 1 / 5e5 - 1 / 4e6)  # by hand: the usual one of the log
+    assert interval.high == pytest.approx(interval.value * np.exp(1.96 * error), rel=1e-4)
+
+
+def test_with_little_data_a_ratio_is_drawn_towards_1() -> None:
+    interval = effects([80.0, 400.0], [20.0, 50.0]).interval(0)
+    assert interval is not None and 1.0 < interval.low < interval.value < 2.0 < interval.high
+
+
+def test_nothing_is_said_without_steps_departures_or_other_arms() -> None:
+    for seen, left in (([0, 0], [0, 0]), ([9, 9], [0, 0]), ([0, 9], [0, 3]), ([9], [3])):
+        found = effects(seen, left)
+        assert found.interval(0) is None and not found.raising.any()
+
+
+def test_ratios_of_external_branches_are_shown_as_not_adjusted_and_do_not_warn() -> None:
+    """What a recommender shows may depend on the step and the user, and tables hold neither."""
+    external = dataclasses.replace(TWO, external=True)
+    assert found(expected(), external) == found(expected())
+    assert insight(external, ARMS, expected()).warnings == ()
+    with client() as http:
+        for name, more in (("ours", {}), ("theirs", {"external": True})):
+            http.put(f"/v1/experiments/{name}", json={"arms": ["a", "b"], **more})
+            page = http.get(f"/experiments/{name}").text
+            assert ("not adjusted for step and user" in page) == (name == "theirs")
 
 
 def test_the_warning_says_it() -> None:
@@ -123,14 +153,14 @@ def ever(shifts: np.ndarray, looks: int, seed: int) -> int | None:
         steps = rng.poisson(60.0 * weights[:, None, None] * np.array([[0.2, 0.2], [0.2, 0.4]]) * 4)
         seen += steps
         left += rng.binomial(steps, leave)
-        if Leaving(seen, left).driving.any():
+        if ArmEffects(Table(seen, left)).raising.any():
             return look
     return None
 
 
 def test_alike_arms_are_seldom_warned_of_however_often_one_looks() -> None:
     wrong = sum(ever(np.zeros(12), 100, seed) is not None for seed in range(150))
-    assert wrong <= 150 * WRONGLY  # it is 1 or 2 of 100: see docs/dashboard.md
+    assert wrong <= 150 * FALSE_ALARMS  # it is 1 or 2 of 100: see docs/dashboard.md
 
 
 def test_an_arm_that_drives_people_away_is_soon_warned_of() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.logs.fitting.count import enough
-from sojourn.logs.fitting.sample import Sample
-from sojourn.logs.fitting.totals import FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals
+from sojourn.logs.model.count import enough
+from sojourn.logs.model.sample import Sample
+from sojourn.logs.model.totals import FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals
 
 Log = dict[str, NDArray[Any]]
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from .loops import jitable
 from .streams import FIRST_ARM, STARTS, draw, stream_key
 
-
 NEVER_BACK = 2**62
 """So many people that nobody comes twice."""
 
@@ -37,9 +36,7 @@ class Tally(NamedTuple):
 
 
 @jitable
-def make_world(
-    rewards: Any, prices: Any, seed: int, run: int, people: int = NEVER_BACK
-) -> World:
+def make_world(rewards: Any, prices: Any, seed: int, run: int, people: int = NEVER_BACK) -> World:
     """The world of one run."""
     keys = np.empty(rewards.means.size, np.uint64)
     for arm in range(keys.size):

@@ -17,19 +17,22 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
+    from ..users.population import Population as Population
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
-    from .fitting.by_arm import ArmEffect as ArmEffect
-    from .fitting.controlled import AdjustedCosts as AdjustedCosts, JointModel as JointModel
-    from .fitting.crowd import Crowd as Crowd
-    from .fitting.diagnosis import Costs as Costs, Inequality as Inequality
-    from .fitting.doubts import Diagnostic as Diagnostic
-    from .fitting.ema import EmaFit as EmaFit
-    from .fitting.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
-    from .fitting.model import ArmFit as ArmFit, Fit as Fit
-    from .fitting.present import Incumbent as Incumbent
-    from .fitting.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
+    from .model.adjusted import (
+        AdjustedCosts as AdjustedCosts,
+        ArmEffect as ArmEffect,
+        JointModel as JointModel,
+    )
+    from .model.costs import Costs as Costs, Inequality as Inequality
+    from .model.diagnostics import Diagnostic as Diagnostic
+    from .model.ema import EmaFit as EmaFit
+    from .model.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity
+    from .model.fitted import ArmFit as ArmFit, Fit as Fit
+    from .model.sample import Incumbent as Incumbent
+    from .model.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.options import Reading as Reading
     from .reading.source import columns as columns
     from .replaying.replay import Replay as Replay, learn as learn, replay as replay

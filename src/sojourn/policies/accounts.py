@@ -1,8 +1,8 @@
 """What arms are worth for a whole visit, under two accounts of who leaves.
 
 In the first, leaving depends on the bin of the state and the level of the reward alone, so that
-arms differ in their means only. In the second, arms also differ in who leaves (`effects`). What was
-seen decides how much speaks against either.
+arms differ in their means only. In the second, arms also differ in who leaves
+(`stats.departures`). What was seen decides how much speaks against either.
 """
 
 from math import exp, inf, log, sqrt
@@ -13,8 +13,8 @@ import numpy as np
 from ..chain import mistake_cost, solve_in_place
 from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
+from ..stats.departures import INTERACTION, chance, effect_variance, fit_effects
 from .base import Array
-from .effects import QUIRKS, chance, fit_effects, spread
 from .watched import Pooled, good_rewards, mistake_costs, pooled, take_stance
 
 FAR = 30.0
@@ -45,7 +45,7 @@ class Visited(NamedTuple):
     due: Array  # pulls of every arm at which to estimate next
     base: Array  # log odds by [bin, level]
     effect: Array  # log odds by arm, and of all those no longer in use
-    quirk: Array  # log odds by [arm, bin, level], likewise
+    interaction: Array  # log odds by [arm, bin, level], likewise
     strength: Array
     goal: Array  # by [bin]: the best mean, if arms differ in means only
     side: Array  # by [bin]: 1 if greater means are better, else -1
@@ -152,15 +152,15 @@ def think_of_departures(
 ) -> Array:
     """The second account: arms differ in who leaves. The best arm of every bin."""
     arms, bins, strength = mean.size, memory.stance.size, memory.strength[STRENGTH]
-    stay, narrow = np.empty((arms, bins, 2)), (QUIRKS * strength) ** 2
+    stay, narrow = np.empty((arms, bins, 2)), (INTERACTION * strength) ** 2
     for arm in range(arms):
         for b in range(bins):
             for r in range(2):
-                odds = memory.base[b, r] + memory.effect[arm] + memory.quirk[arm, b, r]
+                odds = memory.base[b, r] + memory.effect[arm] + memory.interaction[arm, b, r]
                 stay[arm, b, r] = 1.0 - chance(odds)
     worth, onward = improve(memory.pulls, known.follow, mean, good, stay, rule, signs)
     for arm in range(arms):
-        wide = spread(memory, arm, strength)
+        wide = effect_variance(memory, arm, strength)
         for b in range(bins):
             row, both = memory.terms[arm, b], 0.0
             memory.worth[b] = worth[b]
@@ -173,7 +173,7 @@ def think_of_departures(
                 row[VARIANCE] += slope * slope * narrow * own
                 row[ROOM] += loss
                 both += slope * own
-            if memory.stance[b] > 0.0:  # else only quirks are to be learned here
+            if memory.stance[b] > 0.0:  # else only interactions are to be learned here
                 row[VARIANCE] += both * both * wide
             less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
             row[START], row[SLOPE] = line(mean[arm], good[arm], less, more, signs)

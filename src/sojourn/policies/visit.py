@@ -3,15 +3,15 @@
 Nothing is assumed of who leaves when: chances to leave may depend on the arm, the bin of the state
 and the level of the reward in any way. Two accounts of what was seen compete: in the first, leaving
 depends on bin and level alone, so that arms differ in their means only; in the second, arms also
-differ in who leaves (`effects`). Each has its odds, which what was seen decides, from a prior of
-`faith` nats for the first. An arm is worth playing in a bin if under either account little speaks
-against its being the best for the whole visit: the least evidence, in nats, plus what speaks
+differ in who leaves (the model of `stats.departures`). The data decide the odds of each, from a
+prior of `faith` nats for the first. An arm is worth playing in a bin if under either account little
+speaks against its being the best for the whole visit: the least evidence, in nats, plus what speaks
 against the account. So a wrong account costs a bounded number of nats, which the log of the pulls
 overcomes (IMED: Honda and Takemura 2015; for decision processes Pesquerel and Maillard 2022).
 
-As with learned optimism, means are explored where mistakes are cheap. Where they are dear only what
-cannot be learned elsewhere is explored, the quirks of that bin. With `follow_improper` an arm of
-least mean may be best (D < 0): which end of the means it is in a bin is estimated too.
+As with learned optimism, means are explored where mistakes are cheap. Where they are costly only
+what cannot be learned elsewhere is explored, the interactions of that bin. With `follow_improper`
+an arm of least mean may be best (D < 0): which end of the means it is in a bin is estimated too.
 
 Estimates of departures and values of bins hold for a while (`growth`); means and pulls are those of
 the moment.
@@ -239,7 +239,7 @@ class VisitThompson(Visit):
     title: ClassVar[str] = "Visit Thompson"
 
     def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
-        """The arm of greatest draw; where mistakes are dear only quirks are drawn."""
+        """The arm of greatest draw; where mistakes are dear only interactions are drawn."""
         best, top, explores = 0, -inf, memory.stance[b] > 0.0
         differ = uniform(rng) >= exp(-memory.strength[ALIKE])
         for arm in range(memory.pulls.size):

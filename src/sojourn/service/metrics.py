@@ -25,10 +25,10 @@ from ..live import Store, drift
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores.base import has_variants, plain_settings
+from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
 from .catalog import Catalog
 from .insight.departures import watched
-from .insight.leaving import Leaving
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that puts prometheus_client into multiprocess mode."""
@@ -189,10 +189,14 @@ class Stored(Collector):
         """How many arms in use drive people away."""
         settings, arms = self.store.load(name) or ("", [])
         bins = plain_settings(settings).get("bins")
-        if not isinstance(bins, int) or bins > MOST_BINS:
-            return 0  # it cannot be served
+        if (
+            not isinstance(bins, int)
+            or bins > MOST_BINS
+            or plain_settings(settings).get("external")
+        ):
+            return 0  # it cannot be served, or a recommender of the caller chooses what is shown
         _, seen, left = watched(counts, len(arms), bins)
-        driving = Leaving(seen[:-1], left[:-1]).driving
+        driving = ArmEffects(Table(seen[:-1], left[:-1])).raising
         return sum(bool(driving[i]) and not arm.retired for i, arm in enumerate(arms))
 
 

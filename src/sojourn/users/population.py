@@ -5,7 +5,7 @@ visit, after a reward of 0 and after a reward of 1.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -65,7 +65,8 @@ class Population(User):
     """The number of states of a class."""
 
     _python_only: ClassVar[frozenset[str]] = User._python_only | {
-        "layer", "mistake_costs", "transition", "values_under", "worth_of_arms", "worth_under",
+        "in_layers", "layer", "mistake_costs", "transition", "values_under", "worth_of_arms",
+        "worth_under",
     }  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -102,7 +103,7 @@ class Population(User):
                 f"{(classes, layers, arms, 2, 2)}"
             )
         for name, values in (("means", self.means), ("leave", self.leave)):
-            if not ((values >= 0.0) & (values <= 1.0)).all():
+            if ((values < 0.0) | (values > 1.0)).any():
                 raise InputError(f"{name} is not allowed: its numbers must be from 0 to 1")
         if not 0 <= self.last < self.horizon:
             raise InputError(
@@ -152,6 +153,12 @@ class Population(User):
     def step_of(self, state: float) -> int:
         """The step of the visit, from 1, up to the horizon."""
         return (int(state - self.class_of(state) * self.span) >> 1) + 1
+
+    def in_layers(self, layer_of_step: NDArray[np.int64]) -> "Population":
+        """The same population in other layers; each has the chances of its first step."""
+        firsts = np.unique(layer_of_step, return_index=True)[1]
+        own = self.layer_of_step[np.minimum(firsts, self.horizon - 1)]
+        return replace(self, leave=self.leave[:, own], layer_of_step=layer_of_step)
 
     # What is to come, by backward induction from the horizon.
 
@@ -203,7 +210,11 @@ class Population(User):
         # Both at once, in the last axis.
         gain = np.stack([self.means, np.ones_like(self.means)], axis=-1)[:, :, None, :]
         gain = np.repeat(gain, 2, axis=2)  # class, arm, previous
-        value = np.zeros_like(gain) if self.last else total(onward[:, self.layer(self.horizon)], gain, None)
+        value = (
+            np.zeros_like(gain)
+            if self.last
+            else total(onward[:, self.layer(self.horizon)], gain, None)
+        )
         for step in self._steps_back():
             value = gain + onward[:, self.layer(step)] @ value
         reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)

@@ -10,8 +10,8 @@ from ...show.plain import plain
 from ...show.sheets import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
-from ..fitting.doubts import ADVICE
-from ..fitting.model import Fit
+from ..model.diagnostics import ADVICE
+from ..model.fitted import Fit
 from .baseline import EVENLY, Baseline
 from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.kernel import BY_LEVEL, REGRET, columns
-from ...engine.kernel import REWARD as WON
+from ...engine.kernel import BY_LEVEL, REGRET, REWARD as WON, columns
 from ...engine.steps import NEVER_BACK
 from ...engine.structs import Compiled
 from ...policies import Policy
@@ -78,7 +77,9 @@ class Place:
     people: int = NEVER_BACK
 
     @classmethod
-    def of(cls, populations: Sequence[Population], rule: Array, people: int = NEVER_BACK) -> "Place":
+    def of(
+        cls, populations: Sequence[Population], rule: Array, people: int = NEVER_BACK
+    ) -> "Place":
         """The populations, and what is to come under the incumbent's rule."""
         values = tuple(
             (p.values_under(rule).ravel(), p.values_under(rule, of_reward=False).ravel())
@@ -109,9 +110,7 @@ def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: i
     ]
     bins = place.populations[0].space.bins
     row = np.zeros((1, columns(bins, arms)))
-    play_stages(
-        stages, policy, seed, run, np.array([visits]), row, people=place.people, stop=stop
-    )
+    play_stages(stages, policy, seed, run, np.array([visits]), row, people=place.people, stop=stop)
     out = np.zeros(PULLS + arms)
     out[GAIN], out[REWARD] = -row[0, REGRET], row[0, WON]
     out[LONGER], out[STEPS], out[VISITS] = account

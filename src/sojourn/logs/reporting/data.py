@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...show.plain import plain
 from ...stats.intervals import Interval
-from ..fitting.diagnosis import overall
-from ..fitting.doubts import gains
+from ..model.costs import overall
+from ..model.diagnostics import gains
 from .words import conclusions
 
 if TYPE_CHECKING:
-    from ..fitting.ema import EmaFit
-    from ..fitting.model import Fit
-    from ..fitting.totals import Totals
+    from ..model.ema import EmaFit
+    from ..model.fitted import Fit
+    from ..model.totals import Totals
 
 
 def as_dict(fit: "Fit") -> dict[str, Any]:

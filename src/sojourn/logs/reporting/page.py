@@ -7,14 +7,14 @@ from ...extras import require
 from ...show.tables import Table
 from ...validation import InputError
 from ...version import __version__
-from ..fitting.model import Fit
+from ..model.fitted import Fit
 from .advice import cut_in_words, present_in_words, promise_in_words, shares_in_words
 from .screen import alternatives_table
 from .words import conclusions
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
-    from ..fitting.fit import Alternative
+    from ..model.fit import Alternative
 
 TEMPLATE = """{% extends "page.html" %}
 {% block main %}

@@ -13,10 +13,10 @@ from ...show import style
 from ...show.tables import Table
 from ...stats.clusters import share_interval
 from ...stats.intervals import Interval
-from ..fitting.diagnosis import bracketed
-from ..fitting.ema import EmaFit
-from ..fitting.model import Fit
-from ..fitting.totals import CELLS, LONGEST, Totals
+from ..model.costs import bracketed
+from ..model.ema import EmaFit
+from ..model.fitted import Fit
+from ..model.totals import CELLS, LONGEST, Totals
 from .screen import arms_table, cells
 
 if TYPE_CHECKING:

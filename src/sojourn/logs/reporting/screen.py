@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from ...show.sheets import Part
 from ...show.tables import Table
 from ...stats.intervals import Interval
-from ..fitting.ema import EmaFit
-from ..fitting.totals import CELLS
+from ..model.ema import EmaFit
+from ..model.totals import CELLS
 from .words import conclusions
 
 if TYPE_CHECKING:
-    from ..fitting.fit import Alternative
-    from ..fitting.model import ArmFit, Fit
+    from ..model.fit import Alternative
+    from ..model.fitted import ArmFit, Fit
     from ..reading.options import Reading
 
 WIDTH = 100

@@ -3,11 +3,11 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from ..fitting.diagnosis import Costs, bracketed
+from ..model.costs import Costs, bracketed
 
 if TYPE_CHECKING:
-    from ..fitting.by_arm import ArmEffect
-    from ..fitting.model import Fit
+    from ..model.adjusted import ArmEffect
+    from ..model.fitted import Fit
 
 CASES = {
     "normal": "so a mistake is cheaper after a 1: that is when to explore, if at all",

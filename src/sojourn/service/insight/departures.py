@@ -1,7 +1,7 @@
 """Who leaves when: leave probabilities, the mistake cost of each state, and the case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...live.settings import Settings
 from ...policies.base import Array
 from ...policies.learned import Learned
 from ...policies.mixture import base_policy
-from ...policies.watched import FIRST_LOOK, Watched, mistake_costs
+from ...policies.watched import FIRST_LOOK, Watched, mistake_costs, pooled
 from ...stats.intervals import Z95, Interval, share
 from .arms import ArmSums
 
@@ -61,13 +61,17 @@ class StateLeaveRates:
 
 @dataclass(frozen=True, eq=False)
 class Departures:
-    """Steps and departures by [bin, reward]; the mistake cost of each bin and its error."""
+    """Steps and departures by [bin, reward]; the mistake cost of each bin and its error.
+
+    `follow` has the chances of the next bin by [bin, reward].
+    """
 
     steps: Array
     gone: Array
     cost: list[float]
     error: list[float]
     confidence: float
+    follow: Array = field(default_factory=lambda: np.zeros((0, 2, 0)))
 
     def leave_rates(self, words: Sequence[str], used: Sequence[int]) -> tuple[StateLeaveRates, ...]:
         return tuple(StateLeaveRates(words[b], self._rate(b, 0), self._rate(b, 1)) for b in used)
@@ -139,4 +143,5 @@ def departures(
     memory = Watched(arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, *conclusions)
     cost, variance = mistake_costs(memory, False)
     error = np.sqrt(variance).tolist()
-    return Departures(moves.sum(axis=2), left.sum(axis=0), cost.tolist(), error, confidence)
+    steps, gone, follow = moves.sum(axis=2), left.sum(axis=0), pooled(memory).follow
+    return Departures(steps, gone, cost.tolist(), error, confidence, follow)

@@ -17,10 +17,10 @@ from ...live.settings import Settings
 from ...live.states import states_in_words
 from ...policies.base import Array
 from ...show.plain import plain
+from ...stats.departures import ArmEffects, Table
 from ...stats.intervals import Interval, average
 from .arms import ArmList, ArmSums, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
-from .leaving import Leaving
 from .values import VisitValues
 
 
@@ -141,8 +141,8 @@ def insight(
     sums = arm_sums(arms, counts, bins)
     moves, by_arm, left = watched(counts, len(arms), bins)
     seen = departures(settings, sums, moves, by_arm, left)
-    leaving = Leaving(by_arm[:-1], left[:-1])
-    values = VisitValues(sums, leaving, moves, seen.gone, _start(settings))
+    effects = ArmEffects(Table(by_arm[:-1], left[:-1]))
+    values = VisitValues(sums, effects, seen.follow, _start(settings))
     used = [b for b in range(bins) if sums.pulls[:, b].any() or seen.steps[b].any()]
     states = tuple(words[b] for b in used)
     exploration, variance = _exploration(sums, seen, words, used)
@@ -157,14 +157,14 @@ def insight(
         lost=Interval.from_error(lost, sqrt(variance), least=0.0),
         leaving=seen.leave_rates(words, used),
         case=seen.case(used),
-        warnings=_warnings(sums, leaving, values),
+        warnings=() if settings.external else _warnings(sums, effects, values),
         width=width,
         over_time=tuple(_point(bucket) for bucket in timeline if bucket.visits),
         reward_per_visit=average(total.visits, total.reward, total.reward2),
         length=average(total.visits, total.steps, total.steps2),
         visits=_visits(counts),
         rewards=_rewards(counts, sums),
-        arms=ArmList(sums, used, states, values.of, leaving.interval),
+        arms=ArmList(sums, used, states, values.of, effects.interval),
     )
 
 
@@ -176,10 +176,10 @@ def _start(settings: Settings) -> Array:
     return chances
 
 
-def _warnings(arms: ArmSums, leaving: Leaving, values: VisitValues) -> tuple[Warned, ...]:
+def _warnings(arms: ArmSums, effects: ArmEffects, values: VisitValues) -> tuple[Warned, ...]:
     """A sentence for every arm in use that drives people away."""
     active = (arms.all_pulls > 0.0) & (arms.retired == 0.0)
-    driving = np.flatnonzero(leaving.driving & active)
+    driving = np.flatnonzero(effects.raising & active)
     if not driving.size:
         return ()
     used = np.flatnonzero(active)
@@ -188,7 +188,7 @@ def _warnings(arms: ArmSums, leaving: Leaving, values: VisitValues) -> tuple[War
     worst = min(worth, key=lambda i: worth[i].value)
     found = []
     for i in driving.tolist():
-        ratio = leaving.interval(i)
+        ratio = effects.interval(i)
         assert ratio is not None
         so = ["the highest mean"] * (i == best) + ["the lowest visit value"] * (i == worst)
         text = (

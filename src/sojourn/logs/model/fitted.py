@@ -14,23 +14,19 @@ from ...rewards import Discrete
 from ...show import saved
 from ...show.sheets import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
+from ...stats.departures import Spread
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
 from ...validation import InputError
 from ..reading.options import Reading
-from . import diagnosis
-from .by_arm import ArmEffect, arm_effects
-from .controlled import AdjustedCosts, JointModel, adjusted_costs, joint_model
-from .design import Layout
-from .diagnosis import Costs, Inequality
-from .doubts import CASE, Diagnostic, diagnostics
+from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
+from .costs import Costs, Inequality, assumption_1, costs
+from .design import Layout, Shrunk, centred
+from .diagnostics import CASE, Diagnostic, diagnostics, faults
 from .ema import EmaFit, believed, moving_average
-from .faults import faults
 from .joint import JointFit, Nodes
-from .present import Incumbent, incumbent
-from .sample import Sample
-from .shrinking import Shrunk, centred, spread_between
+from .sample import Incumbent, Sample, incumbent
 from .totals import CELLS, USER_SUMS, Arms, Totals
 from .users import OwnFirstStep, TableLeave
 
@@ -195,8 +191,8 @@ class Fit(Shown):
         shrunk[-1, -1] /= kept
         return cls(
             n, k, covariance, arms, leave=leave,
-            assumption_1=diagnosis.assumption_1(q[2:], covariance[2:6, 2:6]),
-            costs=diagnosis.costs(np.array([*q[2:], best]), shrunk), **known,
+            assumption_1=assumption_1(q[2:], covariance[2:6, 2:6]),
+            costs=costs(np.array([*q[2:], best]), shrunk), **known,
         )  # fmt: skip
 
     def _inferred(self) -> "Fit":
@@ -347,7 +343,7 @@ def best_share(
         return float(good[best]), 1.0
     scale = np.array([arm.levels[1] - arm.levels[0] for arm in arms])
     variances = np.maximum(arms_variances(totals) / scale**2, 1e-12)
-    between = spread_between(good, variances)
+    between = Spread.of(good, variances).estimate
     middle = float(np.average(good, weights=1.0 / (variances + between)))
     kept = between / (between + float(variance))
     return middle + kept * float(good[best] - middle), kept

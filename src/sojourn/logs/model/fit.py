@@ -6,8 +6,8 @@ from typing import Any
 
 from ..reading.options import LogOptions, Reading
 from ..reading.source import Opened, opened
-from .diagnosis import Costs
-from .model import Fit
+from .costs import Costs
+from .fitted import Fit
 
 
 def fit(

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
 from ...validation import InputError
-from . import additive
-from .crowd import layers
-from .paths import STARTS, THETAS, Lens, Paths
+from .design import layers
+from .exit_curves import STARTS, THETAS, Lens, Paths, by_class_alone, fit_tables, log_likelihood
 from .sample import Codes, Sample
 from .users import TableLeave
 
@@ -126,14 +126,14 @@ def _gains(tables: Array) -> Array:
     train, test = _split(tables)
     n, left = test[..., 0, :, :], test[..., 1, :, :]
     found, alone = _models(train)
-    better = additive.log_likelihood(found, n, left) - additive.log_likelihood(alone, n, left)
+    better = log_likelihood(found, n, left) - log_likelihood(alone, n, left)
     return np.asarray(1000.0 * better / np.maximum(n.sum(axis=(-2, -1)), 1.0))
 
 
 def _models(train: Array) -> tuple[Array, Array]:
     """The chances to leave by class and state, and by class alone."""
     n, left = train[..., 0, :, :], train[..., 1, :, :]
-    return additive.fitted(n, left).chances, additive.by_class_alone(n, left)
+    return fit_tables(n, left).chances, by_class_alone(n, left)
 
 
 def _split(tables: Array) -> tuple[Array, Array]:
@@ -202,7 +202,7 @@ def _curves(tables: Array) -> tuple[list[tuple[int, int]], Array]:
     best = [np.unravel_index(int(np.argmax(g)), g.shape) for g in gains]
     pairs = [(int(i), int(j)) for i, j in best]
     n, left = np.stack([t[pair].sum(axis=1) for t, pair in zip(tables, pairs, strict=True)], axis=1)
-    return pairs, additive.fitted(n, left, turns=60).curve(n.sum(axis=-1))
+    return pairs, fit_tables(n, left, turns=60).curve(n.sum(axis=-1))
 
 
 def _band(
@@ -218,6 +218,6 @@ def _band(
         np.interp(found.state, middles[i][j], curve)
         for (i, j), curve in zip(pairs, curves, strict=True)
     ]
-    middle = additive.log_odds(np.array(found.curve.q))
-    half = z() * np.sqrt(((additive.log_odds(np.array(others)) - middle) ** 2).mean(axis=0))
-    return additive.chance(middle - half), additive.chance(middle + half)
+    middle = logit(np.array(found.curve.q))
+    half = z() * np.sqrt(((logit(np.array(others)) - middle) ** 2).mean(axis=0))
+    return probability(middle - half), probability(middle + half)

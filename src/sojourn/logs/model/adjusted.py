@@ -8,18 +8,31 @@ of the log differ, those of the mix of kinds included.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
+from ...stats.departures import contrasts, holm, probability
 from ...stats.intervals import Interval
 from ...stats.moments import Array
+from ...users.population import Population
 from ..reading.codes import CENSORED, ON
-from .crowd import LAYER_ENDS, Crowd, layers
-from .design import LAYERS, Layout, groups_of, layout_of
-from .diagnosis import Costs, costs_of
+from .costs import Costs, costs_of
+from .design import (
+    HORIZON,
+    LAYER_ENDS,
+    LAYER_OF_STEP,
+    LAYERS,
+    Layout,
+    Shrunk,
+    draw_shrunk,
+    groups_of,
+    layers,
+    layout_of,
+    shrink,
+)
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
 from .sample import Sample
-from .shrinking import Shrunk, contrasts, draw_shrunk, shrink
 from .totals import FIRST, UNKNOWN
 
 MOST = 200_000
@@ -65,7 +78,7 @@ class JointModel:
         found = self.visits @ self.joint.weights
         return np.asarray(found / found.sum())
 
-    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Crowd:
+    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Population:
         """The people of the log as tables, by these parameters and shares of the kinds.
 
         Unless they are given, those are estimates.
@@ -73,13 +86,14 @@ class JointModel:
         theta = np.append(self.estimate if parameters is None else parameters, 0.0)
         layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
         liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
-        means = _chance((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
+        means = probability((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
         by_arm = theta[layout.leaving[:arms]][:, None, None]
-        leave = _chance(self._log_odds(theta)[:, :, None] + by_arm)
-        return Crowd(self.shares if shares is None else shares, means, leave, last=self.last)
+        leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
+        own = self.shares if shares is None else shares
+        return Population(own, means, leave, LAYER_OF_STEP, self.last or 0)
 
-    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Crowd]:
-        """Crowds that the log does not rule out: users drawn anew, and effects of the arms.
+    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Population]:
+        """Populations that the log does not rule out: users drawn anew, and effects of the arms.
 
         Every user counts as often as an exponential draw says (the Bayesian bootstrap), for the
         parameters and for the mix of kinds.
@@ -159,7 +173,9 @@ class JointModel:
         base = self._log_odds(theta) + average  # kind, layer, previous, reward
 
         def often(more: float) -> float:
-            return float(self.shares @ (_chance(base + more) * self.occupancy).sum(axis=(1, 2, 3)))
+            return float(
+                self.shares @ (probability(base + more) * self.occupancy).sum(axis=(1, 2, 3))
+            )
 
         return np.array([often(more) for more in effects]) / often(0.0)
 
@@ -227,10 +243,9 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     layout = layout_of(sample)
     pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
     joint = fit_jointly(groups_of(sample, layout), nodes(differ))
-    horizon = LAYER_ENDS[-1] + 1
     later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
-    steps = np.zeros((sample.users, horizon, 2))
-    number = np.minimum(sample.step[later], horizon) - 1
+    steps = np.zeros((sample.users, HORIZON, 2))
+    number = np.minimum(sample.step[later], HORIZON) - 1
     where = (sample.user[later], number, sample.previous[later])
     np.add.at(steps, where, 1.0)
     moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
@@ -315,11 +330,45 @@ def _slopes(
     return found
 
 
-def _chance(log_odds: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-log_odds)))
-
-
 def _positive(value: float, error: float) -> Interval:
     """Symmetric on the scale of logarithms: a visit's worth is positive and skewed."""
     factor = np.exp(1.96 * error / value)
     return Interval(float(value), float(value / factor), float(value * factor))
+
+
+@dataclass(frozen=True)
+class ArmEffect:
+    """What an arm does beyond its rewards.
+
+    `times` is how many times as often people leave after it as after the average arm, with the
+    same rewards, at the same steps, the same people; `differs` if that is not 1, with all arms
+    tested at once. `worth` and `length` are rewards and steps of a visit that shows this arm
+    alone, `mean` its rewards for the average user.
+    """
+
+    name: str
+    times: Interval
+    differs: bool
+    worth: Interval
+    length: Interval
+    mean: float
+
+
+def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
+    """By arm, in the order of the log's."""
+    arms, layout = len(found.names), found.layout
+    rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
+    effects = rows @ found.joint.estimate
+    moves = found.joint.moves @ rows.T
+    users = len(moves)
+    errors = np.sqrt((moves**2).sum(axis=0) * users / max(users - 1.0, 1.0))
+    differs = holm(effects / errors)
+    half = NormalDist().inv_cdf(0.975) * errors
+    times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]
+    means = found.tables().means.T @ found.shares
+    return tuple(
+        ArmEffect(name, Interval(*map(float, ends)), bool(flag), *worth, float(mean))
+        for name, ends, flag, worth, mean in zip(
+            found.names, np.transpose(times), differs, found.worth, means, strict=True
+        )
+    )

@@ -1,0 +1,332 @@
+"""What diagnostics look for step by step: reverse causation, confounding, and single users."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from ...stats.clusters import ratio_covariance, widening
+from ...stats.intervals import Interval, z
+from ...stats.moments import Array
+from ...validation import InputError
+from .costs import Costs, costs, mistake_costs
+from .sample import NO_REWARD, Codes, Sample
+from .totals import CELLS, FIRST
+
+GRID = 1.0 - np.linspace(0.0, 1.0, 401)[:-1]
+"""Chances that the reward of a last step is written down as it is."""
+
+TURNS = 40
+"""Newton steps, by arm and by reward in turns."""
+
+
+class Stories(NamedTuple):
+    """How much better the second story tells the log, in nats, and its standard error by user.
+
+    `share` is that of the departures which would have been written down as a 0.
+    """
+
+    better: float
+    error: float
+    share: float
+
+
+def stories(sample: Sample) -> Stories:
+    """Both stories, fitted to steps after a 0, after a 1, and to first ones, each by itself."""
+    rows = np.flatnonzero(sample.telling)
+    before = np.where(sample.previous[rows] == FIRST, 2, sample.previous[rows])
+    arm, reward, left = sample.arm[rows], sample.reward[rows], sample.left[rows].astype(int)
+    shape = (3, sample.arms + 1, 2, 2)
+    place = np.ravel_multi_index((before, arm, reward, left), shape)
+    counts = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(float)
+    gained = np.zeros(shape)
+    written = 0.0
+    for previous, table in enumerate(counts):
+        if table.sum() > 0:
+            second, share = _written_at_departure(table)
+            gained[previous] = second - _driven_away(table)
+            written += share * table[..., 1].sum()
+    each = np.bincount(sample.user[rows], gained.ravel()[place])
+    return Stories(
+        better=float(each.sum()),
+        error=float(np.sqrt(each @ each)),
+        share=float(written / max(counts[..., 1].sum(), 1.0)),
+    )
+
+
+def _log(p: Array) -> Array:
+    return np.asarray(np.log(np.clip(p, 1e-12, 1.0)))
+
+
+def _driven_away(table: Array) -> Array:
+    """Log-likelihood of a step by [arm, reward, left]: a 0 adds to the log odds of leaving."""
+    pulls = np.maximum(table.sum(axis=(1, 2)), 1e-9)
+    mean = table[:, 1].sum(axis=1) / pulls
+    n, left = table.sum(axis=2), table[..., 1]
+    level = (left.sum() + 0.5) / (n.sum() + 1.0)
+    at = np.full((len(table), 1), np.log(level / (1.0 - level)))
+    more = np.zeros(2)
+    for _ in range(TURNS):
+        for axis in (1, 0):
+            q = 1.0 / (1.0 + np.exp(-(at + more)))
+            slope, weight = (x.sum(axis=axis) for x in (left - n * q, n * q * (1.0 - q)))
+            stride = np.clip(slope / (weight + 1e-3), -1.0, 1.0)
+            if axis == 1:
+                at = at + stride[:, None]
+            else:
+                more = more + stride
+    q = 1.0 / (1.0 + np.exp(-(at + more)))
+    leave = np.stack([1.0 - q, q], axis=2)
+    return _log(np.stack([1.0 - mean, mean], axis=1))[:, :, None] + _log(leave)
+
+
+def _written_at_departure(table: Array) -> tuple[Array, float]:
+    """The same if rewards do not matter, and some of those who leave are written down as a 0."""
+    stay, left = table[..., 0], table[..., 1]
+    good = stay[:, 1] + left[:, 1]
+
+    def means(c: Array) -> Array:
+        # (good / m) - (stay 0 / (1 - m)) - (c left 0 / (1 - c m)) = 0, for each arm.
+        two = c * (good + stay[:, 0] + left[:, 0])
+        one = good * (1.0 + c) + stay[:, 0] + c * left[:, 0]
+        root = np.sqrt(np.maximum(one**2 - 4.0 * two * good, 0.0))
+        return np.divide(2.0 * good, one + root, out=np.full_like(one, 0.5), where=one + root > 0)
+
+    c = GRID[:, None]
+    m = means(c)
+    likelihood = stay[:, 1] * _log(m) + stay[:, 0] * _log(1.0 - m)
+    likelihood += left[:, 1] * _log(c * m) + left[:, 0] * _log(1.0 - c * m)
+    best = GRID[int(np.argmax(likelihood.sum(axis=1)))]
+    m = means(np.array([best]))
+    gone = (left.sum(axis=1) / np.maximum(table.sum(axis=(1, 2)), 1e-9))[:, None]
+    stays = _log(np.stack([1.0 - m, m], axis=1)) + _log(1.0 - gone)
+    leaves = _log(np.stack([1.0 - best * m, best * m], axis=1)) + _log(gone)
+    return np.stack([stays, leaves], axis=2), float(1.0 - best)
+
+
+SHIFT = 0.05
+"""The difference between the shares of an arm from which it is worth a word."""
+
+LIKING = 0.02
+"""The difference between rewards of the same arm from which it is worth a word."""
+
+TOGETHER, FEW_VISITS = 0.1, 5.0
+"""Two arms are shown together if as many visits have both as this share of what chance would make
+it; nothing is known of pairs of which chance would make fewer visits than that."""
+
+
+class Selection(NamedTuple):
+    """What is shown, and liked, after a 0 and after a 1.
+
+    `arm` is the one whose share differs most, with its shares after a 0 and after a 1; `liked` is
+    how much less often rewards of the same arm are good after a 0.
+    """
+
+    arm: int
+    after_0: float
+    after_1: float
+    liked: Interval
+
+
+def selection(sample: Sample) -> Selection | None:
+    """The difference, if both are found: other arms after a 0, and the same arms liked less."""
+    rows = np.flatnonzero(
+        (sample.previous <= 1) & (sample.reward < NO_REWARD) & (sample.arm < sample.arms)
+    )
+    user, arm, after = sample.user[rows], sample.arm[rows], sample.previous[rows]
+    if not 0 < after.sum() < after.size:
+        return None
+    shares = np.array([np.bincount(arm[after == s], minlength=sample.arms) for s in (0, 1)], float)
+    shares /= shares.sum(axis=1, keepdims=True)
+    most = int(np.argmax(np.abs(shares[1] - shares[0])))
+    # Of many arms some differ by chance: the level is shared among them.
+    wide = z(1.0 - 0.05 / sample.arms)
+    shown = _difference(user, after, (arm == most).astype(float), np.zeros(rows.size, int))
+    liked = _difference(user, after, sample.reward[rows].astype(float), arm)
+    if (
+        abs(shown[0]) < wide * shown[1]
+        or abs(shown[0]) < SHIFT
+        or abs(liked[0]) < max(z() * liked[1], LIKING)
+    ):
+        return None
+    return Selection(
+        most, float(shares[0, most]), float(shares[1, most]), Interval.from_error(*liked)
+    )
+
+
+def _difference(user: Codes, after: Codes, value: Array, group: Codes) -> tuple[float, float]:
+    """The mean after a 1 less that after a 0 within groups, and its error clustered by user.
+
+    Groups are weighted as Mantel and Haenszel do: n0 n1 / (n0 + n1).
+    """
+    groups = int(group.max()) + 1
+    n = np.array([np.bincount(group[after == s], minlength=groups) for s in (0, 1)], float)
+    sums = np.array(
+        [np.bincount(group[after == s], value[after == s], groups) for s in (0, 1)], float
+    )
+    both = n.min(axis=0) > 0
+    weight = np.where(both, n[0] * n[1] / np.maximum(n.sum(axis=0), 1.0), 0.0)
+    means = sums / np.maximum(n, 1.0)
+    difference = weight @ (means[1] - means[0]) / weight.sum()
+    share = weight[group] / weight.sum() / np.maximum(n[after, group], 1.0)
+    residual = share * (value - means[after, group]) * np.where(after == 1, 1.0, -1.0)
+    each = np.bincount(user, residual)
+    return float(difference), float(np.sqrt(each @ each))
+
+
+def groups(sample: Sample) -> list[list[int]]:
+    """Arms that are shown in the same visits, directly or through others; the most shown first."""
+    arms = sample.arms
+    rows = np.flatnonzero(sample.arm < arms)
+    place = np.unique(sample.visit[rows] * arms + sample.arm[rows])
+    visit, arm = place // arms, place % arms
+    several = np.bincount(sample.visit)[visit] > 1
+    visit, arm = np.unique(visit[several], return_inverse=True)[1], arm[several]
+    both = np.zeros((arms, arms))
+    # Pairs within a visit: each row with those that come 1, 2, ... rows after it.
+    for ahead in range(1, min(arms, visit.size)):
+        same = visit[ahead:] == visit[:-ahead]
+        if not same.any():
+            break
+        np.add.at(both, (arm[:-ahead][same], arm[ahead:][same]), 1.0)
+    seen = np.bincount(arm, minlength=arms).astype(float)
+    chance = np.outer(seen, seen) / max(float(visit.max(initial=0)) + 1.0, 1.0)
+    linked = (both + both.T >= TOGETHER * chance) | (chance < FEW_VISITS) | np.eye(arms, dtype=bool)
+    while ((further := linked @ linked) != linked).any():
+        linked = further
+    found = {tuple(np.flatnonzero(row).tolist()) for row in linked}
+    return sorted(map(list, found), key=lambda group: -seen[group].sum())
+
+
+def by_propensity(sample: Sample) -> Array | None:
+    """Means of the arms with each step weighted by one over its propensity (Hajek).
+
+    As if all arms had been shown to everybody alike; None unless the log has propensities.
+    """
+    if sample.propensity is None:
+        return None
+    rows = np.flatnonzero((sample.reward < NO_REWARD) & (sample.propensity > 0.0))
+    weight = 1.0 / sample.propensity[rows]
+    good, total = (
+        np.bincount(sample.arm[rows], w, sample.arms + 1)[: sample.arms]
+        for w in (weight * sample.value[rows], weight)
+    )
+    found = np.divide(good, total, out=np.full(sample.arms, np.nan), where=total > 0.0)
+    return np.asarray(found, np.float64)
+
+
+FEW = 5
+SHARE = 0.01
+"""At most so many users, and at most this share of them, are left out."""
+
+BEST = len(CELLS)
+"""The ratio that is the mean of the best arm, after the leave probabilities."""
+
+STEP = 1e-6
+
+COSTS = "costs"
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """The users without whom a number is outside of its interval.
+
+    `what` is `COSTS` or a cell, `without` that number among all others, and `steps` their share of
+    the steps. `rest` are the mistake costs without them, if these can be computed.
+    """
+
+    what: str
+    users: Codes
+    steps: float
+    without: float
+    rest: Costs | None
+
+
+def influence(
+    sample: Sample, best: int, ratio: Interval | None, leave: dict[str, Interval]
+) -> Influence | None:
+    """The first number, of the ratio of mistake costs and the cells, that rests on a few users."""
+    few = min(FEW, int(SHARE * sample.users))
+    if few == 0:
+        return None
+    n, k = _sums(sample, best)
+    rates = k.sum(axis=0) / np.maximum(n.sum(axis=0), 1.0)
+    pulls = (k - rates * n) / np.maximum(n.sum(axis=0), 1.0)
+    targets: list[tuple[str, Interval, Array, Callable[[Array], float | None]]] = [
+        (cell, interval, np.eye(BEST + 1)[i], partial(_rate, cell=i))
+        for i, (cell, interval) in enumerate(leave.items())
+    ]
+    slope = None if ratio is None else _slope(rates)
+    if ratio is not None and slope is not None:
+        targets.insert(0, (COSTS, ratio, slope, _ratio))
+    for what, interval, weights, number in targets:
+        moved, usual = pulls @ weights, number(rates)
+        order = np.argsort(moved)
+        for chosen in (order[:few], order[-few:]):
+            kept = np.ones(sample.users, bool)
+            kept[chosen] = False
+            found = number(k[kept].sum(axis=0) / np.maximum(n[kept].sum(axis=0), 1.0))
+            if not usual or found is None:
+                continue
+            # Intervals are of all users, this is of a sample, and without shrinkage.
+            if not interval.low <= interval.value * found / usual <= interval.high:
+                steps = float(np.isin(sample.user, chosen).mean())
+                strongest = chosen[np.argsort(-np.abs(moved[chosen]))]
+                return Influence(what, strongest, steps, found, _costs(n[kept], k[kept]))
+    return None
+
+
+def _rate(rates: Array, cell: int) -> float:
+    return float(rates[cell])
+
+
+def _sums(sample: Sample, best: int) -> tuple[Array, Array]:
+    """[user, ratio]: steps and departures by cell, then pulls and good rewards of the best arm."""
+    shape = (sample.users, BEST + 1)
+    found = []
+    for counts in (np.ones(sample.user.size, bool), sample.left):
+        rows = np.flatnonzero(sample.telling & counts)
+        place = sample.user[rows] * (BEST + 1) + sample.cell[rows]
+        found.append(np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(float))
+    shown = (sample.arm == best) & (sample.reward < NO_REWARD)
+    for table, rows in zip(found, (shown, shown & (sample.reward == 1)), strict=True):
+        table[:, BEST] = np.bincount(sample.user[rows], minlength=sample.users)
+    return found[0], found[1]
+
+
+def _ratio(rates: Array) -> float | None:
+    """D(0) / D(1), if both are positive."""
+    try:
+        d0, d1 = mistake_costs(rates[2:]).tolist()
+    except InputError:
+        return None
+    return d0 / d1 if min(d0, d1) > 0.0 else None
+
+
+def _slope(rates: Array) -> Array | None:
+    """Of the logarithm of the ratio, by rate."""
+    found = np.zeros(rates.size)
+    for i in range(2, rates.size):
+        ends = [np.clip(rates + s * STEP * np.eye(rates.size)[i], 0.0, 1.0) for s in (-1, 1)]
+        low, high = (_ratio(end) for end in ends)
+        if low is None or high is None:
+            return None
+        found[i] = (log(high) - log(low)) / (ends[1][i] - ends[0][i])
+    return found
+
+
+def _costs(n: Array, k: Array) -> Costs | None:
+    x = np.hstack([n, k, np.ones((len(n), 1))])
+    size = n.shape[1]
+    products = x.T @ x
+    rates, covariance = ratio_covariance(
+        products, list(range(size, 2 * size)), list(range(size)), len(n)
+    )
+    wide = widening(n.sum(axis=0), (n * n).sum(axis=0))
+    try:
+        return costs(rates[2:], (covariance * np.outer(wide, wide))[2:, 2:])
+    except InputError:
+        return None

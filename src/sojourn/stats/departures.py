@@ -1,0 +1,538 @@
+"""The model of departures: which arms raise the exit rate, beyond state and reward.
+
+In bin b of the state, after a reward of level r, the log odds of leaving after arm a are
+
+    base(b, r) + effect(a) + interaction(a, b, r),
+    effect ~ N(0, s^2),  interaction ~ N(0, (s / 3)^2).
+
+The effect is what an arm does everywhere. Interactions are small unless the data speak for them;
+with enough data they make it any table of probabilities. The strength s is the one of `STRENGTHS`
+that makes the data most likely. How likely they are, compared with arms that do not differ (s = 0),
+says whether to believe that arms differ. Likelihoods are Laplace's: a Gaussian at the mode, with
+base, effects and interactions integrated out. If arms do not differ, the expected likelihood ratio
+is 1, also where departures are few.
+
+Policies and the dashboard fit counts by [arm, bin, level] (`fit_effects`, `ArmEffects`). A policy
+chooses by state and time alone, so for its own visits such a table is enough. In a log, what is
+shown may depend on the step and on the user: `sojourn fit` adds both to the same log odds
+(`logs.model.joint`). Both fits agree where users are alike and arms are shown at random.
+
+The test of a warning is another one, `crossed`: a Laplace likelihood ratio does not hold at every
+look.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, inf, log
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.loops import jitable, loop
+from .intervals import Z95, Interval
+from .moments import Array
+
+STRENGTHS = (0.25, 0.5, 1.0, 2.0)
+"""Standard deviations of effects, in log odds."""
+
+INTERACTION = 1.0 / 3.0
+"""The standard deviation of interactions, as a share of that of effects."""
+
+ROUNDS = 4
+"""Newton steps of a fit, from where the last one ended."""
+
+STEP = 1.5
+"""Log odds that a Newton step may change at most."""
+
+EDGE = 30.0
+"""Log odds beyond this are taken for it: one in ten million million."""
+
+INTERPRETED = 500
+"""Numbers in a table from which on a fit is compiled: for fewer, Python takes some 10 ms."""
+
+FALSE_ALARMS = 0.05
+"""The probability that any arm is found to differ if none does."""
+
+PATIENCE = 3.0
+"""The variance of departures at which the boundary of `crossed` is closest: a dozen can do."""
+
+MATERIAL = 1.1
+"""Users leave at least so many times as often after an arm that is warned of."""
+
+NEARLY_EQUAL = 1e-4
+"""The least variance between effects, as a share of that of their errors."""
+
+
+@jitable
+def chance(odds: float) -> float:
+    """The chance that has these log odds."""
+    return 1.0 / (1.0 + exp(-min(max(odds, -EDGE), EDGE)))
+
+
+@jitable
+def log_odds(p: float) -> float:
+    """log(p / (1 - p)), for p strictly between 0 and 1."""
+    return log(p) - log(1.0 - p)
+
+
+@jitable
+def was_seen(seen: Array, row: int) -> bool:
+    """Whether anything is known of departures after an arm."""
+    steps = 0.0
+    for b in range(seen.shape[1]):
+        steps += seen[row, b, 0] + seen[row, b, 1]
+    return steps > 0.0
+
+
+@jitable
+def limited(step: float) -> float:
+    """A Newton step that does not leap."""
+    return min(max(step, -STEP), STEP)
+
+
+@jitable
+def tune(
+    seen: Array,
+    left: Array,
+    row: int,
+    base: Array,
+    effect: Array,
+    interaction: Array,
+    strength: float,
+) -> None:
+    """One Newton step of an arm's effect and interactions, given the base.
+
+    The interactions are eliminated first: the matrix of second derivatives is an arrow.
+    """
+    bins = base.shape[0]
+    wide, narrow = strength**2, (INTERACTION * strength) ** 2
+    pull, weight = np.zeros((bins, 2)), np.zeros((bins, 2))
+    slope, curve = -effect[row] / wide, 1.0 / wide
+    for b in range(bins):
+        for r in range(2):
+            n = seen[row, b, r]
+            if n > 0.0:
+                p = chance(base[b, r] + effect[row] + interaction[row, b, r])
+                pull[b, r], weight[b, r] = left[row, b, r] - n * p, n * p * (1.0 - p)
+                own = 1.0 + narrow * weight[b, r]
+                slope += (pull[b, r] + weight[b, r] * interaction[row, b, r]) / own
+                curve += weight[b, r] / own
+    step = limited(slope / curve)
+    effect[row] += step
+    for b in range(bins):
+        for r in range(2):
+            if seen[row, b, r] > 0.0:
+                rest = narrow * (pull[b, r] - weight[b, r] * step) - interaction[row, b, r]
+                interaction[row, b, r] += limited(rest / (1.0 + narrow * weight[b, r]))
+
+
+@jitable
+def tune_base(
+    seen: Array, left: Array, share: Array, base: Array, effect: Array, interaction: Array
+) -> None:
+    """Make the effects zero on average, and one Newton step of the base.
+
+    As in `pooled`, one more step showed the average over all bins.
+    """
+    rows, bins = effect.size, base.shape[0]
+    total = known = 0.0
+    for row in range(rows):
+        if was_seen(seen, row):
+            total += effect[row]
+            known += 1.0
+    shift = total / max(known, 1.0)
+    for row in range(rows):
+        if was_seen(seen, row):
+            effect[row] -= shift
+    for b in range(bins):
+        for r in range(2):
+            base[b, r] += shift
+            p = chance(base[b, r])
+            slope, curve = share[r] - p, p * (1.0 - p)
+            for row in range(rows):
+                n = seen[row, b, r]
+                if n > 0.0:
+                    p = chance(base[b, r] + effect[row] + interaction[row, b, r])
+                    slope += left[row, b, r] - n * p
+                    curve += n * p * (1.0 - p)
+            base[b, r] += limited(slope / curve)
+
+
+@jitable
+def evidence(
+    seen: Array,
+    left: Array,
+    leave: Array,
+    share: Array,
+    base: Array,
+    effect: Array,
+    interaction: Array,
+    strength: float,
+) -> float:
+    """The log of how much likelier what was seen is with effects of this strength than without."""
+    rows, bins = effect.size, base.shape[0]
+    wide, narrow, cells = strength**2, (INTERACTION * strength) ** 2, 2 * bins
+    curve, alike, weight = np.zeros((cells, cells)), np.zeros(cells), np.zeros(cells)
+    total = 0.0
+    for c in range(cells):
+        p, p0, typical = chance(base[c // 2, c % 2]), leave[c // 2, c % 2], share[c % 2]
+        curve[c, c], alike[c] = p * (1.0 - p), p0 * (1.0 - p0)
+        total += typical * log(p / p0) + (1.0 - typical) * log((1.0 - p) / (1.0 - p0))
+    for row in range(rows):
+        sum_of_weights = 0.0
+        for c in range(cells):
+            b, r = c // 2, c % 2
+            n, gone = seen[row, b, r], left[row, b, r]
+            weight[c] = 0.0
+            if n > 0.0:
+                p, p0 = chance(base[b, r] + effect[row] + interaction[row, b, r]), leave[b, r]
+                own = 1.0 + narrow * n * p * (1.0 - p)
+                weight[c] = n * p * (1.0 - p) / own
+                alike[c] += n * p0 * (1.0 - p0)
+                total += gone * log(p / p0) + (n - gone) * log((1.0 - p) / (1.0 - p0))
+                total -= 0.5 * (log(own) + interaction[row, b, r] ** 2 / narrow)
+                sum_of_weights += weight[c]
+        total -= 0.5 * (log(1.0 + wide * sum_of_weights) + effect[row] ** 2 / wide)
+        for c in range(cells):
+            if weight[c] > 0.0:
+                curve[c, c] += weight[c]
+                for d in range(cells):
+                    common = wide / (1.0 + wide * sum_of_weights)
+                    curve[c, d] -= common * weight[c] * weight[d]
+    for c in range(cells):  # the determinant, by elimination
+        total += 0.5 * log(alike[c] / curve[c, c])
+        for d in range(c + 1, cells):
+            factor = curve[d, c] / curve[c, c]
+            for e in range(c + 1, cells):
+                curve[d, e] -= factor * curve[c, e]
+    return total
+
+
+@jitable
+def put(base: Array, effect: Array, interaction: Array, b: Array, e: Array, k: Array) -> None:
+    """Copy the first three to the last three (slices would take far longer to compile)."""
+    for i in range(b.shape[0]):
+        for r in range(2):
+            b[i, r] = base[i, r]
+    for row in range(e.size):
+        e[row] = effect[row]
+        for i in range(b.shape[0]):
+            for r in range(2):
+                k[row, i, r] = interaction[row, i, r]
+
+
+@jitable
+def fit_effects(memory: Any, known: Any) -> tuple[float, float]:
+    """Fit base, effects and interactions of the strength that explains most, into `memory`.
+
+    That strength, and the log of how much likelier what was seen is with effects than without: the
+    average over all strengths.
+    """
+    bins, rows = memory.base.shape[0], memory.effect.size
+    seen, left = memory.seen, memory.left
+    if memory.strength[0] == 0.0:  # the first time
+        for i in range(bins):
+            for r in range(2):
+                memory.base[i, r] = log_odds(known.leave[i, r])
+    base, effect, interaction = np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2))
+    b, e, k = np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2))
+    put(memory.base, memory.effect, memory.interaction, base, effect, interaction)
+    best, top, total = STRENGTHS[0], -inf, 0.0
+    for strength in STRENGTHS:
+        put(base, effect, interaction, b, e, k)
+        for _ in range(ROUNDS):
+            for row in range(rows):
+                if was_seen(seen, row):
+                    tune(seen, left, row, b, e, k, strength)
+            tune_base(seen, left, known.share, b, e, k)
+        likelier = evidence(seen, left, known.leave, known.share, b, e, k, strength)
+        total = total * exp(min(top - likelier, 0.0)) + exp(min(likelier - top, 0.0))
+        if likelier > top:
+            best, top = strength, likelier
+            put(b, e, k, memory.base, memory.effect, memory.interaction)
+    return best, top + log(total / len(STRENGTHS))
+
+
+@jitable
+def effect_variance(memory: Any, row: int, strength: float) -> float:
+    """The posterior variance of an arm's effect."""
+    narrow, precision = (INTERACTION * strength) ** 2, 1.0 / strength**2
+    for b in range(memory.base.shape[0]):
+        for r in range(2):
+            n = memory.seen[row, b, r]
+            if n > 0.0:
+                p = chance(memory.base[b, r] + memory.effect[row] + memory.interaction[row, b, r])
+                precision += n * p * (1.0 - p) / (1.0 + narrow * n * p * (1.0 - p))
+    return 1.0 / precision
+
+
+def probability(odds: Array) -> Array:
+    """The probabilities with these log odds; the array form of `chance`, for log odds not extreme.
+
+    >>> probability(np.array([0.0, -np.log(3.0)])).round(2).tolist()
+    [0.5, 0.25]
+    """
+    return np.asarray(1.0 / (1.0 + np.exp(-odds)))
+
+
+def logit(p: Array) -> Array:
+    """Log odds; of probabilities of 0 and 1, those of numbers next to them."""
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+class Table(NamedTuple):
+    """Steps and departures by [arm, bin of the state, level of the reward]."""
+
+    seen: Array
+    left: Array
+
+
+class Common(NamedTuple):
+    """What arms have in common: chances to leave by [bin, level], and by [level] over all bins."""
+
+    leave: Array
+    share: Array
+
+
+def common(table: Table) -> Common:
+    """Chances of all arms together, as if one more step had shown the average over all bins."""
+    seen, left = table.seen.sum(axis=0), table.left.sum(axis=0)
+    share = (left.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
+    return Common((left + share) / (seen + 1.0), share)
+
+
+class FittedTable(NamedTuple):
+    """A table with the estimates of `fit_effects`, which fills them in."""
+
+    seen: Array
+    left: Array
+    base: Array  # log odds by [bin, level]
+    effect: Array  # log odds by arm
+    interaction: Array  # log odds by [arm, bin, level]
+    strength: Array
+
+
+@loop
+def fit_compiled(table: Any, known: Any) -> tuple[float, float]:
+    """`fit_effects`, compiled and without the GIL."""
+    return fit_effects(table, known)
+
+
+def fit_table(table: Table) -> FittedTable:
+    """The estimates from a table.
+
+    The log odds of arms that were never shown are those of the average arm.
+    """
+    arms, bins, _ = table.seen.shape
+    rows = np.flatnonzero(table.seen.any(axis=(1, 2)))
+    seen, left = table.seen[rows], np.minimum(table.left, table.seen)[rows]
+    base, effect = np.zeros((bins, 2)), np.zeros(rows.size)
+    own = FittedTable(seen, left, base, effect, np.zeros_like(seen), np.zeros(1))
+    fit = fit_effects if seen.size < INTERPRETED else fit_compiled
+    own.strength[0] = fit(own, common(Table(seen, left)))[0]
+    found = own._replace(
+        seen=table.seen,
+        left=table.left,
+        effect=np.zeros(arms),
+        interaction=np.zeros((arms, bins, 2)),
+    )
+    found.effect[rows], found.interaction[rows] = own.effect, own.interaction
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ArmEffects:
+    """What the model says of a table: exit rates by arm, and how they compare.
+
+    >>> seen, left = np.array([[[8e4, 0.0]], [[4e5, 0.0]]]), np.array([[[4e4, 0.0]], [[5e4, 0.0]]])
+    >>> found = ArmEffects(Table(seen, left))
+    >>> found.ratio[0].round(2).tolist(), found.raising.tolist()
+    ([4.0, 0.25], [True, False])
+    """
+
+    table: Table
+
+    @cached_property
+    def fitted(self) -> FittedTable:
+        """The estimates; in two dimensions, [arm, cell], below."""
+        return fit_table(self.table)
+
+    @cached_property
+    def leave(self) -> Array:
+        """The exit rate by [arm, bin, level]."""
+        found = self.fitted
+        return probability(found.base + found.effect[:, None, None] + found.interaction)
+
+    @cached_property
+    def _precision(self) -> tuple[Array, Array, Array]:
+        """The prior variance of interactions, by [arm, cell] what it adds, by arm the precision."""
+        narrow = (INTERACTION * float(self.fitted.strength[0])) ** 2
+        steps, p = _flat(self.table.seen), _flat(self.leave)
+        own = 1.0 + narrow * steps * p * (1.0 - p)
+        wide = 1.0 / float(self.fitted.strength[0]) ** 2 + ((own - 1.0) / own / narrow).sum(axis=1)
+        return np.asarray(narrow), own, wide
+
+    def variance(self, weights: Array) -> Array:
+        """By arm, of the log odds of leaving averaged over cells with these weights [arm, cell].
+
+        Given the base, of which differences between arms do not depend.
+        """
+        narrow, own, wide = self._precision
+        together = (weights / own).sum(axis=1)
+        return np.asarray((weights**2 * narrow / own).sum(axis=1) + together**2 / wide)
+
+    @cached_property
+    def error(self) -> Array:
+        """By arm, of the log odds of leaving, averaged over where users have left after it."""
+        gone, every = _flat(self.table.seen * self.leave), _flat(self.table.left).sum(axis=0)
+        usual = (every + 1e-9) / (every + 1e-9).sum()
+        total = gone.sum(axis=1, keepdims=True)
+        weights = np.where(total > 0.0, gone / np.where(total > 0.0, total, 1.0), usual)
+        return np.sqrt(self.variance(weights))
+
+    @cached_property
+    def ratio(self) -> tuple[Array, Array]:
+        """How many times as often users leave after an arm as after others, and its log's error.
+
+        In the same bins and after the same levels: each cell counts as it does in the ratio of
+        Mantel and Haenszel. The ratio is not a number where nothing can be said: cells have no
+        steps of other arms, or nobody has left.
+        """
+        steps, p = _flat(self.table.seen), _flat(self.leave)
+        every = steps.sum(axis=0)
+        others = np.maximum(every - steps, 0.0)
+        weights = steps * others / np.maximum(every, 1.0)
+        rest = np.maximum((steps * p).sum(axis=0) - steps * p, 0.0) / np.maximum(others, 1.0)
+        above, below = (weights * p).sum(axis=1), (weights * rest).sum(axis=1)
+        gone = (weights > 0.0) @ _flat(self.table.left).sum(axis=0)
+        known = (above > 0.0) & (below > 0.0) & (gone > 0.0)
+        above, below = (np.where(known, each, 1.0) for each in (above, below))
+        own = self.variance(weights * p * (1.0 - p) / above[:, None])
+        shares = weights / np.maximum(others, 1.0) / below[:, None]
+        error = np.sqrt(own + self._variance_of_others(shares))
+        return np.where(known, above / below, np.nan), error
+
+    def _variance_of_others(self, shares: Array) -> Array:
+        """Of the departures after all other arms, which count with these shares by [arm, cell]."""
+        narrow, own, wide = self._precision
+        p = _flat(self.leave)
+        slope = _flat(self.table.seen) * p * (1.0 - p)
+        alone, together = slope**2 * narrow / own, slope / own / np.sqrt(wide)[:, None]
+        matrix = together.T @ together
+        every = np.einsum("ac,cd,ad->a", shares, matrix, shares) + shares**2 @ alone.sum(axis=0)
+        less = (shares * together).sum(axis=1) ** 2 + (shares**2 * alone).sum(axis=1)
+        return np.asarray(np.maximum(every - less, 0.0))
+
+    def interval(self, arm: int) -> Interval | None:
+        """The ratio of an arm with its 95 % interval; None if it is not known."""
+        ratio, error = (float(each[arm]) for each in self.ratio)
+        wide = exp(Z95 * error)
+        return None if np.isnan(ratio) else Interval(ratio, ratio / wide, ratio * wide)
+
+    @cached_property
+    def raising(self) -> NDArray[np.bool_]:
+        """Which arms raise the exit rate: `crossed`, and by enough to matter."""
+        found = crossed(self.table)
+        return found & (np.nan_to_num(self.ratio[0]) >= MATERIAL) if found.any() else found
+
+
+def _flat(by_cell: Array) -> Array:
+    """[arm, cell]."""
+    return by_cell.reshape(len(by_cell), -1)
+
+
+def excess(table: Table) -> tuple[Array, Array]:
+    """Departures after each arm beyond those expected if arms were alike, and their variance.
+
+    Expected within each bin and level: there the departures of all arms are drawn from all steps.
+    """
+    steps, gone = _flat(table.seen), _flat(table.left)
+    every, total = steps.sum(axis=0), gone.sum(axis=0)
+    safe = np.maximum(every, 1.0)
+    expected = steps * total / safe
+    variance = expected * (every - steps) * (every - total) / (safe * np.maximum(every - 1.0, 1.0))
+    return (gone - expected).sum(axis=1), variance.sum(axis=1)
+
+
+def crossed(table: Table, level: float = FALSE_ALARMS) -> NDArray[np.bool_]:
+    """Which arms have more departures than a boundary allows that holds at every look.
+
+    If arms are alike, any arm crosses it at any time with a probability of at most about `level`: a
+    mixture of normal tests (Robbins), as wide as the number of arms demands.
+    """
+    tried = max(int(table.seen.any(axis=(1, 2)).sum()), 1)
+    beyond, variance = excess(table)
+    wide = variance + PATIENCE
+    odds = np.sqrt(wide / PATIENCE) * tried / (2.0 * level)
+    found: NDArray[np.bool_] = beyond > np.sqrt(2.0 * wide * np.log(odds + 1.0))
+    return found
+
+
+def contrasts(parameters: NDArray[np.int64], pulls: Array, size: int) -> Array:
+    """Rows that take effects of arms from their average over the pulls; -1 is an effect of 0.
+
+    >>> contrasts(np.array([0, -1]), np.array([1.0, 3.0]), 2).tolist()
+    [[0.75, 0.0], [-0.25, 0.0]]
+    """
+    rows = np.zeros((parameters.size, size))
+    own = np.flatnonzero(parameters >= 0)
+    rows[own, parameters[own]] = 1.0
+    return np.asarray(rows - (pulls / pulls.sum()) @ rows)
+
+
+def holm(scores: Array, level: float = FALSE_ALARMS) -> NDArray[np.bool_]:
+    """Which of these normal scores are not 0, with all of them tested at once (Holm 1979).
+
+    >>> holm(np.array([0.1, -4.0, 2.2])).tolist()
+    [False, True, False]
+    """
+    found = np.zeros(scores.size, bool)
+    for rank, i in enumerate(np.argsort(-np.abs(scores))):
+        needed = NormalDist().inv_cdf(1.0 - level / (2.0 * (scores.size - rank)))
+        if not abs(scores[i]) > needed:
+            break
+        found[i] = True
+    return found
+
+
+class Spread(NamedTuple):
+    """What is known of the variance between effects: E q = free + scale variance.
+
+    q is Cochran's sum of squares, weighted by the errors (DerSimonian and Laird 1986).
+    """
+
+    q: float
+    free: float
+    scale: float
+
+    @classmethod
+    def of(cls, effects: Array, variances: Array) -> "Spread":
+        weights = 1.0 / np.maximum(variances, 1e-12)
+        middle = weights @ effects / weights.sum()
+        q = float(weights @ (effects - middle) ** 2)
+        scale = weights.sum() - weights @ weights / weights.sum()
+        return cls(q, effects.size - 1.0, float(scale))
+
+    @property
+    def estimate(self) -> float:
+        """One standard error more than estimated.
+
+        With few arms it is hardly known, and to shrink what differs is worse than to leave apart
+        what does not.
+        """
+        return (max(self.q - self.free, 0.0) + float(np.sqrt(2.0 * self.free))) / self.scale
+
+    def draws(self, rng: np.random.Generator, number: int) -> Array:
+        """Variances that are not ruled out: q over a draw of chi-square is free + scale variance.
+
+        That is 0 as often as a test of equal effects would not see them differ, but for
+        `NEARLY_EQUAL`, with which matrices stay regular.
+
+        >>> Spread(q=1.0, free=2.0, scale=10.0).draws(np.random.default_rng(1), 3).round(4).tolist()
+        [0.0, 0.1242, 0.0]
+        """
+        found = self.free * (self.q / rng.chisquare(self.free, number) - 1.0)
+        return np.asarray(np.maximum(found, NEARLY_EQUAL * self.free) / self.scale)
