@@ -30,7 +30,7 @@ def bodies() -> Iterator[dict[str, Any]]:
     """Experiments with one extreme each."""
     arms = ["a", "b"]
     for extreme in EXTREMES:  # the likely killers first, should time be short
-        for name, cls in sj.POLICIES.items():
+        for name, cls in sj.policies.POLICIES.items():
             needed = {f.name: MADE[f.name] for f in dataclasses.fields(cls) if f.name in MADE}
             for field in dataclasses.fields(cls):
                 if field.type in (int, float):
@@ -86,7 +86,7 @@ def tried(server: Server, tally: Tally, name: str, body: dict[str, Any]) -> list
     if called(server, tally, "PUT", path, body, short) != 201:
         return []
     for call in ("decisions", "step"):
-        given = {"open": {}} if call == "decisions" else {"reward": 1}
+        given = {"opening": {}} if call == "decisions" else {"reward": 1}
         called(server, tally, "POST", f"{path}/visits/v/{call}", given, f"{short}: {call}")
     return [name]
 

@@ -129,7 +129,7 @@ def ask(paths, server, key, tally, who, end) -> None:  # type: ignore[no-untyped
 def bytes_(ground: Ground, tally: Tally, seconds: float) -> None:
     """Requests with some bytes changed, doubled or cut: the service lives, and says no 500."""
     end, draw = time.monotonic() + seconds, random.Random(2)
-    body = '{"open": {}, "request_id": "r"}'
+    body = '{"opening": {}, "request": "r"}'
     good = (
         f"POST {SHORTS}/visits/v/decisions HTTP/1.1\r\nhost: localhost\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"

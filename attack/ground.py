@@ -82,7 +82,7 @@ class Ground:
 
     def keys(self, *wanted: str) -> tuple[Path, list[str]]:
         """A file with these keys, each "experiment" or "experiment role", and the keys."""
-        from sojourn.service import keys
+        from sojourn.service.auth import keys
 
         file, made = self.folder / f"{secrets.token_hex(4)}.json", []
         for experiment, _, role in (words.partition(" ") for words in wanted):

@@ -79,7 +79,7 @@ def visit_what_goes(url: str, tally: Tally, over: threading.Event) -> None:
     while not over.is_set():
         number += 1
         visit = f"experiments/brief/visits/v{number}"
-        operator.call("POST", f"{visit}/decisions", {"open": {"user": "u0"}})
+        operator.call("POST", f"{visit}/decisions", {"opening": {"user": "u0"}})
         for _ in range(3):
             operator.call("POST", f"{visit}/step", {"reward": 1})
         operator.call("GET", "experiments/brief/insight")

@@ -17,8 +17,8 @@ from sojourn.logs.model.ema import EmaFit, moving_average
 from sojourn.logs.synthetic import synthetic_log
 
 TRUE = {
-    "log": sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20), start=1),
-    "slow": sj.Ema(theta=0.2, leave=sj.LogLeave(c6=20), start=0.5),
+    "log": sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=20), start=1),
+    "slow": sj.Ema(theta=0.2, leave=sj.users.LogLeave(c6=20), start=0.5),
     "straight": sj.Ema(theta=0.3, leave=TableLeave((0.0, 1.0), (0.4, 0.05)), start=0.75),
 }
 
@@ -31,7 +31,7 @@ UNTRUE = {
     "arms": partial(world, MEANS, CONSTANT, arm_odds=(-0.7, 0.0, 0.7)),
 }
 """Worlds in which rewards do not matter for leaving: falling chances to leave by step; users with a
-taste for leaving, with or without a tie to their taste in items; items that drive people away."""
+taste for leaving, with or without a tie to their taste in items; items that raise the exit rate."""
 
 
 def fitted(log: Log) -> EmaFit:
@@ -51,7 +51,9 @@ def coverage(user: sj.Ema, visits: int, logs: int) -> tuple[float, float]:
     problem = sj.Problem([0.7, 0.3], user)
     hits, sure = [], []
     for run in range(logs):
-        log = synthetic_log(problem, sj.Uniform(), visits=visits, seed=8, run=run, horizon=12)
+        log = synthetic_log(
+            problem, sj.policies.Uniform(), visits=visits, seed=8, run=run, horizon=12
+        )
         found = fitted(log)
         truth = np.array([user.leave.probability(float(s)) for s in found.state])
         covered = (found.low <= truth) & (truth <= found.high)

@@ -26,10 +26,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sojourn import Ema, FixedArm, LogLeave, Problem, TwoState
+from sojourn import Ema, Problem, TwoState
 from sojourn.engine.kernel import BY_LEVEL, REWARD
 from sojourn.engine.streams import FIRST_ARM, draw, stream_key
+from sojourn.policies import FixedArm
 from sojourn.simulation.chunks import chunk
+from sojourn.users import LogLeave
 
 Counts = NDArray[np.int64]
 Bare = Callable[[Problem, int, int, int, int], Counts]

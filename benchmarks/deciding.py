@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import KLULCB, ULCB, LearnedIMED, Thompson
 from sojourn.live import Settings
 from sojourn.live.learner import Learner
 from sojourn.live.records import Arm
-from sojourn.policies import Policy
+from sojourn.policies import KLULCB, ULCB, LearnedIMED, Policy, Thompson
 
 from .plans import Plan
 from .report import Table, number

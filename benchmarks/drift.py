@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from research.drift.problems import PROBLEMS, VISITS
-from research.drift.trials import DETECTOR, EXPLORING, FADING, PLAIN, WINDOW
+from research.studies.drift import DETECTOR, EXPLORING, FADING, PLAIN, PROBLEMS, VISITS, WINDOW
 from sojourn.policies import Restarting
 from sojourn.problem import Problem
 from sojourn.show.tables import Table

@@ -134,7 +134,7 @@ async def over_http(port: int, seconds: float) -> dict[str, Any]:
 
         async def decide(visit: str, reward: float | None) -> None:
             if reward is None:
-                await call("POST", f"{root}/{visit}/decisions", {"open": {}})
+                await call("POST", f"{root}/{visit}/decisions", {"opening": {}})
             else:
                 await call("POST", f"{root}/{visit}/step", {"reward": reward})
 

@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sojourn import LearnedIMED
 from sojourn.live import Settings
 from sojourn.live.learner import Learner
 from sojourn.live.records import Arm, Step, following
+from sojourn.policies import LearnedIMED
 
 from .load import ARMS
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sojourn import POLICIES, Problem
+from sojourn import Problem
 from sojourn.engine.leaser import Leaser
 from sojourn.engine.leases import leaser_for
 from sojourn.paper import SETTINGS
-from sojourn.policies import Policy
+from sojourn.policies import POLICIES, Policy
 
 VISITS = 20_000
 """K of the paper's figures."""

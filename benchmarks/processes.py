@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.drive import LoadReport, Traffic, adrive
-from sojourn import POLICIES, Problem, simulate
+from sojourn import Problem, simulate
 from sojourn.live import open_store, verify
 from sojourn.live.records import added
 from sojourn.paper import SETTINGS
-from sojourn.policies import Policy
+from sojourn.policies import POLICIES, Policy
 
 from .report import Table
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import POLICIES
+from sojourn.policies import POLICIES
 
 from .bare import why_no_c
 from .plans import PAPER_HALF_WIDTH

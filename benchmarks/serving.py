@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sojourn.live import Experiment, Opening
+from sojourn.live import Ask, Experiment, Opening
 
 from . import naive
 from .load import ARMS, EXPERIMENT, STEPS, VISITS, in_loop, in_threads
@@ -64,7 +64,7 @@ def experiment_in_process(url: str, seconds: float) -> dict[str, Any]:
 
         async def decide(visit: str, reward: float | None) -> Any:
             opening = Opening() if reward is None else None
-            return await experiment.adecide(visit, reward, opening=opening)
+            return await experiment.adecide(visit, Ask(reward=reward, opening=opening))
 
         async def end(visit: str, reward: float) -> Any:
             return await experiment.get(visit).aend(reward)

@@ -18,13 +18,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sojourn import LearnedUCB
 from sojourn.live import Experiment, Journal, archive, open_store, verify
 from sojourn.live.records import MINUTE
 from sojourn.live.stores import tables
+from sojourn.policies import LearnedUCB
 from sojourn.service import demo
-from sojourn.service.dashboard.snapshots import Snapshots
-from sojourn.service.dashboard.view import SPANS
+from sojourn.service.dashboard.snapshots import SPANS, Snapshots
 from sojourn.service.demo import Crowd
 
 from .report import Table

@@ -25,7 +25,7 @@ from sojourn.logs import decide
 from sojourn.logs.model.adjusted import arm_effects, joint_model
 from sojourn.logs.model.sample import Sample
 from sojourn.logs.model.totals import FIRST
-from sojourn.logs.reading.codes import CENSORED, LEFT
+from sojourn.logs.reading import CENSORED, LEFT
 
 from .report import Table
 

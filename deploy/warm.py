@@ -4,9 +4,9 @@ import sojourn as sj
 from sojourn.live import Experiment
 from sojourn.paper import SETTINGS
 
-for cls in sj.ALL:
+for cls in sj.policies.ALL:
     with Experiment("warm", ["a", "b"], cls.for_problem(SETTINGS["B"])) as experiment:
         visit = experiment.visit()
         visit.choose()
-        visit.step(1)
+        visit.choose(1)
         visit.end(0)

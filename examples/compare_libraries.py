@@ -18,10 +18,10 @@ import sojourn as sj
 from sojourn import gym
 
 PLAYERS: dict[str, Callable[[int, int], Any]] = {
-    "sojourn LearnedIMED": lambda arms, seed: sj.LearnedIMED(),
-    "sojourn KLULCB": lambda arms, seed: sj.KLULCB(),
-    "sojourn ULCB": lambda arms, seed: sj.ULCB(),
-    "sojourn UCB": lambda arms, seed: sj.UCB(),
+    "sojourn LearnedIMED": lambda arms, seed: sj.policies.LearnedIMED(),
+    "sojourn KLULCB": lambda arms, seed: sj.policies.KLULCB(),
+    "sojourn ULCB": lambda arms, seed: sj.policies.ULCB(),
+    "sojourn UCB": lambda arms, seed: sj.policies.UCB(),
     "river UCB": lambda arms, seed: bandit.UCB(delta=0.5, seed=seed),
     "river ThompsonSampling": lambda arms, seed: bandit.ThompsonSampling(
         reward_obj=proba.Beta(), seed=seed

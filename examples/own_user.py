@@ -40,7 +40,7 @@ def main(visits: int = 2_000, runs: int = 500) -> sj.Result:
             f"{bad} bad items in a row: {problem.value(bad):.3f} good ones to come, "
             f"a mistake costs {problem.mistake_cost(bad):.3f} per unit of mean"
         )
-    result = sj.simulate(problem, [sj.UCB(), sj.ULCB()], visits=visits, runs=runs)
+    result = sj.simulate(problem, [sj.policies.UCB(), sj.policies.ULCB()], visits=visits, runs=runs)
     print(result)
     return result
 

@@ -1,7 +1,11 @@
-"""`python -m research NAME`: conduct a study and write its report."""
+"""`python -m research NAME`: conduct a study and write its report.
+
+A study is a module of `research.studies` that has a value `STUDY`.
+"""
 
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Annotated
 
 import typer
@@ -11,7 +15,10 @@ from sojourn.cli.main import run
 from sojourn.cli.reproduce import StudyOptions, conduct, precision_of
 from sojourn.validation import one_of
 
-STUDIES = ("beyond", "by-arm", "drift", "horizon", "limit", "signs")
+from . import studies
+from .study import FULL, REPORT
+
+STUDIES = tuple(module.name.replace("_", "-") for module in iter_modules(studies.__path__))
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -36,9 +43,9 @@ def research_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     one_of("name", name, STUDIES)
-    found = import_module(f".{name.replace('-', '_')}.study", __package__)
-    report = (out or Path(name)) / found.REPORT
-    conduct(found.study, report, options, precision=precision_of(quick, precision, "full"))
+    found = import_module(f"{studies.__name__}.{name.replace('-', '_')}").STUDY
+    report = (out or Path(name)) / REPORT
+    conduct(found.conduct, report, options, precision=precision_of(quick, precision, FULL))
 
 
 def main(arguments: list[str] | None = None) -> int:

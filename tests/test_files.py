@@ -8,22 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sojourn import (
-    Beta,
-    ByArm,
-    Chain,
-    Discrete,
-    Ema,
-    Levels,
-    LogLeave,
-    Problem,
-    Sample,
-    StaysFirst,
-    TwoState,
-    User,
-    paper,
-    problem_files as files,
-)
+from sojourn import ByArm, Chain, Ema, Problem, TwoState, User, paper, problem_files as files
+from sojourn.rewards import Beta, Discrete, Empirical
+from sojourn.users import Levels, LogLeave, StaysFirst
 
 TOML = """
 means = [0.9, 0.8]
@@ -68,7 +55,7 @@ def test_round_trip(problem: Problem) -> None:
 TWO = TwoState(0.5, 0.2, 0.3, 0.1)
 MANY = Chain(next=[[0, 0, 1], [0, [0.5, 0.5], 1]], leave=[[0.5, 0.4, 0.3], [0.3, 0.2, 0.1]])
 EMA = Ema(theta=0.5, leave=LogLeave(100))
-THREE_ARMS = (Beta(2, 5), Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), Sample([0.3, 0.9, 0.3]))
+THREE_ARMS = (Beta(2, 5), Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), Empirical([0.3, 0.9, 0.3]))
 
 
 def leaving_by_arm(user: User) -> list[User]:
@@ -106,7 +93,7 @@ def test_leaving_by_arm_and_graded_rewards_in_toml(tmp_path: Path) -> None:
         user = {model="two-state", q00=0.5, q01=0.2, q10=0.3, q11=0.1, thresholds=[0.5]}
         """
     )
-    rewards = [Beta(2, 5), Discrete([0, 0.5], [0.5, 0.5]), Sample([1]), 0.4]
+    rewards = [Beta(2, 5), Discrete([0, 0.5], [0.5, 0.5]), Empirical([1]), 0.4]
     assert files.load(path) == Problem(rewards=rewards, user=Levels(TWO, thresholds=[0.5]))
     of_arm = TOML[TOML.index("[user]") :].replace("[user]", "[[user]]")
     path.write_text(f"means = [0.9, 0.8]\n{of_arm}\n{of_arm.replace('q10 = 0.0', 'q10 = 0.5')}")

@@ -30,7 +30,7 @@ def test_bad_means(means: list, sentence: str) -> None:
     assert str(refusal.value) == sentence
 
 
-@pytest.mark.parametrize("user", [None, "A", 0.5, sj.UCB(), sj.LogLeave(c6=5)])
+@pytest.mark.parametrize("user", [None, "A", 0.5, sj.policies.UCB(), sj.users.LogLeave(c6=5)])
 def test_bad_user(user: object) -> None:
     with pytest.raises(ValueError) as refusal:
         sj.Problem([0.9, 0.8], user)
@@ -45,8 +45,8 @@ def test_bad_user(user: object) -> None:
         ([0.4, 1.0], lambda: HARSH),
         ([0.4, 0.0], lambda: sj.TwoState(q00=0, q01=0.5, q10=0.5, q11=0.5)),  # by the worst arm
         ([0.5, 0.4], lambda: sj.Ema(theta=0.5, leave=lambda s: 0.0)),
-        ([1.0, 0.4], lambda: sj.Ema(theta=0.5, leave=sj.LogLeave(c6=5))),
-        ([1.0, 0.4], lambda: sj.StaysFirst(HARSH)),
+        ([1.0, 0.4], lambda: sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=5))),
+        ([1.0, 0.4], lambda: sj.users.StaysFirst(HARSH)),
     ],
 )
 def test_someone_can_stay_for_ever(means: list[float], user: Callable[[], sj.User]) -> None:
@@ -114,7 +114,7 @@ def test_pickle_and_repr(name: str) -> None:
     copy = pickle.loads(pickle.dumps(problem))
     assert copy == problem and hash(copy) == hash(problem)
     assert copy.value(1) == problem.value(1)
-    assert eval(repr(problem), {name: getattr(sj, name) for name in dir(sj)}) == problem
+    assert eval(repr(problem), vars(sj.users) | {"Problem": sj.Problem}) == problem
 
 
 def test_problems_do_not_change() -> None:

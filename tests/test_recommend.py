@@ -5,30 +5,25 @@ import warnings
 
 import pytest
 
-from sojourn import (
-    IMED,
-    KLUCB,
-    Beta,
-    ByArm,
-    Ema,
-    FixedArm,
-    LearnedIMED,
-    Levels,
-    LogLeave,
-    PricedIndex,
-    Problem,
-    Recommendation,
-    TwoState,
-    Uniform,
-    recommend,
-)
+from sojourn import ByArm, Ema, Problem, TwoState, recommend
 from sojourn.cli.main import main
 from sojourn.paper import SETTINGS
-from sojourn.policies import Policy
-from sojourn.recommendation import BASELINE, CAVEATS, PLAIN, SURE, _in_words, candidates, choose
+from sojourn.policies import IMED, KLUCB, FixedArm, LearnedIMED, Policy, PricedIndex, Uniform
+from sojourn.recommendation import (
+    BASELINE,
+    CAVEATS,
+    PLAIN,
+    SURE,
+    Recommendation,
+    _in_words,
+    candidates,
+    choose,
+)
 from sojourn.registry import described
+from sojourn.rewards import Beta
 from sojourn.stats.intervals import Interval
 from sojourn.theory import AssumptionWarning
+from sojourn.users import Levels, LogLeave
 
 ASSISTMENTS_2015 = Problem([0.9, 0.7, 0.5], TwoState(0.133, 0.0169, 0.1064, 0.4361))
 NAMES = ["KL-UCB", "IMED", "Learned IMED", "Safe IMED"]

@@ -44,15 +44,15 @@ class Fickle(sj.User):
 
 
 def test_a_policy_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, sj.POLICIES, "LastArm", f"{__name__}:LastArm")
-    assert list(sj.POLICIES)[-1] == "LastArm"
+    install(monkeypatch, sj.policies.POLICIES, "LastArm", f"{__name__}:LastArm")
+    assert list(sj.policies.POLICIES)[-1] == "LastArm"
     assert find_policy("last arm", sj.paper.SETTINGS["A"]) == LastArm()
     settings = Settings(policy=LastArm())
     assert Settings.from_json(settings.to_json()) == settings
 
 
 def test_a_user_model_of_another_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install(monkeypatch, sj.USERS, "fickle", f"{__name__}:Fickle")
+    install(monkeypatch, sj.users.USERS, "fickle", f"{__name__}:Fickle")
     problem = sj.Problem([0.7, 0.4], Fickle(0.5))
     path = tmp_path / "problem.json"
     path.write_text(json.dumps(problem_files.to_dict(problem)))
@@ -71,22 +71,22 @@ def test_without_the_package_its_name_is_not_known() -> None:
 
 
 def test_an_entry_that_fails_is_warned_about_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, sj.POLICIES, "Broken", "no_such_package:Broken")
+    install(monkeypatch, sj.policies.POLICIES, "Broken", "no_such_package:Broken")
     with pytest.warns(RegistryWarning, match="policy 'Broken' of another package cannot be used"):
-        assert "Broken" not in list(sj.POLICIES)
-    assert next(iter(sj.POLICIES.values())) is sj.UCB
+        assert "Broken" not in list(sj.policies.POLICIES)
+    assert next(iter(sj.policies.POLICIES.values())) is sj.policies.UCB
 
 
 def test_ours_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, sj.POLICIES, "UCB", f"{__name__}:LastArm")
-    assert sj.POLICIES["UCB"] is sj.UCB
-    assert len(sj.POLICIES) == len(sj.ALL)
+    install(monkeypatch, sj.policies.POLICIES, "UCB", f"{__name__}:LastArm")
+    assert sj.policies.POLICIES["UCB"] is sj.policies.UCB
+    assert len(sj.policies.POLICIES) == len(sj.policies.ALL)
 
 
 @pytest.mark.parametrize("name", ["KL-ULCB", "klulcb", "KLULCB", "kl ulcb"])
 def test_names_are_found_however_they_are_spelled(name: str) -> None:
-    assert sj.POLICIES[name] is sj.KLULCB
-    assert name in sj.POLICIES
+    assert sj.policies.POLICIES[name] is sj.policies.KLULCB
+    assert name in sj.policies.POLICIES
 
 
 def test_what_is_missing_is_a_key_error_or_one_sentence() -> None:
@@ -97,10 +97,10 @@ def test_what_is_missing_is_a_key_error_or_one_sentence() -> None:
         registry.find("number", "two")
 
 
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", sj.policies.ALL, ids=lambda cls: cls.__name__)
 def test_every_policy_is_typed_as_it_is_printed(cls: type[sj.Policy]) -> None:
     problem = sj.paper.SETTINGS["B"]
     policy = cls.for_problem(problem)
-    assert sj.POLICIES[cls.title or cls.__name__] is cls
+    assert sj.policies.POLICIES[cls.title or cls.__name__] is cls
     label = label_of(policy, cls.for_problem(problem))
     assert find_policy(label, problem) == policy

@@ -29,7 +29,7 @@ SECTIONS = {
     "Live": ("live",),
     "Client": ("client",),
     "Gymnasium": ("gym",),
-    "Extending": ("checking", "engine", "validation", "registry"),
+    "Extending": ("contracts", "engine", "validation", "registry"),
 }
 """Parts of the reference, and the rooms of `src/sojourn` whose names they have."""
 

@@ -16,8 +16,8 @@ NAME = re.compile(r"(sj\.|sojourn\.)?([A-Za-z_][\w.]*)(?=\(|$)")
 def linked(text: str) -> str:
     """The text with links to the reference.
 
-    >>> linked("`sj.UCB`, `UCB`, `sojourn fit log.csv`, `x`")
-    '[`sj.UCB`][sojourn.policies.index.UCB], `UCB`, [`sojourn fit log.csv`][cli.fit], `x`'
+    >>> linked("`sj.policies.UCB`, `UCB`, `sojourn fit log.csv`, `x`")
+    '[`sj.policies.UCB`][sojourn.policies.index.UCB], `UCB`, [`sojourn fit log.csv`][cli.fit], `x`'
     """
     seen: set[str] = set()
 

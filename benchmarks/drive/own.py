@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.engine.streams import policy_stream
-from sojourn.live.answers import Own
+from sojourn.live.answers import Logged
 from sojourn.policies import Policy
 
 
@@ -14,10 +14,10 @@ class OwnRecommender:
 
     It learns from all that was shown, whoever chose.
 
-    >>> from sojourn import FixedArm, EpsilonMixture
+    >>> from sojourn.policies import FixedArm, EpsilonMixture
     >>> old = OwnRecommender(EpsilonMixture(FixedArm(1), epsilon=0.4), ["dance", "news"])
     >>> old.show(state=1.0)
-    Own(arm='news', propensity=0.8)
+    Logged(arm='news', propensity=0.8)
     """
 
     def __init__(self, policy: Policy, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:
@@ -26,11 +26,11 @@ class OwnRecommender:
         self._memory = policy.memory(len(arms))
         self._rng = policy_stream(seed, run)
 
-    def show(self, state: float) -> Own:
+    def show(self, state: float) -> Logged:
         """What it shows in a state of a visit."""
         chances = self.policy.probabilities(self._memory, state)
         arm = int(self.policy.choose(self._memory, state, self._rng))
-        return Own(self.arms[arm], float(chances[arm]) if np.size(chances) else None)
+        return Logged(self.arms[arm], float(chances[arm]) if np.size(chances) else None)
 
     def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
         """What came of an arm, by its number."""

@@ -19,7 +19,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 import sojourn as sj
-from sojourn.live import Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
+from sojourn.live import Ask, Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
 
 STATUS = {NotFound: 404, Conflict: 409, Ended: 410, Busy: 503, Unavailable: 503}
 
@@ -61,10 +61,13 @@ def answering(view: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[...,
 def following(asked: dict[str, Any]) -> dict[str, Any]:
     """What to show at this step, after the reward of the step before."""
     step = asked["step"]
-    decision = shorts().decide(
-        asked["visit"], asked.get("reward"), step=step, request=f"step {step}",
+    ask = Ask(
+        reward=asked.get("reward"),
+        request=f"step {step}",
+        step=step,
         opening=Opening(asked.get("user")) if step == 1 else None,
-    )  # fmt: skip
+    )
+    decision = shorts().decide(asked["visit"], ask)
     return {"show": decision.arm}
 
 

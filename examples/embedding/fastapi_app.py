@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 import sojourn as sj
-from sojourn.live import Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
+from sojourn.live import Ask, Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
 
 STATUS = {NotFound: 404, Conflict: 409, Ended: 410, Busy: 503, Unavailable: 503}
 
@@ -54,10 +54,13 @@ class Next(Leave):
 async def following(asked: Next) -> dict[str, str]:
     """What to show at this step."""
     shorts: sj.Experiment = app.state.shorts
-    decision = await shorts.adecide(
-        asked.visit, asked.reward, step=asked.step, request=f"step {asked.step}",
+    ask = Ask(
+        reward=asked.reward,
+        request=f"step {asked.step}",
+        step=asked.step,
         opening=Opening(asked.user) if asked.step == 1 else None,
-    )  # fmt: skip
+    )
+    decision = await shorts.adecide(asked.visit, ask)
     return {"show": decision.arm}
 
 

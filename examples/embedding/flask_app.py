@@ -11,7 +11,7 @@ from typing import Any
 from flask import Flask, request
 
 import sojourn as sj
-from sojourn.live import Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
+from sojourn.live import Ask, Busy, Conflict, Ended, LiveError, NotFound, Opening, Unavailable
 
 STATUS = {NotFound: 404, Conflict: 409, Ended: 410, Busy: 503, Unavailable: 503}
 
@@ -27,10 +27,13 @@ def following() -> dict[str, Any]:
     """What to show at this step, after the reward of the step before."""
     asked = request.get_json()
     step = asked["step"]
-    decision = shorts.decide(
-        asked["visit"], asked.get("reward"), step=step, request=f"step {step}",
+    ask = Ask(
+        reward=asked.get("reward"),
+        request=f"step {step}",
+        step=step,
         opening=Opening(asked.get("user")) if step == 1 else None,
-    )  # fmt: skip
+    )
+    decision = shorts.decide(asked["visit"], ask)
     return {"show": decision.arm}
 
 

@@ -123,9 +123,9 @@ export class Feed {
       this.#pending = { reward, request: crypto.randomUUID() };
     }
     const body = {
-      request_id: this.#pending.request,
+      request: this.#pending.request,
       step: this.#step + 1,
-      open: this.options.user === undefined ? {} : { user: this.options.user },
+      opening: this.options.user === undefined ? {} : { user: this.options.user },
       reward: this.#step === 0 ? undefined : reward,
     };
     const visit = this.#visit;

@@ -31,7 +31,7 @@ def visit_once(shorts: Any, user: str, draw: random.Random) -> Counter[str]:
         if draw.random() < (0.05 if liked or liked_before else 0.7):
             visit.end(liked)
             return shown
-        arm, liked_before = visit.step(liked), liked
+        arm, liked_before = visit.choose(liked), liked
 
 
 def play(shorts: Any, visits: int) -> Counter[str]:

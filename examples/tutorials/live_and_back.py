@@ -1,7 +1,7 @@
 """From live visits to a log, and back.
 
 An experiment serves visits and keeps every step. What it kept is a log that can be checked,
-fitted, and replayed under another policy before that one meets anybody. Here the users are
+fitted, and another policy evaluated on it before that one meets anybody. Here the users are
 simulated, so that each answer can be compared with the truth.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sojourn as sj
 from sojourn.live import export, open_store, verify
-from sojourn.logs import replay
+from sojourn.logs import evaluate
 
 visits = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
 
@@ -36,7 +36,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
         if draw.random() < world.user.leave_probability(state, reward, arm):
             visit.end(reward)
             return
-        shown, state = visit.step(reward), reward
+        shown, state = visit.choose(reward), reward
 
 
 # %% [markdown]
@@ -45,7 +45,7 @@ def one_visit(experiment: sj.Experiment, user: str) -> None:
 
 # %%
 Path("live.db").unlink(missing_ok=True)
-policy = sj.EpsilonMixture(sj.KLUCB(), epsilon=0.4)
+policy = sj.policies.EpsilonMixture(sj.policies.KLUCB(), epsilon=0.4)
 with sj.Experiment(
     "feed", topics, policy, store="sqlite:///live.db", seed=1, compiled=False
 ) as feed:
@@ -85,18 +85,18 @@ for effect in sorted(fit.effects, key=lambda effect: -effect.worth.value):
 # By likes gossip is first, by what a visit is worth it is last. (One of the three intervals
 # misses the truth. They are 95 % intervals: one in twenty does.)
 #
-# **Replay.** What would have come of showing one topic all the time? The chance of every choice
+# **Evaluate.** What would have come of showing one topic all the time? The chance of every choice
 # is in the log, so visits can be weighted as if another policy had made them, without a model of
 # users.
 
 # %%
 for topic in ("gossip", "science"):
     number = sorted(topics).index(topic)  # arms of a log are in the order of their names
-    replayed = replay("steps.csv", sj.FixedArm(number))
-    found = replayed.reward["robust"]
+    evaluated = evaluate("steps.csv", sj.policies.FixedArm(number))
+    found = evaluated.reward["DR"]
     print(
         f"only {topic:8} {found.mean:.2f} rewards a visit [{found.low:.2f}, {found.high:.2f}], "
-        f"in truth {alone(topic):.2f}; the log follows it for {replayed.reach.steps} steps"
+        f"in truth {alone(topic):.2f}; the log follows it for {evaluated.reach.steps} steps"
     )
 
 # %% [markdown]
@@ -105,5 +105,5 @@ for topic in ("gossip", "science"):
 #
 # **Next.** `sojourn fit steps.csv --decide` simulates whole policies on the people of the log and
 # says what to run: [a feed with clickbait](../case-feed.md) does so to the end.
-# [Replay](../replay.md) says what each estimate rests on, [live decisions](../live.md) what each
-# call promises.
+# [Evaluation](../evaluate.md) says what each estimate rests on, [live decisions](../live.md) what
+# each call promises.

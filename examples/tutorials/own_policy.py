@@ -32,11 +32,11 @@ class FadingGreedy(sj.Policy):
         super().__post_init__()
         object.__setattr__(self, "rate", validation.number("rate", self.rate, 0, validation.LARGE))
 
-    def choose(self, memory: sj.Counts, state: float, rng: sj.Stream) -> int:
+    def choose(self, memory: sj.policies.Counts, state: float, rng: sj.policies.Stream) -> int:
         """The arm to show now."""
         arms, t = memory.pulls.size, memory.clock[0] + 1.0
-        if state >= 0.5 and sj.uniform(rng) < self.rate / (self.rate + t):
-            return int(sj.uniform(rng) * arms)
+        if state >= 0.5 and sj.policies.draw_uniform(rng) < self.rate / (self.rate + t):
+            return int(sj.policies.draw_uniform(rng) * arms)
         best, top = 0, -1.0
         for arm in range(arms):
             pulls = memory.pulls[arm]
@@ -47,19 +47,19 @@ class FadingGreedy(sj.Policy):
 
 
 # %% [markdown]
-# **Check it.** `check_policy` plays it compiled and interpreted, twice with the same seed, and
+# **Check it.** `sj.check` plays it compiled and interpreted, twice with the same seed, and
 # says in a sentence each what is wrong.
 
 # %%
-faults = sj.check_policy(FadingGreedy())
+faults = sj.check(FadingGreedy())
 
 # %% [markdown]
 # **Measure it.** All policies meet the same users: the n-th reward of an arm in a run is the same
-# whoever plays it. So a difference is known better than the two regrets it is made of.
+# whichever policy plays it. So a difference is known better than the two regrets it is made of.
 
 # %%
 problem = sj.Problem([0.9, 0.8, 0.6], sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1))
-rivals = [sj.UCB(), sj.ULCB(), sj.LearnedIMED()]
+rivals = [sj.policies.UCB(), sj.policies.ULCB(), sj.policies.LearnedIMED()]
 result = sj.simulate(problem, [FadingGreedy(), *rivals], visits=visits, runs=runs)
 print(result)
 

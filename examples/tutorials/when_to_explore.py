@@ -32,7 +32,12 @@ print("case:", sj.theory.case(touchy))
 # leaves.
 
 # %%
-result = sj.simulate(touchy, [sj.UCB(), sj.ULCB(), sj.LearnedIMED()], visits=visits, runs=runs)
+result = sj.simulate(
+    touchy,
+    [sj.policies.UCB(), sj.policies.ULCB(), sj.policies.LearnedIMED()],
+    visits=visits,
+    runs=runs,
+)
 print(result)
 
 # %% [markdown]
@@ -59,7 +64,7 @@ print("case:", sj.theory.case(bored))
 # wrong moment; the right signs are `ULCB().opposite()`.
 
 # %%
-policies = [sj.ULCB(), sj.ULCB().opposite(), sj.LearnedIMED()]
+policies = [sj.policies.ULCB(), sj.policies.ULCB().opposite(), sj.policies.LearnedIMED()]
 turned = sj.simulate(bored, policies, visits=visits, runs=runs)
 print(turned.compare("ULCB, opposite"))
 figure = turned.plot("regret-in-the-opposite-case.svg")

@@ -1,7 +1,8 @@
 """Bandits whose users may leave: model, theory, policies and simulator of the paper MAB-A.
 
 Names are loaded when they are first used: a server never loads the simulator, and a client of the
-HTTP API never loads the compiler.
+HTTP API never loads the compiler. Policies, user models and rewards beyond these names are in
+`sojourn.policies`, `sojourn.users` and `sojourn.rewards`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,34 +11,22 @@ from .lazy import exports
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import (
-        client as client,
-        gym as gym,
-        live as live,
-        logs as logs,
-        paper as paper,
-        policies as policies,
-        rewards as rewards,
-        theory as theory,
-        users as users,
-    )
-    from .checking import check_policy as check_policy, check_user as check_user
-    from .engine.loops import jitable as jitable
-    from .engine.streams import Stream as Stream, uniform as uniform
-    from .live import Experiment as Experiment
-    from .logs import Fit as Fit, fit as fit
-    from .policies import *
-    from .problem import Problem as Problem
-    from .recommendation import Recommendation as Recommendation, recommend as recommend
-    from .rewards import (
-        Bernoulli as Bernoulli,
-        Beta as Beta,
-        Discrete as Discrete,
-        Reward as Reward,
-        Sample as Sample,
-    )
-    from .simulation import Result as Result, simulate as simulate
-    from .users import *
-    from .validation import InputError as InputError
+    from . import client, gym, live, logs, paper, policies, rewards, theory, users
+    from .contracts import check
+    from .live import Experiment
+    from .logs import Fit, fit
+    from .policies import Policy
+    from .problem import Problem
+    from .recommendation import recommend
+    from .simulation import Result
+    from .simulation.simulate import simulate
+    from .users import ByArm, Chain, Ema, TwoState, User
+    from .validation import InputError
+
+__all__ = [
+    "ByArm", "Chain", "Ema", "Experiment", "Fit", "InputError", "Policy", "Problem",
+    "Result", "TwoState", "User", "check", "client", "fit", "gym", "live", "logs",
+    "paper", "policies", "recommend", "rewards", "simulate", "theory", "users",
+]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__)

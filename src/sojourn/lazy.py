@@ -17,36 +17,18 @@ Find = Callable[[str], Any]
 def exports(package: str) -> tuple[Find, Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose `if TYPE_CHECKING:` imports its names.
 
-    Of a module that is imported whole (``from .policies import *``) the capitalised names count:
-    classes and registries.
-
     >>> find, names = exports("sojourn.live")
     >>> find("Busy").__name__, "Experiment" in names()
     ('Busy', True)
     """
-    homes: dict[str, tuple[str, str]] = {}
-    whole: list[str] = []
-    for module, name, public in _imports(package):
-        if name == "*":
-            whole.append(module)
-        else:
-            homes[public] = module, name
+    homes = {public: (module, name) for module, name, public in _imports(package)}
 
     def find(name: str) -> Any:
-        if name in homes:
-            return _found(package, *homes[name])
-        if name[0].isupper():
-            for module in whole:
-                found = getattr(import_module(module, package), name, None)
-                if found is not None:
-                    return found
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return _found(package, *homes[name])
 
-    def names() -> list[str]:
-        modules = [vars(import_module(module, package)) for module in whole]
-        return sorted({*homes, *(name for of in modules for name in of if name[0].isupper())})
-
-    return find, names
+    return find, lambda: sorted(homes)
 
 
 def _imports(package: str) -> Iterator[tuple[str, str, str]]:
@@ -63,7 +45,7 @@ def _imports(package: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _found(package: str, module: str, name: str) -> Any:
-    """What the module has under this name, or the module within it of this name."""
+    """The attribute of this name in the module, or the module within it of this name."""
     parent = module.rstrip(".") and f"{module}."  # only dots: a module beside the package's own
     if parent:
         found = getattr(import_module(module, package), name, None)

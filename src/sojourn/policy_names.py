@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from . import validation
-from .policies import POLICIES, TOLD, Policy
+from .policies import ORACLES, POLICIES, Policy
 from .policies.wrapper import Wrapper
 from .problem import Problem
 from .validation import InputError
@@ -21,7 +21,7 @@ def policies_of(
 ) -> tuple[Policy, ...]:
     """One policy or several, each itself or by its name, for this problem.
 
-    >>> from sojourn import UCB
+    >>> from sojourn.policies import UCB
     >>> from sojourn.problem_files import problem_of
     >>> [policy.label for policy in policies_of([UCB(), "ULCB:c=2"], problem_of("A"))]
     ['UCB', 'ULCB, c=2']
@@ -67,8 +67,8 @@ def find_policy(
     """
     name, *rest = re.split("[:,]", text, maxsplit=1)
     words = [word.strip() for word in "".join(rest).split(",")]
-    knows_user = told is not None and name in TOLD
-    cls = TOLD[name] if knows_user else POLICIES.find("policy", name.strip())
+    knows_user = told is not None and name in ORACLES
+    cls = ORACLES[name] if knows_user else POLICIES.find("policy", name.strip())
     parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
     if told is not None and knows_user:
         parameters = {**told, **parameters}

@@ -15,8 +15,7 @@ from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .engine.steps import next_states
 from .rewards import Bernoulli, Reward, compiled, reward_of
-from .show.sheets import html
-from .show.tables import Table
+from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
 from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
@@ -41,7 +40,9 @@ class Problem:
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
     A nonstationary problem has several `phases` (`Problem.changing`).
 
-    >>> from sojourn import Beta, Levels, TwoState
+    >>> from sojourn import TwoState
+    >>> from sojourn.rewards import Beta
+    >>> from sojourn.users import Levels
     >>> problem = Problem(means=[0.9, 0.8], user=TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> round(problem.value(1), 9), problem.gaps().round(9).tolist()
     (99.0, [[0.0, 10.0], [0.0, 1.0]])
@@ -117,7 +118,7 @@ class Problem:
         >>> swap.at(500).best_arm, swap.at(501).best_arm
         (0, 1)
         >>> import sojourn as sj
-        >>> result = sj.simulate(swap, [sj.FixedArm(0)], visits=1_000, runs=100)
+        >>> result = sj.simulate(swap, [sj.policies.FixedArm(0)], visits=1_000, runs=100)
         >>> print(f"{result.regret.mean[0, -1]:.0f} ± {result.regret.half_width[0, -1]:.0f}")
         715 ± 5
         """
@@ -341,7 +342,8 @@ class Problem:
     def transitions(self, state: float, arm: int) -> list[tuple[float | None, float]]:
         """The paper's transition table, one row: (next state, probability), None for leaving.
 
-        >>> from sojourn import Ema, LogLeave
+        >>> from sojourn import Ema
+        >>> from sojourn.users import LogLeave
         >>> problem = Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1000)))
         >>> [(s, round(p, 4)) for s, p in problem.transitions(1, 0)]
         [(0.5, 0.09), (1.0, 0.9), (None, 0.01)]

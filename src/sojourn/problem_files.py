@@ -109,7 +109,8 @@ stays_first
 def to_dict(problem: Problem) -> dict[str, Any]:
     """The dictionary that `from_dict` turns back into this problem.
 
-    >>> from sojourn import Ema, LogLeave
+    >>> from sojourn import Ema
+    >>> from sojourn.users import LogLeave
     >>> to_dict(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=100))))["user"]
     {'model': 'ema', 'theta': 0.5, 'c6': 100.0, 'start': 1.0, 'stays_first': False}
     """

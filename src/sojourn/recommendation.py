@@ -26,8 +26,7 @@ from .policy_names import policy_of
 from .problem import Problem
 from .problem_files import problem_of
 from .show.plain import plain
-from .show.sheets import Part, Shown
-from .show.tables import Table
+from .show.tables import Part, Shown, Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
 from .simulation.tables import policy_data
 from .stats.intervals import Interval

@@ -96,7 +96,7 @@ class Registry(Mapping[str, T], Generic[T]):
 def described(value: Any) -> tuple[str, dict[str, Any]]:
     """The public name of a policy or user model, that of its class, and its parameters by name.
 
-    >>> from sojourn import UCB
+    >>> from sojourn.policies import UCB
     >>> described(UCB())
     ('UCB', {'c': 0.0, 'random_ties': True, 'introduce_in_any_state': True})
     """

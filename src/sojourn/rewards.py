@@ -159,10 +159,10 @@ class Discrete(Reward):
 
 
 @dataclass(frozen=True)
-class Sample(Reward):
+class Empirical(Reward):
     """Rewards that were seen, each as likely as any other.
 
-    >>> Sample([0.2, 0.2, 0.8]).points()[0].tolist()
+    >>> Empirical([0.2, 0.2, 0.8]).points()[0].tolist()
     [0.2, 0.8]
     """
 
@@ -230,7 +230,7 @@ def reward_of(name: str, value: Any) -> Reward:
         if set(keys) == {"values", "chances"}:
             return Discrete(value["values"], value["chances"])
         if keys == ("sample",):
-            return Sample(value["sample"])
+            return Empirical(value["sample"])
         if keys == ("beta",) and isinstance(value["beta"], Sequence) and len(value["beta"]) == 2:
             return Beta(*value["beta"])
     except InputError as error:

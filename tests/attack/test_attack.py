@@ -49,7 +49,8 @@ def test_statuses_and_deadlines() -> None:
 
 def test_a_lost_answer_is_found(tmp_path: Path) -> None:
     """The store has one decision; one more was said, and another arm than the one there."""
-    from sojourn import Experiment, LearnedUCB
+    from sojourn import Experiment
+    from sojourn.policies import LearnedUCB
 
     place = f"sqlite:///{tmp_path / 'live.db'}"
     with Experiment("load", ["a", "b"], LearnedUCB(), store=place, compiled=False) as experiment:

@@ -75,11 +75,11 @@ def test_users_without_a_bare_loop_are_refused() -> None:
 
 
 def test_every_policy_is_measured_somewhere() -> None:
-    names = tuple(cls.__name__ for cls in sj.ALL)
+    names = tuple(cls.__name__ for cls in sj.policies.ALL)
     measured = {name for setting in COMPARED for name in for_setting(setting, names)}
     assert measured == set(names)
     assert not set(for_setting("A", names)) & set(GENERAL_STATE)
-    assert for_setting("opposite", names)["ULCB"] == sj.ULCB().opposite()
+    assert for_setting("opposite", names)["ULCB"] == sj.policies.ULCB().opposite()
     for setting, _, policies in TARGETS:
         assert set(policies) <= set(for_setting(setting, names))
 
@@ -132,7 +132,9 @@ def test_the_numpy_peer_solves_for_the_bounds_of_the_package(optimism: float) ->
     np.testing.assert_allclose(solved, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", [sj.ULCB(), sj.KLULCB()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize(
+    "policy", [sj.policies.ULCB(), sj.policies.KLULCB()], ids=lambda p: type(p).__name__
+)
 def test_the_numpy_peer_has_the_regret_of_the_package(policy: sj.policies.Policy) -> None:
     theirs = lockstep_numpy.check(type(policy).__name__, runs=400, visits=10)
     rows = chunk(sj.paper.SETTINGS["A"], policy, 3, 0, 4000, np.array([10]))
@@ -202,7 +204,9 @@ def test_the_page_of_figures_has_the_mark_and_all_tables() -> None:
         assert f"### {title}" in figures
     assert "missed" not in page  # a target is reached, or a goal
     cells = {cell.strip() for line in figures.splitlines() for cell in line.split("|")}
-    titled = {name: cls.title for name, cls in sj.POLICIES.items() if cls.title not in ("", name)}
+    titled = {
+        name: cls.title for name, cls in sj.policies.POLICIES.items() if cls.title not in ("", name)
+    }
     assert set(titled.values()) <= cells and not cells & titled.keys()
 
 

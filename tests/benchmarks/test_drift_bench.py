@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.drift import CHANGES, interval, table, task_of
-from research.drift.problems import PROBLEMS
+from research.studies.drift import PROBLEMS
 
 
 def test_the_task_is_the_problem_of_the_study() -> None:

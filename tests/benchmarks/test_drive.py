@@ -26,13 +26,13 @@ from sojourn.service.catalog import Catalog
 from sojourn.stats.intervals import Z95
 
 B = sj.paper.SETTINGS["B"]
-EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, sj.LogLeave(c6=5), start={0.2: 0.5, 1: 0.5}))
+EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, sj.users.LogLeave(c6=5), start={0.2: 0.5, 1: 0.5}))
 BAIT = sj.ByArm.odds(sj.TwoState(0.8, 0.2, 0.2, 0.1), [1, 0])
 GRADED = sj.Problem(
-    rewards=[sj.Beta(4, 2), sj.Discrete([0, 0.25, 1], [0.3, 0.5, 0.2])],
-    user=sj.Levels(BAIT, thresholds=[0.25]),
+    rewards=[sj.rewards.Beta(4, 2), sj.rewards.Discrete([0, 0.25, 1], [0.3, 0.5, 0.2])],
+    user=sj.users.Levels(BAIT, thresholds=[0.25]),
 )
-SURE = sj.ULCB(random_ties=False)
+SURE = sj.policies.ULCB(random_ties=False)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ def driven(traffics: list[Traffic]) -> list[LoadReport]:
     ("problem", "policy"),
     [
         (B, SURE),
-        (EMA, sj.DiscULCB(random_ties=False)),
-        (B, sj.LearnedUCB(random_ties=False)),
-        (GRADED, sj.LearnedUCB(random_ties=False, threshold=0.25)),
+        (EMA, sj.policies.DiscULCB(random_ties=False)),
+        (B, sj.policies.LearnedUCB(random_ties=False)),
+        (GRADED, sj.policies.LearnedUCB(random_ties=False, threshold=0.25)),
     ],
     ids=["two states", "moving average", "learned", "graded and by arm"],
 )
@@ -81,7 +81,7 @@ def test_a_recommender_of_ones_own_decides_where_the_caller_does(
     server: serving.Server, interpreted: Any
 ) -> None:
     """Its visits are those that the simulator has with it, and its chances are kept."""
-    own = sj.EpsilonMixture(sj.FixedArm(1), epsilon=0.5)
+    own = sj.policies.EpsilonMixture(sj.policies.FixedArm(1), epsilon=0.5)
     traffic = Traffic(
         server.url, B, experiment="own", own=own, arms=("x", "y"), users=1, visits=25, seed=7
     )
@@ -105,7 +105,7 @@ def test_a_recommender_of_ones_own_decides_where_the_caller_does(
 def test_regret_over_http_is_that_of_the_simulator(server: serving.Server) -> None:
     """Setting B, many experiments at a time, and the policy's own coin flips."""
     experiments, visits = 32, 100
-    policy = sj.ULCB.for_problem(B)
+    policy = sj.policies.ULCB.for_problem(B)
     traffic = Traffic(server.url, B, policy=policy, users=1, visits=visits, seed=11)
     reports = driven(
         [replace(traffic, experiment=f"regret {run}", run=run) for run in range(experiments)]
@@ -145,7 +145,7 @@ def test_many_users_at_a_time(server: serving.Server) -> None:
 
 def test_another_experiment_of_the_same_name(server: serving.Server) -> None:
     with Client(server.url) as client:
-        client.experiment("taken", arm_names(B), user=sj.Ema(0.5, sj.LogLeave(c6=5)))
+        client.experiment("taken", arm_names(B), user=sj.Ema(0.5, sj.users.LogLeave(c6=5)))
     for problem, what in ((B, "states"), (EMA, "arms")):
         with pytest.raises(ValueError, match=f"experiment 'taken' has other {what} than this"):
             drive(Traffic(server.url, problem, experiment="taken"))

@@ -107,7 +107,7 @@ def test_decisions_are_timed_on_arms_that_were_pulled() -> None:
     (row,) = deciding.measure(plan)
     assert set(row["ns"]) == {type(policy).__name__ for policy in deciding.POLICIES}
     assert all(ns > 0.0 for ns in row["ns"].values())
-    assert deciding.learner(sj.ULCB(), 10).memory.pulls.min() >= 1.0
+    assert deciding.learner(sj.policies.ULCB(), 10).memory.pulls.min() >= 1.0
     assert deciding.table([row]).rows[0][0] == "10"
 
 
@@ -122,7 +122,9 @@ def test_two_processes_share_visits_and_learn_together() -> None:
     regret = run["regret"]
     error = regret.std(ddof=1) / np.sqrt(len(regret))
     simulated, half = found["simulator"]
-    blind = sj.simulate(study.problem, [sj.Uniform()], visits=study.visits, runs=2000, seed=1)
+    blind = sj.simulate(
+        study.problem, [sj.policies.Uniform()], visits=study.visits, runs=2000, seed=1
+    )
     assert simulated - half - TOLERANCE * error < regret.mean()
     assert regret.mean() < blind.regret.mean[0, -1] + TOLERANCE * error
     first, *_, last = processes.rows(found)

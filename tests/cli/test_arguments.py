@@ -28,7 +28,7 @@ def variants(cls: type[Policy]) -> list[Policy]:
     return found + [cls.for_problem(PROBLEM, **{n: v}) for n, v in changed.items()]
 
 
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", sj.policies.ALL, ids=lambda cls: cls.__name__)
 def test_every_label_can_be_typed_as_it_is_printed(cls: type[Policy]) -> None:
     policies = variants(cls)
     for policy, label in zip(policies, labels(policies, PROBLEM), strict=True):
@@ -36,7 +36,7 @@ def test_every_label_can_be_typed_as_it_is_printed(cls: type[Policy]) -> None:
         assert find_policy(label.replace(", ", ":", 1), PROBLEM) == policy
 
 
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", sj.policies.ALL, ids=lambda cls: cls.__name__)
 def test_names_go_in_any_case_with_and_without_hyphens(cls: type[Policy]) -> None:
     usual = cls.for_problem(PROBLEM)
     (label,) = labels([usual], PROBLEM)
@@ -47,18 +47,21 @@ def test_names_go_in_any_case_with_and_without_hyphens(cls: type[Policy]) -> Non
 @pytest.mark.parametrize(
     ("text", "policy"),
     [
-        ("ULCB:c0=-0.5,c=4", sj.ULCB(c0=-0.5, c=4)),
-        ("KL-ULCB:opposite", sj.KLULCB().opposite()),
-        ("KL-ULCB, opposite", sj.KLULCB().opposite()),
-        ("Learned IMED, floor=-1", sj.LearnedIMED(floor=-1)),
-        ("learned-imed,floor=-1", sj.LearnedIMED(floor=-1)),
-        ("ulcb: c0=-2, opposite", sj.ULCB(c0=1, c1=-2)),
-        ("DISC-ULCB:n=8,random_ties=false", sj.DiscULCB(n=8, random_ties=False)),
-        ("UCBQLearning:H=5", sj.UCBQLearning(H=5)),
-        ("UCB Q-learning, H=5", sj.UCBQLearning(H=5)),
-        ("FixedArm", sj.FixedArm(0)),
-        ("EpsilonMixture:policy=UCB:c=4", sj.EpsilonMixture(sj.UCB(c=4))),
-        ("Epsilon mixture, policy=UCB, epsilon=0.2", sj.EpsilonMixture(sj.UCB(), epsilon=0.2)),
+        ("ULCB:c0=-0.5,c=4", sj.policies.ULCB(c0=-0.5, c=4)),
+        ("KL-ULCB:opposite", sj.policies.KLULCB().opposite()),
+        ("KL-ULCB, opposite", sj.policies.KLULCB().opposite()),
+        ("Learned IMED, floor=-1", sj.policies.LearnedIMED(floor=-1)),
+        ("learned-imed,floor=-1", sj.policies.LearnedIMED(floor=-1)),
+        ("ulcb: c0=-2, opposite", sj.policies.ULCB(c0=1, c1=-2)),
+        ("DISC-ULCB:n=8,random_ties=false", sj.policies.DiscULCB(n=8, random_ties=False)),
+        ("UCBQLearning:H=5", sj.policies.UCBQLearning(H=5)),
+        ("UCB Q-learning, H=5", sj.policies.UCBQLearning(H=5)),
+        ("FixedArm", sj.policies.FixedArm(0)),
+        ("EpsilonMixture:policy=UCB:c=4", sj.policies.EpsilonMixture(sj.policies.UCB(c=4))),
+        (
+            "Epsilon mixture, policy=UCB, epsilon=0.2",
+            sj.policies.EpsilonMixture(sj.policies.UCB(), epsilon=0.2),
+        ),
     ],
 )
 def test_policies_with_parameters(text: str, policy: Any) -> None:
@@ -66,7 +69,7 @@ def test_policies_with_parameters(text: str, policy: Any) -> None:
 
 
 def test_who_has_to_know_the_user_is_told_where_there_is_something_to_tell() -> None:
-    exact = sj.ExactIndex(PROBLEM.user, visits=50, pulls=10)
+    exact = sj.policies.ExactIndex(PROBLEM.user, visits=50, pulls=10)
     assert find_policy("Exact index, pulls=10", PROBLEM, {"visits": 50}) == exact
     assert find_policy("ExactIndex:visits=50,pulls=10", PROBLEM, {"visits": 7}) == exact
     with pytest.raises(ValueError, match=r"policy 'ExactIndex' is not known"):
@@ -100,7 +103,7 @@ def test_start_and_stays_first() -> None:
     problem = find_problem(
         None, means="0.9,0.8", q=["0.8,0.2,0.2,0.1"], start="0:0.25,1:0.75", stays_first=True
     )
-    assert problem == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
+    assert problem == sj.Problem([0.9, 0.8], sj.users.StaysFirst(user))
 
 
 def test_moving_average_options() -> None:
@@ -114,8 +117,8 @@ USERS = {
     "two-state: q00=1, q01=0, q10=0, q11=0, start=[[0, .25], [1, .75]]": sj.TwoState(
         1, 0, 0, 0, start={0: 0.25, 1: 0.75}
     ),
-    "ema:theta = 0.5 c6 = 1_000 stays_first=true": sj.StaysFirst(
-        sj.Ema(theta=0.5, leave=sj.LogLeave(c6=1000))
+    "ema:theta = 0.5 c6 = 1_000 stays_first=true": sj.users.StaysFirst(
+        sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=1000))
     ),
     "chain: next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]": sj.Chain(**STEPS),
     "chain: leave=[[.6,.1], [.3,.05], [.1,.02]] seen=[0,.2,1]\nnext=[[0,1], [0,2], [1,2]]": (
@@ -141,7 +144,7 @@ def test_start_and_stays_first_go_with_any_user_model() -> None:
     text = "chain: next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]"
     found = find_problem(means=".9,.8", user=[text], start="0:.5,2:.5", stays_first=True)
     user = sj.Chain(**STEPS, start={0: 0.5, 2: 0.5})
-    assert found == sj.Problem([0.9, 0.8], sj.StaysFirst(user))
+    assert found == sj.Problem([0.9, 0.8], sj.users.StaysFirst(user))
 
 
 TWO = sj.TwoState(0.5, 0.2, 0.3, 0.1)
@@ -152,7 +155,9 @@ GENERAL: dict[str, tuple[dict[str, Any], sj.Problem]] = {
     ),
     "a user for each arm": (
         {"means": ".9,.8", "q": [".5,.2,.3,.1", ".6,.2,.3,.1"], "stays_first": True},
-        sj.Problem([0.9, 0.8], sj.StaysFirst(sj.ByArm([TWO, sj.TwoState(0.6, 0.2, 0.3, 0.1)]))),
+        sj.Problem(
+            [0.9, 0.8], sj.users.StaysFirst(sj.ByArm([TWO, sj.TwoState(0.6, 0.2, 0.3, 0.1)]))
+        ),
     ),
     "models for each arm": (
         {
@@ -179,12 +184,12 @@ GENERAL: dict[str, tuple[dict[str, Any], sj.Problem]] = {
         },
         sj.Problem(
             rewards=[
-                sj.Beta(2, 5),
-                sj.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]),
-                sj.Sample([0.1, 0.7]),
+                sj.rewards.Beta(2, 5),
+                sj.rewards.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]),
+                sj.rewards.Empirical([0.1, 0.7]),
                 0.4,
             ],
-            user=sj.Levels(sj.ByArm.odds(TWO, [1, 0, 0, 0]), thresholds=[0.5]),
+            user=sj.users.Levels(sj.ByArm.odds(TWO, [1, 0, 0, 0]), thresholds=[0.5]),
         ),
     ),
 }

@@ -59,7 +59,9 @@ def test_theory_as_text_and_json(run: Run) -> None:
 def test_simulate_prints_regret_and_theory(run: Run) -> None:
     outcome = run("simulate", "A", "-p", "ULCB", "-p", "UCB:c=4", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
-    result = sj.simulate(sj.paper.SETTINGS["A"], [sj.ULCB(), sj.UCB(c=4)], visits=20, runs=4)
+    result = sj.simulate(
+        sj.paper.SETTINGS["A"], [sj.policies.ULCB(), sj.policies.UCB(c=4)], visits=20, runs=4
+    )
     rows = {line.partition("  ")[0]: line for line in outcome.out.splitlines() if line}
     assert f"{result.regret.mean[0, -1]:,.1f}" in rows["ULCB"]
     assert f"{result.regret.half_width[1, -1]:,.1f}" in rows["UCB, c=4"]

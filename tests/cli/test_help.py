@@ -12,7 +12,7 @@ import typer
 from commands import Run
 
 from sojourn.cli.main import app
-from sojourn.logs.reading.options import BAD, RARE, TIES
+from sojourn.logs.reading.spec import BAD, RARE, TIES
 
 HEAVY = ("numba", "ibis", "matplotlib", "sojourn.simulation")
 
@@ -37,7 +37,7 @@ def example(path: tuple[str, ...]) -> list[str]:
 def test_all_commands_are_there() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
         "", "theory", "limit", "simulate", "recommend", "reproduce", "fit",
-        "replay", "serve", "keys", "keys new", "keys list", "keys revoke", "store",
+        "evaluate", "serve", "keys", "keys new", "keys list", "keys revoke", "store",
         "store verify", "store export", "store backup", "store archive", "store drop",
         "store erase", "store audit", "store warm-start", "monitor", "monitor compare",
         "monitor shadow", "monitor drift",

@@ -9,7 +9,7 @@ from commands import Run
 from test_help import COMMANDS
 
 import sojourn as sj
-from sojourn.live import Split, Variant
+from sojourn.live import Experiment, Variant
 
 PROBLEM = ("--means", "0.9,0.8", "--q", "0.8,0.2,0.2,0.1")
 
@@ -25,7 +25,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         visit.reward(1)
         visit.end()
         both = [Variant("old", 0.5, external=True), Variant("new", 0.5)]
-        Split("feed", ["a"], both, "old", store=live.journal, compiled=False).visit().choose("a")
+        Experiment(
+            "feed", ["a"], variants=both, holdout="old", store=live.journal, compiled=False
+        ).visit().choose("a")
     Path("counts.json").write_text(json.dumps({"a": {"pulls": 10, "successes": 4}}))
     lengths = [(visit, step) for visit in range(60) for step in range(1 + visit % 7)]
     steps = [f"{v},{s},{'ab'[v % 2]},{(v + s * s) % 3 % 2}" for v, s in lengths]
@@ -53,7 +55,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "keys new": ("keys new keys.json --experiment shorts --json", dict, "key"),
     "keys list": ("keys list keys.json --json", list, "expires"),
     "fit": ("fit events.csv --no-ema --json", dict, "leave"),
-    "replay": ("replay events.csv -p Uniform --method model --json", list, "reward"),
+    "evaluate": ("evaluate events.csv -p Uniform --method DM --json", list, "reward"),
 }
 
 

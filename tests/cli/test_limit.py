@@ -22,7 +22,7 @@ def test_it_prints_the_bracket(run: Run) -> None:
 
 def test_it_compares_policies(run: Run) -> None:
     best = sj.theory.bayes_optimum(B, prior=[(1, 2), (2, 1)], visits=2, pulls=20, plan=True)
-    found = over_prior(best, [sj.Uniform(), sj.FixedArm(1)], runs=50, seed=3)
+    found = over_prior(best, [sj.policies.Uniform(), sj.policies.FixedArm(1)], runs=50, seed=3)
     words = ("--prior", "1,2 2,1", "-p", "Uniform", "-p", "FixedArm:arm=1", "--runs", "50")
     data = run("limit", "B", *SMALL, *words, "--seed", "3", "--json").json
     assert {key: data[key] for key in found.to_dict()} == found.to_dict()
@@ -35,7 +35,7 @@ def test_it_compares_policies(run: Run) -> None:
 def test_who_has_to_know_visits_and_prior_is_told(run: Run) -> None:
     words = ("--prior", "1,3", "-p", "ExactIndex:pulls=10", "--runs", "20")
     best = sj.theory.bayes_optimum(B, prior=(1, 3), visits=2, pulls=20, plan=True)
-    exact = sj.ExactIndex(B, visits=2, prior=(1, 3), pulls=10)
+    exact = sj.policies.ExactIndex(B, visits=2, prior=(1, 3), pulls=10)
     found = over_prior(best, [exact], runs=20)
     data = run("limit", "B", *SMALL, *words, "--json").json
     assert data["policies"] == found.to_dict()["policies"]

@@ -14,7 +14,7 @@ import serving
 
 import sojourn as sj
 from benchmarks.drive.wire import Wire
-from sojourn import InputError, MovingAverage
+from sojourn import InputError
 from sojourn.client import (
     AccessDenied,
     AsyncClient,
@@ -27,7 +27,8 @@ from sojourn.client import (
 )
 from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
 from sojourn.client.messages import NoResponse, Request, Response
-from sojourn.live import Own
+from sojourn.live import Ask, Logged
+from sojourn.users import MovingAverage
 
 ARMS = ["dance", "cooking", "news"]
 
@@ -135,10 +136,15 @@ def client(server: serving.Server) -> Iterator[Client]:
 
 def test_the_calls_of_an_experiment(client: Client) -> None:
     """What `Experiment` and `Visit` answer, to the same calls in the same order."""
-    with sj.Experiment("news", ARMS, sj.ULCB(random_ties=False), compiled=False) as experiment:
-        for shorts in (experiment, client.experiment("news", ARMS, sj.ULCB(random_ties=False))):
+    with sj.Experiment(
+        "news", ARMS, sj.policies.ULCB(random_ties=False), compiled=False
+    ) as experiment:
+        for shorts in (
+            experiment,
+            client.experiment("news", ARMS, sj.policies.ULCB(random_ties=False)),
+        ):
             visit = shorts.visit(user="u42")
-            assert [visit.choose(), visit.step(1), visit.step(True)] == ARMS
+            assert [visit.choose(), visit.choose(1), visit.choose(True)] == ARMS
             assert [visit.reward(1), visit.reward(1), visit.reward(1, step=3)] == [
                 "learned", "same", "same",
             ]  # fmt: skip
@@ -149,8 +155,8 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
             for bad in (1.5, "much", None):
                 with pytest.raises(ValueError, match=r"reward = .* must be a number from 0 to 1"):
                     visit.reward(bad)
-            decision = visit.decide(request="again")
-            assert visit.decide(request="again", step=4) == decision
+            decision = visit.decide(Ask(request="again"))
+            assert visit.decide(Ask(request="again", step=4)) == decision
             assert (decision.visit, decision.step, decision.state) == (visit.id, 4, 1.0)
             assert decision.id == f"{visit.id}:4"
             assert [visit.end(1), visit.end()] == [True, False]
@@ -169,7 +175,7 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
 
 def test_experiments(client: Client) -> None:
     made = client.experiment(
-        "of/its own", ["a", "b"], sj.UCB(c=4), MovingAverage(0.5), idle_timeout=9
+        "of/its own", ["a", "b"], sj.policies.UCB(c=4), MovingAverage(0.5), idle_timeout=9
     )
     again = client.experiment("of/its own")
     assert again.settings == made.settings and again.arms == ("a", "b")
@@ -182,7 +188,7 @@ def test_experiments(client: Client) -> None:
         "late_horizon", "introduce_in_any_state", "count_in_flight", "external", "shadow",
     }  # fmt: skip
     assert repr(again) == "Experiment('of/its own')"
-    changed = client.experiment("of/its own", policy=sj.UCB(c=0), user=MovingAverage(0.5))
+    changed = client.experiment("of/its own", policy=sj.policies.UCB(c=0), user=MovingAverage(0.5))
     assert changed.arms == ("a", "b") and changed.settings["policy"]["parameters"]["c"] == 0
     assert changed.settings["idle_timeout"] == 1800
     with pytest.raises(NotFound, match="there is no experiment 'other'"):
@@ -195,15 +201,15 @@ def test_experiments(client: Client) -> None:
 
 def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> None:
     """However they are given, the experiment has the settings of one in the process."""
-    mixed = sj.EpsilonMixture(sj.KLULCB(c0=0.5), 0.1)
+    mixed = sj.policies.EpsilonMixture(sj.policies.KLULCB(c0=0.5), 0.1)
     plain = {"name": "KLULCB", "parameters": {"c0": 0.5}}
     averaging = {"model": "moving-average", "theta": 0.5}
     given: list[tuple[Any, Any, Any, Any]] = [
         (None, None, None, None),
-        (sj.VisitIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
-        ("KLUCB", "last-reward", sj.KLUCB(), None),
-        (plain, averaging, sj.KLULCB(c0=0.5), MovingAverage(0.5)),
-        (mixed, sj.Ema(0.5, sj.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),
+        (sj.policies.VisitIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
+        ("KLUCB", "last-reward", sj.policies.KLUCB(), None),
+        (plain, averaging, sj.policies.KLULCB(c0=0.5), MovingAverage(0.5)),
+        (mixed, sj.Ema(0.5, sj.users.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),
     ]
     for number, (policy, user, same_policy, same_user) in enumerate(given):
         made = client.experiment(f"given {number}", ARMS, policy, user)
@@ -211,11 +217,11 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
             wanted = json.loads(same.settings.to_json())
         del wanted["bins"]
         assert made.settings == {**wanted, "external": False, "shadow": True}
-    levels = sj.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
+    levels = sj.users.Levels(sj.TwoState(q00=1, q01=0, q10=0, q11=0), thresholds=[0.25])
     made = client.experiment("graded", ARMS, None, levels)
     assert made.settings["user"]["model"] == "last-reward"
     assert made.settings["reward_threshold"] == 0.25
-    for wrong in (7, sj.UCB):
+    for wrong in (7, sj.policies.UCB):
         with pytest.raises(ValueError, match=r"policy = .* is not allowed: give a policy"):
             client.experiment("wrong", ARMS, wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"policy.name = 'Best' is not allowed"):
@@ -232,7 +238,7 @@ def test_a_visit_of_several(client: Client) -> None:
     with pytest.raises(Conflict):
         one.decide()
     assert one.decide().step == 3
-    assert shorts.get("v").decide(1).step == 4
+    assert shorts.get("v").decide(Ask(reward=1)).step == 4
     assert shorts.get("v").reward(1) == "learned"
 
 
@@ -249,15 +255,15 @@ def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.
     seen = {}
     for n in range(12):
         visit = split.visit(user=f"u{n}")
-        first = visit.decide(own=Own("b", 0.5))
-        second = visit.decide(1, own="b")
+        first = visit.decide(Ask(logged=Logged("b", 0.5)))
+        second = visit.decide(Ask(reward=1, logged=Logged("b")))
         assert first.variant == second.variant and visit.end(1)
         seen[first.variant] = first.arm, first.propensity
     assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
     alone = client.experiment("mine", ["a", "b"], external=True)
-    made = alone.visit().decide(own="b")
-    assert alone.settings["external"] is True and (made.arm, made.would) == ("b", "a")
-    with pytest.raises(ValueError, match="own is missing"):
+    made = alone.visit().decide(Ask(logged=Logged("b")))
+    assert alone.settings["external"] is True and (made.arm, made.shadow_arm) == ("b", "a")
+    with pytest.raises(ValueError, match="logged is missing"):
         alone.visit().choose()
 
 
@@ -267,7 +273,7 @@ def test_async(server: serving.Server) -> None:
             shorts = await client.experiment("asynchronous", ARMS)
             visit = await shorts.avisit(user="u42")
             assert (await visit.adecide()).step == 1
-            assert (await visit.adecide(1)).step == 2
+            assert (await visit.adecide(Ask(reward=1))).step == 2
             assert await visit.areward(1) == "learned"
             assert [await visit.aend(), await visit.aend()] == [True, False]
             with pytest.raises(Ended):
@@ -285,8 +291,8 @@ def test_async(server: serving.Server) -> None:
             await (await shorts.avisit(id=f"v{number}")).adecide()
         else:
             await visit.adecide()
-        await visit.adecide(1)
-        return (await visit.adecide(0)).step
+        await visit.adecide(Ask(reward=1))
+        return (await visit.adecide(Ask(reward=0))).step
 
     asyncio.run(main())
 
@@ -363,6 +369,6 @@ def test_keys(tmp_path: Path) -> None:
 
 
 def _key(file: Path, experiment: str, role: str = "owner") -> str:
-    from sojourn.service import keys
+    from sojourn.service.auth import keys
 
     return keys.make(file, [experiment], None, role)[1]

@@ -14,7 +14,7 @@ from cutting import cutting
 from benchmarks.drive.wire import Wire
 from sojourn.client import AsyncClient, Client, Unavailable, caller
 from sojourn.client.messages import NoResponse, Request
-from sojourn.live import Store, open_store, verify
+from sojourn.live import Ask, Store, open_store, verify
 
 ARMS = ["dance", "cooking", "news"]
 
@@ -68,7 +68,7 @@ def test_cut_connections_count_nothing_twice(server: serving.Server, place: str)
                     visit.reward(step % 2)
                     visit.choose()
                 else:
-                    visit.step(step % 2)
+                    visit.choose(step % 2)
             visit.end(1)
             made.update(["open", *["decide", "resolve"] * 4, "leave"])
     assert all(cutter.done[fate] > 5 for fate in PLAN)
@@ -85,7 +85,7 @@ def test_cut_connections_count_nothing_twice_async(
     async def visit(shorts: Any) -> None:
         visit = await shorts.avisit()
         for reward in (None, 1, 0, 1):
-            await visit.adecide(reward)
+            await visit.adecide(Ask(reward=reward))
         await visit.aend(0)
 
     async def main(url: str) -> None:
@@ -112,8 +112,8 @@ def test_a_call_given_up_is_repeated_by_calling_again(server: serving.Server, pl
         visit = client.experiment("given up").visit()
         visit.choose()
         with pytest.raises(Unavailable, match="tried 2 times"):
-            visit.step(1)
-        assert visit.decide(1).step == 2
+            visit.choose(1)
+        assert visit.decide(Ask(reward=1)).step == 2
         visit.end()
     check_once(place, "given up", Counter(open=1, decide=2, resolve=2, leave=1))
 

@@ -22,7 +22,7 @@ from sojourn.client import (
 )
 from sojourn.client.client import Visit
 from sojourn.client.messages import NoResponse, Request, Response, headers
-from sojourn.live import Store, open_store
+from sojourn.live import Ask, Store, open_store
 from sojourn.live.answers import ranked
 
 ARMS = ["dance", "cooking", "news"]
@@ -101,13 +101,17 @@ def test_while_away_the_best_arm_of_the_last_ranking_is_shown(line: Line) -> Non
     first = visit.decide()
     assert (first.step, first.fallback) == (1, False)
     line.state = "away"
-    shown = [visit.decide(1), visit.decide(0), shorts.visit(state=0.5).decide()]
+    shown = [
+        visit.decide(Ask(reward=1)),
+        visit.decide(Ask(reward=0)),
+        shorts.visit(state=0.5).decide(),
+    ]
     assert [(d.step, d.arm, d.fallback, d.propensity) for d in shown] == [
         (0, "cooking", True, None)
     ] * 3
     assert [d.state for d in shown] == [first.state, first.state, 0.5]
-    assert [visit.choose(), visit.step(1)] == ["cooking"] * 2
-    assert visit.choose(own="news") == "news"  # what the caller would have shown
+    assert [visit.choose(), visit.choose(1)] == ["cooking"] * 2
+    assert visit.choose(logged="news") == "news"  # what the caller would have shown
     assert [visit.reward(1), visit.reward(1, step=0), visit.reward(1, step=1)] == ["not sent"] * 3
     assert visit.end(1) is False
 
@@ -118,14 +122,16 @@ def test_a_service_that_is_away_is_asked_once_in_a_while(line: Line) -> None:
     line.sent.clear()
     assert visit.decide().fallback and len(line.sent) == 3
     for _ in range(5):
-        assert visit.decide(1).fallback and shorts.visit().decide().fallback
+        assert visit.decide(Ask(reward=1)).fallback and shorts.visit().decide().fallback
         assert visit.reward(1, step=1) == "not sent"
     assert len(line.sent) == 3
     shorts._twin._standby._away_until = 1e-9  # a pause later
-    assert visit.decide(1).fallback and len(line.sent) == 6
-    assert visit.decide(1).fallback and len(line.sent) == 6
+    assert visit.decide(Ask(reward=1)).fallback and len(line.sent) == 6
+    assert visit.decide(Ask(reward=1)).fallback and len(line.sent) == 6
     line.state, shorts._twin._standby._away_until = "up", 1e-9
-    assert [visit.decide(1).step, visit.decide(1).step] == [1, 2] and len(line.sent) == 8
+    assert [visit.decide(Ask(reward=1)).step, visit.decide(Ask(reward=1)).step] == [1, 2] and len(
+        line.sent
+    ) == 8
 
 
 @pytest.mark.usefixtures("impatient")
@@ -138,12 +144,12 @@ def test_nothing_of_a_fallback_is_learned_and_what_was_lost_is_found(
     visit = shorts.visit()
     visit.choose()
     line.state = state
-    assert visit.decide(1).fallback
+    assert visit.decide(Ask(reward=1)).fallback
     line.state = "away"
-    assert visit.decide(0).fallback
+    assert visit.decide(Ask(reward=0)).fallback
     made = events(place, f"found {state}")
     line.state = "up"
-    assert (visit.decide(0).step, visit.decide(1).step) == (2, 3)
+    assert (visit.decide(Ask(reward=0)).step, visit.decide(Ask(reward=1)).step) == (2, 3)
     assert visit.end(0)
     wanted = [("open", 0), ("decide", 1), ("resolve", 1), ("decide", 2), ("resolve", 2)]
     wanted += [("decide", 3), ("resolve", 3), ("leave", 3)]
@@ -171,11 +177,11 @@ def test_a_reward_that_is_refused_later_is_told_once(line: Line, place: str) -> 
     visit = shorts.visit()
     visit.choose()
     line.state = "away"
-    assert visit.decide(0.5).fallback
+    assert visit.decide(Ask(reward=0.5)).fallback
     line.state = "up"
     with pytest.raises(ValueError, match="rewards of this experiment are 0 or 1"):
-        visit.decide(1)
-    assert visit.decide(1).step == 2
+        visit.decide(Ask(reward=1))
+    assert visit.decide(Ask(reward=1)).step == 2
     assert [r for kind, _, r in events(place, "refused") if kind == "resolve"] == [0]
 
 
@@ -189,7 +195,7 @@ def test_errors_that_are_answers_are_raised(line: Line) -> None:
         assert shorts.visit().decide().fallback
     line.answer = None
     with pytest.raises(ValueError, match="must be a number from 0 to 1"):
-        shorts.visit().decide(7)
+        shorts.visit().decide(Ask(reward=7))
     plain = experiment_on(line, "plain", fallback=None)
     line.state = "away"
     with pytest.raises(Unavailable):
@@ -206,10 +212,10 @@ def test_the_ranking_is_read_again_in_the_background(
     visit = shorts.visit()
     visit.choose()
     other.warm_start({**PRIOR, "news": (400, 399)})
-    visit.step(1)
+    visit.choose(1)
     assert shorts.ranking[0] == "cooking"
     monkeypatch.setattr(standby, "REFRESH", 0.0)
-    visit.step(1)
+    visit.choose(1)
     deadline = time.monotonic() + 20
     while shorts.ranking[0] != "news" and time.monotonic() < deadline:
         time.sleep(0.01)

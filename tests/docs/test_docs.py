@@ -120,7 +120,7 @@ def test_the_policy_that_one_can_add(example: ModuleType, compiled: Any, interpr
     problem, policy = sj.paper.SETTINGS["B"], example.CarefulGreedy(epsilon=0.2)
     assert doctest.testmod(example).failed == 0
 
-    result = sj.simulate(problem, [policy, sj.Uniform()], visits=200, runs=8)
+    result = sj.simulate(problem, [policy, sj.policies.Uniform()], visits=200, runs=8)
     assert np.isfinite(result.regret.mean).all()
     assert 0.0 < result.regret.mean[0, -1] < result.regret.mean[1, -1]
 

@@ -22,7 +22,7 @@ def test_the_page_can_be_played(tmp_path: Path) -> None:
     *_, last = (line.split() for line in told.splitlines() if line.startswith("new "))
     assert last[:2] == ["new", "0.95"] and int(last[2]) > 20  # of 40 visits with this share
     refused = [line for line in told.splitlines() if line.startswith("error:")]
-    assert len(refused) == 1 and "too little overlap" in refused[0]  # to replay 40 visits
+    assert len(refused) == 1 and "too little overlap" in refused[0]  # to evaluate on 40 visits
 
 
 def test_the_page_was_played_in_full() -> None:

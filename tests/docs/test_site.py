@@ -95,7 +95,7 @@ def test_a_name_without_a_page_fails_the_build(
     monkeypatch.setattr(website, "build", lambda config: None)
     assert website.main(["--site", str(tmp_path)]) == 1
     said = capsys.readouterr().err
-    assert said == "public names without a page: sojourn.LearnedIMED, sojourn.fit\n"
+    assert said == "public names without a page: sojourn.policies.LearnedIMED, sojourn.fit\n"
 
 
 def test_a_public_name_has_a_part_and_a_docstring() -> None:
@@ -111,11 +111,11 @@ RECORDS = {
     "gym": "Agent Played",
     "live": (
         "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Look Measured Opening"
-        " Own Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
+        " Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
         "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Population EmaFit"
-        " Incumbent Replay"
+        " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",
     "theory": "Conjecture IndexTable Plan",
@@ -138,7 +138,7 @@ def test_public_names_have_an_example() -> None:
         shows = found.is_attribute or raised or ">>> " in found.docstring.value
         bare |= set() if shows else {name.public}
     records = {f"sojourn.{room}.{cls}" for room, all_ in RECORDS.items() for cls in all_.split()}
-    assert bare == {"sojourn.uniform"} | records
+    assert bare == {"sojourn.policies.draw_uniform"} | records
 
 
 def test_every_page_leads_on(site: Path, texts: dict[Path, str]) -> None:
@@ -194,7 +194,11 @@ def test_the_list_of_policies(site: Path, texts: dict[Path, str]) -> None:
     text = re.sub(r"<(?!/?t[rd])[^>]*>", "", texts[site / "policies.html"])
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)]
     facts = {row[0]: row[1:] for row in rows if len(row) == 5}
-    assert set(facts) == set(sj.POLICIES) == {row[0] for row in rows if len(row) == 2} & set(facts)
+    assert (
+        set(facts)
+        == set(sj.policies.POLICIES)
+        == {row[0] for row in rows if len(row) == 2} & set(facts)
+    )
     assert facts["KLULCB"] == ["KL-ULCB", "the case", "", "Theorem 2, Theorem 6"]
     assert facts["DiscULCB"] == ["DISC-ULCB", "the case", "", "Theorem 4"]
     assert facts["UCB"] == ["UCB", "nothing", "", "regret decomposition"]
@@ -296,7 +300,7 @@ def test_docstrings_as_markdown() -> None:
         "Arguments:\n    x: A [`UCB`][sojourn.policies.index.UCB].",
         "```pycon\n>>> 1 + 1\n2\n```",
     ]
-    assert policies.tables().count("| [`") == 2 * len(sj.POLICIES)
+    assert policies.tables().count("| [`") == 2 * len(sj.policies.POLICIES)
 
 
 class Tab:
@@ -340,7 +344,7 @@ def test_search_finds_names_without_a_server(tab: Tab) -> None:
     assert first.inner_text().splitlines()[0] == "LearnedIMED"
     first.click()
     page.wait_for_url("**/reference/policies/LearnedIMED.html*")
-    assert page.locator("h1").inner_text().startswith("sojourn.LearnedIMED")
+    assert page.locator("h1").inner_text().startswith("sojourn.policies.LearnedIMED")
 
 
 def test_light_and_dark(tab: Tab) -> None:

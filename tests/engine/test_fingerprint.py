@@ -22,7 +22,8 @@ SOURCES = Path(sj.__file__).parents[1]
 MODULE = """
     from dataclasses import dataclass
     import numpy as np
-    from sojourn import Policy, jitable
+    from sojourn import Policy
+    from sojourn.policies import jitable
 
     FIRST, SECOND, THIRD = 0, 1, 0
     TABLE = np.array([0, 0])
@@ -146,7 +147,7 @@ def test_an_edited_class_is_never_served_from_the_cache(tmp_path: Path) -> None:
 
 def test_kernels_of_different_types_share_no_cache_file() -> None:
     """Numba numbers the cache files of a function: two processes would pick the same number."""
-    policies = (sj.UCB(), sj.UCB(c=4), sj.ULCB())
+    policies = (sj.policies.UCB(), sj.policies.UCB(c=4), sj.policies.ULCB())
     kernels = [_choose.compiled(p, p.memory(2), 1.0, policy_stream(0, 0)) for p in policies]
     assert kernels[0] is kernels[1] is not kernels[2]
     names = [k._cache._folders[-1]._cache_file._index_name for k in kernels]
@@ -179,7 +180,8 @@ PROBE = """
     sys.path.insert(0, sys.argv[1])
     import sojourn as sj
     from sojourn.engine.fingerprint import engine_digest, fingerprint
-    print(engine_digest(), *(fingerprint(cls) for cls in (*sj.ALL, sj.TwoState, sj.Ema, sj.Chain)))
+    print(engine_digest(), *(fingerprint(cls) for cls in (
+        *sj.policies.ALL, sj.TwoState, sj.Ema, sj.Chain)))
 """
 PLAIN = (
     "logs/synthetic.py", "paper/trial.py", "cli/main.py", "service/app.py", "show/tables.py",
@@ -208,6 +210,6 @@ def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path
     assert prints() == before
     watched = copy / "policies/watched.py"
     watched.write_text(watched.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))
-    names = ["engine", *(cls.__name__ for cls in sj.ALL), "TwoState", "Ema", "Chain"]
+    names = ["engine", *(cls.__name__ for cls in sj.policies.ALL), "TwoState", "Ema", "Chain"]
     changed = {n for n, a, b in zip(names, before, prints(), strict=True) if a != b}
-    assert changed == {cls.__name__ for cls in sj.ALL if issubclass(cls, Learned | Visit)}
+    assert changed == {cls.__name__ for cls in sj.policies.ALL if issubclass(cls, Learned | Visit)}

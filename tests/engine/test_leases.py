@@ -31,7 +31,9 @@ optimisms = st.sampled_from([-1.0, 1.0]) | st.floats(-1.5, 1.5)
 
 
 @st.composite
-def index_policies(draw: st.DrawFn, classes: Sequence[type[Policy]] = tuple(sj.ALL)) -> Policy:
+def index_policies(
+    draw: st.DrawFn, classes: Sequence[type[Policy]] = tuple(sj.policies.ALL)
+) -> Policy:
     cls = draw(st.sampled_from([cls for cls in classes if issubclass(cls, sj.policies.Index)]))
     parameters = {
         "c": draw(st.sampled_from([0.0, 0.0, 4.0, 0.7])),
@@ -91,7 +93,7 @@ def test_two_state_users(
 def test_moving_average_users(
     policy: Policy, arms: list[float], theta: float, c6: float, seed: int
 ) -> None:
-    user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6), start=(seed % 3) / 2)
+    user = sj.Ema(theta=theta, leave=sj.users.LogLeave(c6=c6), start=(seed % 3) / 2)
     if problem := problem_or_none(arms, user):
         same_with_and_without(problem, policy, 60, seed)
 
@@ -100,7 +102,8 @@ ON_PAPER = [
     (cls, setting)
     for setting in ("A", "C", "D", "opposite", "ema-1000", "ema-low")
     for cls in roster(SETTINGS[setting])
-    if cls is sj.QLearning or type(leaser_for(cls.for_problem(SETTINGS[setting]))) is not Leaser
+    if cls is sj.policies.QLearning
+    or type(leaser_for(cls.for_problem(SETTINGS[setting]))) is not Leaser
 ]
 """All that have leases, and one that has none."""
 
@@ -116,8 +119,8 @@ def test_every_policy_on_the_paper(cls: type[Policy], setting: str) -> None:
 
 
 BOUNDS = (
-    sj.UCB(), sj.KLULCB(), sj.ContULCB(), sj.Greedy(),
-    sj.PricedIndex(), sj.PricedIndex(visits=2_000),
+    sj.policies.UCB(), sj.policies.KLULCB(), sj.policies.ContULCB(), sj.policies.Greedy(),
+    sj.policies.PricedIndex(), sj.policies.PricedIndex(visits=2_000),
 )  # fmt: skip
 
 
@@ -130,13 +133,13 @@ def test_many_arms(policy: Policy) -> None:
 
 
 IMEDS = (
-    sj.IMED(),
-    sj.IMED(random_ties=False),
-    sj.SafeIMED(c=0.7),
-    sj.SafeIMED(c0=-0.5, c1=-1.0),
-    sj.LearnedIMED(),
-    sj.LearnedIMED(floor=-1.0, bins=2),
-    sj.LearnedIMED(floor=-1.0, bins=5, c=4.0, introduce_in_any_state=False),
+    sj.policies.IMED(),
+    sj.policies.IMED(random_ties=False),
+    sj.policies.SafeIMED(c=0.7),
+    sj.policies.SafeIMED(c0=-0.5, c1=-1.0),
+    sj.policies.LearnedIMED(),
+    sj.policies.LearnedIMED(floor=-1.0, bins=2),
+    sj.policies.LearnedIMED(floor=-1.0, bins=5, c=4.0, introduce_in_any_state=False),
 )
 
 
@@ -159,7 +162,7 @@ def test_evidence_against_many_arms(policy: Policy, kind: str) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_that_round_to_one(seed: int) -> None:
     """Bounds of different budgets may be the same number, and then a tie is drawn."""
-    policy = sj.PricedIndex(ahead=1e9, thrift=0.0)
+    policy = sj.policies.PricedIndex(ahead=1e9, thrift=0.0)
     problem = sj.Problem([1.0, 0.7, 0.7, 1.0], SETTINGS["B"].user)
     same_with_and_without(problem, policy, 100, seed)
 
@@ -167,7 +170,7 @@ def test_bounds_that_round_to_one(seed: int) -> None:
 def test_budgets_that_shrink_during_a_lease() -> None:
     """A known number of visits: whenever one ends, less is ahead."""
     problem = sj.Problem([0.55, 0.575], sj.TwoState(0.25, 0.15, 0.65, 0.08))
-    policy = sj.PricedIndex(visits=1_000, thrift=0.0, c=1.0)
+    policy = sj.policies.PricedIndex(visits=1_000, thrift=0.0, c=1.0)
     fast, slow = (
         chunk(problem, policy, 5, 0, 200, np.array([1_000]), leases=on) for on in (True, False)
     )
@@ -179,7 +182,7 @@ def test_what_a_step_is_worth_changes_every_bound(arms: int) -> None:
     """Where mistakes are cheap in a rare state, it is found out during leases."""
     problem = sj.Problem(np.linspace(0.7, 0.4, arms).tolist(), sj.TwoState(0.03, 0.3, 0.3, 0.02))
     fast, slow = (
-        chunk(problem, sj.PricedIndex(), 3, 0, 60, np.array([400]), leases=on)
+        chunk(problem, sj.policies.PricedIndex(), 3, 0, 60, np.array([400]), leases=on)
         for on in (True, False)
     )
     np.testing.assert_array_equal(fast, slow)
@@ -187,31 +190,31 @@ def test_what_a_step_is_worth_changes_every_bound(arms: int) -> None:
 
 def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None:
     for alone, learned, leaser in (
-        (sj.UCB(), sj.LearnedUCB(), HoeffdingLeaser()),
-        (sj.KLULCB(), sj.LearnedKLUCB(), KLLeaser()),
-        (sj.SafeIMED(), sj.LearnedIMED(), ImedLeaser()),
-        (sj.Thompson(), sj.LearnedThompson(), Leaser()),
+        (sj.policies.UCB(), sj.policies.LearnedUCB(), HoeffdingLeaser()),
+        (sj.policies.KLULCB(), sj.policies.LearnedKLUCB(), KLLeaser()),
+        (sj.policies.SafeIMED(), sj.policies.LearnedIMED(), ImedLeaser()),
+        (sj.policies.Thompson(), sj.policies.LearnedThompson(), Leaser()),
     ):
         assert leaser_for(alone) == leaser
         assert leaser_for(learned) == Watching(leaser)
-        assert leaser_for(sj.EpsilonMixture(learned)) == Mixed(Watching(leaser))
-    assert leaser_for(sj.PricedIndex()) == Watching(AheadLeaser())
-    assert leaser_for(sj.PricedIndex(visits=9)) == Watching(AheadLeaser())
-    assert leaser_for(sj.FixedArm()) == FixedLeaser()
-    assert leaser_for(sj.QLearning()) == Leaser()
+        assert leaser_for(sj.policies.EpsilonMixture(learned)) == Mixed(Watching(leaser))
+    assert leaser_for(sj.policies.PricedIndex()) == Watching(AheadLeaser())
+    assert leaser_for(sj.policies.PricedIndex(visits=9)) == Watching(AheadLeaser())
+    assert leaser_for(sj.policies.FixedArm()) == FixedLeaser()
+    assert leaser_for(sj.policies.QLearning()) == Leaser()
 
 
 def test_every_kind_of_lease_is_tried_with_every_user() -> None:
     problem = SETTINGS["ema-1000"]
     tried, known = (
         {type(leaser_for(cls.for_problem(problem))) for cls in classes}
-        for classes in (ON_AVERAGES, sj.ALL)
+        for classes in (ON_AVERAGES, sj.policies.ALL)
     )
     assert tried == known
 
 
 def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, policy = SETTINGS["A"], sj.KLULCB()
+    problem, policy = SETTINGS["A"], sj.policies.KLULCB()
     decided = []
     plain = board.decide
     monkeypatch.setattr(
@@ -253,7 +256,11 @@ def test_64_steps_at_a_time_are_64_steps(
     user = sj.TwoState(*q, start=start)
     coaster, coins, prices = coaster_for(user), *free_arms(mean, 0.5)
     assert type(coaster) is WordCoaster
-    kit, policy, leaser = coaster.kit(user), sj.LearnedIMED(bins=2), leaser_for(sj.LearnedIMED())
+    kit, policy, leaser = (
+        coaster.kit(user),
+        sj.policies.LearnedIMED(bins=2),
+        leaser_for(sj.policies.LearnedIMED()),
+    )
     memories = [policy.memory(2) for _ in range(2)]
     worlds = [make_world(coins, prices, 5, 9) for _ in range(2)]
     tallies = [make_tally(2, coins) for _ in range(2)]
@@ -280,8 +287,8 @@ def test_64_steps_at_a_time_are_64_steps(
 def test_the_leave_table_decides_as_the_curve(
     theta: float, c6: float, mean: float, seed: int
 ) -> None:
-    user = sj.Ema(theta=theta, leave=sj.LogLeave(c6=c6))
-    policy, leaser = sj.LearnedIMED(), leaser_for(sj.LearnedIMED())
+    user = sj.Ema(theta=theta, leave=sj.users.LogLeave(c6=c6))
+    policy, leaser = sj.policies.LearnedIMED(), leaser_for(sj.policies.LearnedIMED())
     coins, prices = free_arms(mean, 0.0)
     assert type(coaster_for(user)) is CurveCoaster
     runs = []
@@ -344,5 +351,5 @@ def test_picking_among_tied_arms(arms: set[int], data: st.DataObject) -> None:
 def test_a_stopped_chunk_returns_at_once() -> None:
     stop = np.ones(1, np.int8)
     grid = np.array([10**9])
-    rows = chunk(SETTINGS["B"], sj.Uniform(), 0, 0, 1, grid, stop=stop)
+    rows = chunk(SETTINGS["B"], sj.policies.Uniform(), 0, 0, 1, grid, stop=stop)
     assert rows[0, 0, kernel.STEPS] == 0.0

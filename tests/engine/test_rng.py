@@ -47,13 +47,15 @@ def test_policy_stream_is_the_stream_of_its_owner() -> None:
         coins = rng.policy_stream(seed, run)
         assert coins.shape == (1,) and coins.dtype == np.uint64
         key = naive.stream_key(seed, run, 0)
-        assert [rng.uniform(coins) for _ in range(5)] == [naive.draw(key, n) for n in range(1, 6)]
+        assert [rng.draw_uniform(coins) for _ in range(5)] == [
+            naive.draw(key, n) for n in range(1, 6)
+        ]
 
 
 def test_the_same_stream_twice_and_different_ones() -> None:
     def head(seed: int, run: int) -> tuple[float, ...]:
         coins = rng.policy_stream(seed, run)
-        return tuple(rng.uniform(coins) for _ in range(4))
+        return tuple(rng.draw_uniform(coins) for _ in range(4))
 
     assert head(3, 4) == head(3, 4)
     assert len({head(seed, run) for seed in range(10) for run in range(10)}) == 100
@@ -74,7 +76,7 @@ def test_uniforms_are_uniform() -> None:
 def test_first_draws_over_runs_are_uniform() -> None:
     """What a simulation averages over is the runs."""
     size = 20_000
-    u = np.array([rng.uniform(rng.policy_stream(0, run)) for run in range(size)])
+    u = np.array([rng.draw_uniform(rng.policy_stream(0, run)) for run in range(size)])
     assert abs(u.mean() - 1 / 2) < TOLERANCE * np.sqrt(1 / 12 / size)
     assert abs(u.var() - 1 / 12) < TOLERANCE * np.sqrt(1 / 180 / size)
     assert abs(np.corrcoef(u[:-1], u[1:])[0, 1]) < TOLERANCE / np.sqrt(size)

@@ -144,12 +144,12 @@ def test_fields_for_python_only_are_no_part_of_the_struct() -> None:
 
 
 @dataclass(frozen=True)
-class Renamed(sj.UCB):
+class Renamed(sj.policies.UCB):
     """The same methods under another name."""
 
 
 @dataclass(frozen=True)
-class Contrary(sj.UCB):
+class Contrary(sj.policies.UCB):
     """Never what UCB plays: its leases would be wrong."""
 
     def choose(self, memory, state, rng):
@@ -165,7 +165,7 @@ class Stubborn(sj.TwoState):
 
 
 def test_an_accelerator_speaks_for_a_class_and_its_heirs_until_they_override_something() -> None:
-    assert type(leaser_for(sj.UCB())) is type(leaser_for(Renamed())) is HoeffdingLeaser
+    assert type(leaser_for(sj.policies.UCB())) is type(leaser_for(Renamed())) is HoeffdingLeaser
     assert type(leaser_for(Contrary())) is Leaser
     assert type(coaster_for(sj.TwoState(1, 1, 1, 1))) is WordCoaster
     assert type(coaster_for(sj.TwoState(1, 1, 1, 1, start={0: 0.5, 1: 0.5}))) is TwoStateCoaster

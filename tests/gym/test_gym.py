@@ -39,12 +39,14 @@ A, B, EMA = (sj.paper.SETTINGS[name] for name in ("A", "B", "ema-1000"))
 ANYWHERE = sj.Problem(
     [0.3, 0.6, 0.5], sj.TwoState(q00=0.5, q01=0.1, q10=0.2, q11=0.05, start={0: 0.3, 1: 0.7})
 )
-SHY = sj.Problem([0.9, 0.8], sj.StaysFirst(B.user))
+SHY = sj.Problem([0.9, 0.8], sj.users.StaysFirst(B.user))
 IMPATIENT = sj.Problem([0.7, 0.6], example("own_user").Impatient(bored=0.02, step=0.2))
 BY_ARM = sj.Problem([0.8, 0.6], sj.ByArm.odds(B.user, [2, 0]))
 GRADED = sj.Problem(
-    rewards=[sj.Beta(0.5, 0.5), sj.Discrete([0.2, 0.7, 1], [0.5, 0.3, 0.2]), 0.4],
-    user=sj.StaysFirst(sj.Levels(sj.ByArm.odds(B.user, [-3, -2, -1]), thresholds=[0.6])),
+    rewards=[sj.rewards.Beta(0.5, 0.5), sj.rewards.Discrete([0.2, 0.7, 1], [0.5, 0.3, 0.2]), 0.4],
+    user=sj.users.StaysFirst(
+        sj.users.Levels(sj.ByArm.odds(B.user, [-3, -2, -1]), thresholds=[0.6])
+    ),
 )
 IDS = {"sojourn/TwoState-v0": {}, "sojourn/Ema-v0": {}, "sojourn/Visit-v0": {"problem": ANYWHERE}}
 
@@ -125,7 +127,9 @@ def test_registered_problems() -> None:
     assert chosen.unwrapped.problem == ANYWHERE
     low = gymnasium.make_vec("sojourn/Ema-v0", 2, means=[0.2, 0.1], c6=100, start=0.5)
     assert low.unwrapped.problem.means == (0.2, 0.1)
-    assert low.unwrapped.problem.user == sj.Ema(theta=0.5, leave=sj.LogLeave(c6=100), start=0.5)
+    assert low.unwrapped.problem.user == sj.Ema(
+        theta=0.5, leave=sj.users.LogLeave(c6=100), start=0.5
+    )
 
 
 def test_rewards_odds_and_thresholds_by_name() -> None:
@@ -135,7 +139,7 @@ def test_rewards_odds_and_thresholds_by_name() -> None:
     rewards: list[Any] = [{"beta": [0.5, 0.5]}, GRADED.rewards[1], 0.4]
     made = {"rewards": rewards, "odds": [-3, -2, -1], "thresholds": [0.6], **q}
     graded = gymnasium.make("sojourn/TwoState-v0", **made)
-    assert sj.StaysFirst(graded.unwrapped.problem.user) == GRADED.user
+    assert sj.users.StaysFirst(graded.unwrapped.problem.user) == GRADED.user
     assert graded.unwrapped.problem.rewards == GRADED.rewards
 
 
@@ -225,7 +229,7 @@ def test_length_and_reward_of_a_visit(problem: sj.Problem) -> None:
 
 
 def test_length_and_reward_of_a_single_visit() -> None:
-    played = gym.play(gym.VisitEnv(B), sj.FixedArm(arm=0), visits=400, seed=2)
+    played = gym.play(gym.VisitEnv(B), sj.policies.FixedArm(arm=0), visits=400, seed=2)
     near(played.steps, B.length.mean)
     near(played.reward, B.reward.mean)
 
@@ -239,7 +243,9 @@ def test_gaps_add_up_to_regret(problem: sj.Problem) -> None:
     near(problem.value() - reward, exact)
 
 
-@pytest.mark.parametrize("policy", [sj.FixedArm(arm=1), sj.ULCB()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize(
+    "policy", [sj.policies.FixedArm(arm=1), sj.policies.ULCB()], ids=lambda p: type(p).__name__
+)
 def test_agents_lose_as_much_as_in_the_simulator(policy: Any) -> None:
     runs, visits = 60, 40
     played = gym.play_many(gym.VisitsEnv(B, runs), [policy] * runs, visits, seed=5)
@@ -380,7 +386,7 @@ def test_a_visit_that_is_over_has_no_next_step() -> None:
 
 
 def test_bad_players() -> None:
-    for nobody in ("UCB", None, sj.UCB, bandit.UCB):
+    for nobody in ("UCB", None, sj.policies.UCB, bandit.UCB):
         assert refused(lambda nobody=nobody: gym.agent_for(nobody, 2)) == (
             f"policy = {nobody!r} is not allowed: it must be a policy of sojourn, river or mabwiser"
         )
@@ -388,15 +394,21 @@ def test_bad_players() -> None:
     assert refused(lambda: gym.agent_for(three, 2)) == (
         "policy has 3 arms, but the environment has 2"
     )
-    assert refused(lambda: gym.agent_for(sj.FixedArm(arm=2), 2)).startswith("arm = 2 is not")
-    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.UCB(), 0)).startswith("visits = 0 is not")
-    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.UCB(), 1, seed=-1)).startswith("seed = -1")
-    assert refused(lambda: gym.play_many(gym.VisitsEnv(B, 2), [sj.UCB()], 1)) == (
+    assert refused(lambda: gym.agent_for(sj.policies.FixedArm(arm=2), 2)).startswith(
+        "arm = 2 is not"
+    )
+    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.policies.UCB(), 0)).startswith(
+        "visits = 0 is not"
+    )
+    assert refused(lambda: gym.play(gym.VisitEnv(B), sj.policies.UCB(), 1, seed=-1)).startswith(
+        "seed = -1"
+    )
+    assert refused(lambda: gym.play_many(gym.VisitsEnv(B, 2), [sj.policies.UCB()], 1)) == (
         "players are 1, but the environments are 2"
     )
-    assert refused(lambda: gym.play(gymnasium.make("Pendulum-v1"), sj.UCB(), 1)).startswith(
-        "action_space = Box"
-    )
+    assert refused(
+        lambda: gym.play(gymnasium.make("Pendulum-v1"), sj.policies.UCB(), 1)
+    ).startswith("action_space = Box")
 
 
 # Agents
@@ -444,9 +456,9 @@ class NaiveWorld:
 @pytest.mark.parametrize(
     ("problem", "policy", "index"),
     [
-        (B, sj.ULCB(random_ties=False), naive.ulcb(-1, 1, 0)),
-        (B, sj.KLUCB(random_ties=False), naive.kl_ucb(0)),
-        (EMA, sj.ContULCB(random_ties=False), naive.cont_ulcb(0)),
+        (B, sj.policies.ULCB(random_ties=False), naive.ulcb(-1, 1, 0)),
+        (B, sj.policies.KLUCB(random_ties=False), naive.kl_ucb(0)),
+        (EMA, sj.policies.ContULCB(random_ties=False), naive.cont_ulcb(0)),
     ],
     ids=["ULCB", "KLUCB", "ContULCB"],
 )
@@ -458,7 +470,7 @@ def test_agents_decide_as_naive_ones(problem: sj.Problem, policy: Any, index: An
     assert len({arm for _, arm, *_ in env.log[10:]}) == 2
 
 
-@pytest.mark.parametrize("kind", sj.ALL, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", sj.policies.ALL, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("problem", [B, EMA], ids=["B", "ema"])
 def test_agents_play_every_policy(problem: sj.Problem, kind: Any) -> None:
     """Decisions are those of `choose`, with a memory that `update` keeps."""
@@ -472,18 +484,18 @@ def test_agents_play_every_policy(problem: sj.Problem, kind: Any) -> None:
 
 
 def test_playing_is_reproducible_and_the_same_side_by_side() -> None:
-    alone = [gym.play(gym.VisitEnv(B), sj.KLULCB(), 10, seed=s) for s in (4, 5, 4)]
+    alone = [gym.play(gym.VisitEnv(B), sj.policies.KLULCB(), 10, seed=s) for s in (4, 5, 4)]
     assert repr(alone[0]) == repr(alone[2]) != repr(alone[1])
     singles = SyncVectorEnv([lambda: gym.VisitEnv(B)] * 2)
     for envs in (gym.VisitsEnv(B, 2), singles):
-        together = gym.play_many(envs, [sj.KLULCB()] * 2, 10, seed=4)
+        together = gym.play_many(envs, [sj.policies.KLULCB()] * 2, 10, seed=4)
         for row in range(2):
             for one, many in zip(alone[row], together, strict=True):
                 np.testing.assert_allclose(one, many[row], rtol=1e-12)
 
 
 def test_one_agent_may_serve_all() -> None:
-    agent = gym.agent_for(sj.ULCB(), 2)
+    agent = gym.agent_for(sj.policies.ULCB(), 2)
     played = gym.play_many(gym.VisitsEnv(B, 4), [agent] * 4, 5)
     assert agent.memory.clock[0] == played.steps.sum()
     assert agent.memory.successes.sum() == played.reward.sum()
@@ -505,7 +517,7 @@ def test_ucb_of_others_is_ours_a_step_behind(rival: Callable[[], Any]) -> None:
     """Their t counts past pulls, ours the step to come; but for ties the decisions are the same."""
     env = Recorder(gym.VisitEnv(UNEVEN))
     gym.play(env, rival(), visits=60, seed=8)
-    ucb, rng = sj.UCB(), policy_stream(0, 0)
+    ucb, rng = sj.policies.UCB(), policy_stream(0, 0)
     memory = ucb.memory(3)
     sure = differs = 0
     for state, arm, reward, left, onward in env.log:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, NotFound, export, verify
+from sojourn.live import Experiment, Journal, NotFound, SqliteStore, export, verify
 from sojourn.live.exporting import ExportRow, lines
 from sojourn.live.records import DECIDE, RESOLVE, Arm, Event
 
@@ -25,19 +25,19 @@ STEPS = [
 @pytest.fixture
 def experiment() -> Experiment:
     clock = iter(range(100_000))
-    journal = Journal(MemoryStore(lambda: float(next(clock))), upkeep=False)
+    journal = Journal(SqliteStore.in_memory(lambda: float(next(clock))), upkeep=False)
     experiment = Experiment(
-        "news", ["a", "b"], sj.UCB(), reward_threshold=0.5, store=journal, compiled=False
+        "news", ["a", "b"], sj.policies.UCB(), reward_threshold=0.5, store=journal, compiled=False
     )
     gone = experiment.visit(user="u", id="gone")
-    assert [gone.choose(), gone.step(1)] == ["a", "b"]
+    assert [gone.choose(), gone.choose(1)] == ["a", "b"]
     gone.end()
     stays = experiment.visit(id="open")
-    assert [stays.choose(), stays.step(1)] == ["a", "a"]
+    assert [stays.choose(), stays.choose(1)] == ["a", "a"]
     stays.reward(1)
     waits = experiment.visit(id="waits")
     waits.choose()
-    waits.step(0.5)  # the next step is pending: it is in no file yet
+    waits.choose(0.5)  # the next step is pending: it is in no file yet
     experiment.visit(id="nothing").end()
     return experiment
 
@@ -68,19 +68,19 @@ def test_parquet_is_the_same(
 
 def test_what_the_policy_would_have_shown_and_who_was_eligible_is_exported() -> None:
     arms = [Arm(0, "a"), Arm(1, 'b "x", c')]
-    decided = Event("news", "v", 1, DECIDE, arm=0, state=0.0, would=1, candidates="0,1")
+    decided = Event("news", "v", 1, DECIDE, arm=0, state=0.0, shadow_arm=1, candidates="0,1")
     resolved = Event("news", "v", 1, RESOLVE, arm=0, state=0.0, reward=1.0, after=1.0)
     (line,) = lines([decided, resolved], arms, {})
-    assert (line.arm, line.would) == ("a", 'b "x", c')
+    assert (line.arm, line.shadow_arm) == ("a", 'b "x", c')
     assert line.candidates is not None and json.loads(line.candidates) == ["a", 'b "x", c']
-    (line,) = lines([decided._replace(would=None, candidates=None), resolved], arms, {})
-    assert (line.would, line.candidates) == (None, None)
+    (line,) = lines([decided._replace(shadow_arm=None, candidates=None), resolved], arms, {})
+    assert (line.shadow_arm, line.candidates) == (None, None)
 
 
 def test_verify_finds_what_is_wrong(experiment: Experiment) -> None:
     store = experiment.journal.store
     assert verify(store, "news") == {}
-    assert isinstance(store, MemoryStore)
+    assert isinstance(store, SqliteStore)
     store._counts["news"]["pulls", 0, 1, 0] += 1
     ((key, (counted, folded)),) = verify(store, "news").items()
     assert key == ("pulls", 0, 1, 0) and counted == folded + 1
@@ -92,7 +92,9 @@ def test_counts_of_one_experiment_start_another(experiment: Experiment) -> None:
     """A warm start from what was counted elsewhere gives the same means."""
     memory = experiment.memory
     pairs = zip(memory.pulls.tolist(), memory.successes.tolist(), strict=True)
-    other = Experiment("fresh", ["a", "b"], sj.UCB(), store=experiment.journal, compiled=False)
+    other = Experiment(
+        "fresh", ["a", "b"], sj.policies.UCB(), store=experiment.journal, compiled=False
+    )
     other.warm_start(dict(zip(experiment.arms, pairs, strict=True)))
     for one, two in zip(memory, other.memory, strict=True):
         assert one.tolist() == two.tolist()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, Settings
+from sojourn.live import Conflict, Experiment, Journal, Settings, SqliteStore
 from sojourn.live.enrolment import MOST_ARMS, MOST_MEGABYTES
 from sojourn.live.records import Arm
 from sojourn.live.settings import DEEPEST, MOST_BINS
@@ -17,24 +17,33 @@ from sojourn.users import Chain, MovingAverage
 
 EXTREME = (0, 5e-324, 1e15, -1e308, 1e308, 10**15, 10**400)
 TOO_MUCH = (
-    (lambda: sj.LearnedIMED(bins=200_000), "bins = 200000 is not allowed.* from 2 to 1000"),
-    (lambda: sj.QLearning(bins=10**9), "bins = 1000000000 is not allowed.* from 1 to 1000"),
-    (lambda: sj.UCBQLearning(H=2e4, by_step=True), "H = 20000.0 is not allowed"),
-    (lambda: sj.UCBQLearning(H=1e200), "H = 1e.200 is not allowed"),
-    (lambda: sj.KLUCB(c=10**400), "c = 1000"),
-    (lambda: sj.KLUCB(c=10**5000), "c = a number of thousands of digits is not allowed"),
+    (
+        lambda: sj.policies.LearnedIMED(bins=200_000),
+        "bins = 200000 is not allowed.* from 2 to 1000",
+    ),
+    (
+        lambda: sj.policies.QLearning(bins=10**9),
+        "bins = 1000000000 is not allowed.* from 1 to 1000",
+    ),
+    (lambda: sj.policies.UCBQLearning(H=2e4, by_step=True), "H = 20000.0 is not allowed"),
+    (lambda: sj.policies.UCBQLearning(H=1e200), "H = 1e.200 is not allowed"),
+    (lambda: sj.policies.KLUCB(c=10**400), "c = 1000"),
+    (lambda: sj.policies.KLUCB(c=10**5000), "c = a number of thousands of digits is not allowed"),
     (lambda: Chain([[0, 0]] * 1001, [[0, 0]] * 1001), "leave is not allowed: it has 1001 rows"),
     (lambda: MovingAverage(0.5, start=dict.fromkeys(range(1001), 0.5)), "start is not allowed"),
-    (lambda: Settings(policy=sj.LearnedIMED(bins=65)), "at most 64 bins"),
-    (lambda: Settings(policy=sj.UCB(), user=Chain([[0, 1]] * 65, [[0, 0]] * 65)), "65 is not"),
+    (lambda: Settings(policy=sj.policies.LearnedIMED(bins=65)), "at most 64 bins"),
+    (
+        lambda: Settings(policy=sj.policies.UCB(), user=Chain([[0, 1]] * 65, [[0, 0]] * 65)),
+        "65 is not",
+    ),
     (lambda: Settings(policy=nested(DEEPEST)), "more than 3 within each other"),
 )
 
 
 def nested(levels: int) -> sj.Policy:
-    policy: sj.Policy = sj.KLULCB()
+    policy: sj.Policy = sj.policies.KLULCB()
     for _ in range(levels):
-        policy = sj.EpsilonMixture(policy)
+        policy = sj.policies.EpsilonMixture(policy)
     return policy
 
 
@@ -60,14 +69,14 @@ def test_whatever_number_is_allowed_can_be_played() -> None:
                 with Experiment("e", ["a", "b"], settings.policy, seed=1, compiled=False) as shorts:
                     visit = shorts.visit()
                     visit.choose()
-                    assert {visit.step(step % 2) for step in range(9)} <= {"a", "b"}
+                    assert {visit.choose(step % 2) for step in range(9)} <= {"a", "b"}
                     played += 1
     assert played > 50
 
 
 def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
-    long = sj.UCBQLearning(H=10_000, bins=MOST_BINS, by_step=True)
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    long = sj.policies.UCBQLearning(H=10_000, bins=MOST_BINS, by_step=True)
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"for 100 arms it takes .* {MOST_MEGABYTES}$"):
             Experiment("e", [f"a{i}" for i in range(100)], long, store=journal, compiled=False)
         assert journal.store.experiments() == []
@@ -78,14 +87,14 @@ def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
 
 
 def test_an_experiment_has_at_most_so_many_arms_retired_ones_included() -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
-        shorts = Experiment("e", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+        shorts = Experiment("e", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False)
         journal.store.save("e", shorts.settings.to_json(), many(MOST_ARMS - 2))
-        shorts.reload()
+        shorts._reload()
         with pytest.raises(ValueError, match="it may have 10000"):
             shorts.add_arm("one more")
         with pytest.raises(ValueError, match="it may have 10000"):
-            Experiment("e", ["one more"], sj.Uniform(), store=journal, compiled=False)
+            Experiment("e", ["one more"], sj.policies.Uniform(), store=journal, compiled=False)
         shorts.retire_arm("a")
         shorts.add_arm("a")
         assert shorts.arms == ("a", "b")
@@ -96,14 +105,14 @@ def many(n: int) -> list[Arm]:
 
 
 def test_an_arm_that_the_policy_needs_is_not_retired() -> None:
-    with Experiment("e", ["a", "b"], sj.FixedArm(1), compiled=False) as shorts:
+    with Experiment("e", ["a", "b"], sj.policies.FixedArm(1), compiled=False) as shorts:
         with pytest.raises(ValueError, match="arm = 1 is not allowed"):
             shorts.retire_arm("a")
         assert shorts.visit().choose() == "b"
 
 
 @dataclass(frozen=True)
-class Greedier(sj.KLUCB):
+class Greedier(sj.policies.KLUCB):
     """A policy that takes more memory than there is, or fails when it is to choose."""
 
     memories: bool = True
@@ -122,7 +131,7 @@ class Greedier(sj.KLUCB):
 )
 def test_a_policy_is_built_and_tried_before_it_is_saved(memories: bool, why: str) -> None:
     policy = Greedier(memories=memories)
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"cannot be served: {why}"):
             Experiment("e", ["a", "b", "c"], policy, store=journal, compiled=False)
         assert journal.store.experiments() == []
@@ -130,7 +139,7 @@ def test_a_policy_is_built_and_tried_before_it_is_saved(memories: bool, why: str
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"policy": {"name": "X"}}'])
 def test_broken_settings_are_replaced_unless_there_are_counters_of_other_states(text: str) -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         journal.store.save("e", text, [Arm(0, "a")])
         with Experiment("e", ["b"], store=journal, compiled=False) as shorts:
             assert shorts.arms == ("a", "b")
@@ -142,6 +151,6 @@ def test_broken_settings_are_replaced_unless_there_are_counters_of_other_states(
         plain = json.loads(good) | {"policy": {"name": "Gone", "parameters": {}}}
         journal.store.save("e", json.dumps(plain))
         with pytest.raises(Conflict, match="bins = 5 is not allowed"):
-            Experiment("e", policy=sj.LearnedIMED(bins=5), store=journal, compiled=False)
+            Experiment("e", policy=sj.policies.LearnedIMED(bins=5), store=journal, compiled=False)
         with Experiment("e", store=journal, compiled=False) as shorts:
             assert shorts.counts()["open", 0, 0, 0] == 1.0

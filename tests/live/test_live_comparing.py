@@ -9,14 +9,14 @@ import pytest
 from commands import Run
 
 import sojourn as sj
-from sojourn.live import Comparison, Journal, Split, Store, Variant, archive, compare
+from sojourn.live import Comparison, Experiment, Journal, Store, Variant, archive, compare
 from sojourn.stats.sequences import radius
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 BOTH = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]
 
 
-def play(shorts: Split, users: int, seed: int, harm: float = 0.0) -> None:
+def play(shorts: Experiment, users: int, seed: int, harm: float = 0.0) -> None:
     """Two visits of each user: some end, some time out; in `new` there is less reward."""
     rng = np.random.default_rng(seed)
     for user in range(users):
@@ -67,8 +67,14 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
     """In two epochs; again after the visits were archived; and as the command shows it."""
     url = f"sqlite:///{tmp_path / 'live.db'}"
     with Journal(url, upkeep=False) as journal:
-        shorts = Split(
-            "shorts", ["a"], BOTH, "old", store=journal, compiled=False, idle_timeout=1e-3
+        shorts = Experiment(
+            "shorts",
+            ["a"],
+            variants=BOTH,
+            holdout="old",
+            store=journal,
+            compiled=False,
+            idle_timeout=1e-3,
         )
         play(shorts, 60, seed=1)
         shorts.ramp({"new": 0.6})
@@ -124,7 +130,9 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
 
 def test_nothing_is_said_before_there_are_fifty_users() -> None:
     with Journal("memory://", upkeep=False) as journal:
-        shorts = Split("shorts", ["a"], BOTH, "old", store=journal, compiled=False)
+        shorts = Experiment(
+            "shorts", ["a"], variants=BOTH, holdout="old", store=journal, compiled=False
+        )
 
         def differs() -> Comparison:
             play(shorts, 30, seed=int(journal.store.now() * 1e6) % 2**32, harm=0.9)
@@ -133,7 +141,9 @@ def test_nothing_is_said_before_there_are_fifty_users() -> None:
         first = differs()
         assert first.variants[1].differences["reward"].high == inf
         assert first.to_dict()["variants"][1]["differences"]["reward"]["high"] is None
-        empty = Split("empty", ["a"], BOTH, "old", store=journal, compiled=False).compare()
+        empty = Experiment(
+            "empty", ["a"], variants=BOTH, holdout="old", store=journal, compiled=False
+        ).compare()
         assert empty.to_dict()["variants"][0]["means"]["reward"]["value"] is None
         for _ in range(9):
             later = differs()

@@ -14,8 +14,17 @@ import pytest
 from crashes import check, kill_server, wait_until
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, LiveError, Split, Unavailable, open_store, verify
-from sojourn.live.assignment import races, unit_of, winner
+from sojourn.live import (
+    Ask,
+    Experiment,
+    Journal,
+    LiveError,
+    Logged,
+    Unavailable,
+    open_store,
+    verify,
+)
+from sojourn.live.assignment import hash_scores, unit_of, winner
 
 HERE = Path(__file__).parents[1] / "support"
 
@@ -66,22 +75,24 @@ def test_kill_a_process_with_variants(kind: str, tmp_path: Path, server: str) ->
     if kind == "postgres":
         url = postgres.database(server, "variants")
     said = killed_in_mid_load(url, "one", 150, "0.5")
-    with Split.open("load", url, compiled=False) as split:
+    with Experiment.open("load", url, compiled=False) as split:
         opened = [visit for what, visit, *_ in said if what == "open"]
         homes = {visit: split.get(visit).info().variant for visit in opened}
         assert set(homes.values()) == {"old", "new"}
         for visit in opened:
             row = split.get(visit).row
             unit = unit_of(visit, row.user)
-            assert homes[visit] == winner(races("load", ("old", "new"), unit), split.shares)
+            assert homes[visit] == winner(
+                hash_scores("load", ("old", "new"), unit), split.allocation.shares
+            )
         split.ramp({"new": 1.0})
     said += killed_in_mid_load(url, "two", 150, "0.5")
-    with Split.open("load", url, compiled=False) as split:
-        assert split.shares == {"old": 0.0, "new": 1.0}  # those of the store
+    with Experiment.open("load", url, compiled=False) as split:
+        assert split.allocation.shares == {"old": 0.0, "new": 1.0}  # those of the store
         assert {visit: split.get(visit).info().variant for visit in opened} == homes
         left = [v for v in opened if split.get(v).info().status == "open"]
         for visit in left:  # visits of a killed process go on in their variants
-            assert split.get(visit).decide(own="b").variant == homes[visit]
+            assert split.get(visit).decide(Ask(logged=Logged("b"))).variant == homes[visit]
         assert left
         new = [v for what, v, *_ in said if what == "open" and v.startswith("two")]
         assert new and {split.get(visit).info().variant for visit in new} == {"new"}
@@ -117,7 +128,7 @@ def test_kill_the_database_in_mid_load() -> None:
         stop = threading.Event()
         with Journal(url, upkeep=False) as journal:
             experiment = Experiment(
-                "load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False
+                "load", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
             )
             threads = [
                 threading.Thread(target=persist, args=(experiment, f"v{n}", stop, said, errors))
@@ -138,7 +149,7 @@ def test_kill_the_database_in_mid_load() -> None:
             decided = [line for line in said if line[0] == "decide"]
             counts = experiment.counts()
             assert sum(n for k, n in counts.items() if k[0] == "issued") == len(decided)
-            experiment.reload()
+            experiment._reload()
             memory = experiment.memory
             assert memory.clock[0] == sum(n for k, n in counts.items() if k[0] == "pulls")
         assert "the database cannot be used" in "".join(errors)
@@ -167,7 +178,7 @@ def persist(
     while not stop.is_set():
         reward = None if step == 0 else float(step % 2)
         request = f"r{step}"
-        decision = insist(lambda r=reward, q=request: visit.decide(r, request=q))
+        decision = insist(lambda r=reward, q=request: visit.decide(Ask(reward=r, request=q)))
         if step:
             said.append(["resolve", name, str(step), str(reward)])
         step += 1
@@ -188,9 +199,11 @@ def test_a_full_disk(tmp_path: Path) -> None:
 def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Path) -> None:
     """Whatever is queued behind a failed batch fails too, and memory is made again."""
     with Journal(f"sqlite:///{tmp_path / 'live.db'}", upkeep=False) as journal:
-        experiment = Experiment("load", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "load", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
-        first = visit.decide(request="r1")
+        first = visit.decide(Ask(request="r1"))
         original, broken = journal.writer._append, True
 
         def append(changes):  # type: ignore[no-untyped-def]
@@ -201,10 +214,10 @@ def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Pat
         journal.writer._append = append
         for _ in range(2):
             with pytest.raises(Unavailable, match=r"the store failed \(OSError: no more\)"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         broken = False
         assert visit.row.step == 1
-        second = visit.decide(1, request="r2")
+        second = visit.decide(Ask(reward=1, request="r2"))
         assert (first.step, second.step) == (1, 2)
         assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "load") == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, SqliteStore, archive, drift, verify
+from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
 from sojourn.live.drifting import ARM, LEAVING
 from sojourn.live.records import HOUR
 from sojourn.live.trends import SPAN, Trend
@@ -39,7 +39,7 @@ def traffic(
             if rng.random() < (0.1 if good else leaves):
                 visit.end(float(good))
                 break
-            arm = visit.step(float(good))
+            arm = visit.choose(float(good))
 
 
 def test_a_change_is_told_in_words(tmp_path: Path) -> None:
@@ -47,7 +47,9 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
     clock, rng = Clock(), random.Random(4)
     store = SqliteStore(tmp_path / "live.db", clock)
     with Journal(store, upkeep=False) as journal:
-        news = Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False, seed=1)
+        news = Experiment(
+            "news", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False, seed=1
+        )
         traffic(news, clock, 6, 0.8, 0.2, rng)
         assert drift(store, "news").changed == []
         assert str(drift(store, "news")) == "Nothing has changed: 6 means over time were looked at."
@@ -75,10 +77,15 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
 def test_what_times_out_is_of_when_it_was_shown() -> None:
     """It counts for its own bucket, and no bucket is used before all of it can be known."""
     clock = Clock()
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         store = journal.store
         news = Experiment(
-            "news", ["a"], sj.FixedArm(0), idle_timeout=1800.0, store=journal, compiled=False
+            "news",
+            ["a"],
+            sj.policies.FixedArm(0),
+            idle_timeout=1800.0,
+            store=journal,
+            compiled=False,
         )
         news.visit().choose()
         assert drift(store, "news").until == clock.now
@@ -93,8 +100,8 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
 
 def test_buckets_are_longer_where_there_are_many() -> None:
     clock = Clock()
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         widths = []
         for _ in range(4):
             visit = news.visit()
@@ -103,7 +110,9 @@ def test_buckets_are_longer_where_there_are_many() -> None:
             clock.now += 10 * DAY
             widths.append(drift(journal.store, "news").width)
         assert widths == [HOUR, 2 * HOUR, 2 * HOUR, 2 * HOUR]
-        retired = Experiment("news", ["a", "b"], sj.FixedArm(0), store=journal, compiled=False)
+        retired = Experiment(
+            "news", ["a", "b"], sj.policies.FixedArm(0), store=journal, compiled=False
+        )
         retired.retire_arm("a")
         assert [each.name for each in drift(journal.store, "news").series if each.kind == ARM] == [
             "b"
@@ -111,6 +120,6 @@ def test_buckets_are_longer_where_there_are_many() -> None:
 
 
 def test_level_and_experiment_are_checked() -> None:
-    store = MemoryStore()
+    store = SqliteStore.in_memory()
     with pytest.raises(ValueError, match="delta = 2 is not allowed"):
         drift(store, "news", delta=2)

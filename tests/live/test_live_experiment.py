@@ -11,15 +11,16 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.steps import begin, make_tally, make_world, step
-from sojourn.engine.streams import Stream, policy_stream, uniform
+from sojourn.engine.streams import Stream, draw_uniform, policy_stream
 from sojourn.live import (
+    Ask,
     Busy,
     Conflict,
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
+    SqliteStore,
     Unavailable,
 )
 from sojourn.live.records import fold
@@ -47,12 +48,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def journal(clock: Clock) -> Iterator[Journal]:
-    with Journal(MemoryStore(clock), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         yield journal
 
 
 def experiment_of(journal: Journal, *, arms: Any = ("a", "b", "c"), **options: Any) -> Experiment:
-    options = {"policy": sj.ULCB(), "compiled": False, "seed": 3, **options}
+    options = {"policy": sj.policies.ULCB(), "compiled": False, "seed": 3, **options}
     return Experiment("news", arms=arms, store=journal, **options)
 
 
@@ -90,7 +91,7 @@ def served(experiment: Experiment, problem: sj.Problem, visits: int, seed: int, 
         visit = experiment.visit()
         state, left, reward, turn = begin(problem.user, world, number), False, None, number
         while not left:
-            name = visit.choose() if reward is None else visit.step(reward)
+            name = visit.choose() if reward is None else visit.choose(reward)
             arm = experiment.arms.index(name)
             state, reward, left = step(problem.user, world, tally, arm, state)
             played.append(arm)
@@ -103,7 +104,7 @@ def served(experiment: Experiment, problem: sj.Problem, visits: int, seed: int, 
 
 
 @pytest.mark.parametrize("problem", [B, EMA], ids=["two states", "moving average"])
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", sj.policies.ALL, ids=lambda cls: cls.__name__)
 def test_decisions_are_those_of_the_simulator(
     cls: type[Policy], problem: sj.Problem, journal: Journal
 ) -> None:
@@ -120,7 +121,7 @@ def test_decisions_are_those_of_the_simulator(
 
 
 def test_tables_by_step_follow_each_visit(journal: Journal) -> None:
-    policy = sj.UCBQLearning(H=5, by_step=True, c=0.1)
+    policy = sj.policies.UCBQLearning(H=5, by_step=True, c=0.1)
     experiment = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user, seed=5)
     assert served(experiment, B, 60, 5, 0)[0] == simulated(B, policy, 60, 5, 0)
 
@@ -128,7 +129,7 @@ def test_tables_by_step_follow_each_visit(journal: Journal) -> None:
 def test_compiled_calls_make_the_totals_of_the_simulator(
     interpreted: Any, journal: Journal
 ) -> None:
-    policy = sj.LearnedIMED(introduce_in_any_state=False)
+    policy = sj.policies.LearnedIMED(introduce_in_any_state=False)
     experiment = experiment_of(
         journal, arms=["a", "b"], policy=policy, user=B.user, compiled=True, seed=7
     )
@@ -138,13 +139,13 @@ def test_compiled_calls_make_the_totals_of_the_simulator(
     assert (row[5:].reshape(2, 2) == tally.pulls).all()
 
 
-@pytest.mark.parametrize("policy", [sj.LearnedIMED(), sj.QLearning()])
+@pytest.mark.parametrize("policy", [sj.policies.LearnedIMED(), sj.policies.QLearning()])
 def test_memory_made_again_is_the_memory(policy: Policy, journal: Journal) -> None:
     """After a restart the policy knows what it knew."""
     experiment = experiment_of(journal, arms=["a", "b"], policy=policy, user=B.user)
     served(experiment, B, 50, 3, 0)
     before = experiment.memory
-    experiment.reload()
+    experiment._reload()
     after = experiment.memory
     assert before is not after
     for one, other in zip(before, after, strict=True):
@@ -156,7 +157,7 @@ def test_memory_made_again_is_the_memory(policy: Policy, journal: Journal) -> No
 
 
 def test_the_first_of_reward_next_end_and_timeout_resolves(journal: Journal, clock: Clock) -> None:
-    experiment = experiment_of(journal, policy=sj.UCB(), default_reward=0, idle_timeout=60)
+    experiment = experiment_of(journal, policy=sj.policies.UCB(), default_reward=0, idle_timeout=60)
     visit = experiment.visit(id="v")
     assert visit.choose() == "a"
     assert visit.reward(1) == "learned"
@@ -213,10 +214,10 @@ def test_a_reward_with_the_next_decision_or_the_end_is_checked_too(journal: Jour
     visit = experiment.visit()
     visit.choose()
     visit.reward(1)
-    visit.step(1)  # known
+    visit.choose(1)  # known
     visit.reward(0)
     with pytest.raises(Conflict):
-        visit.step(1)
+        visit.choose(1)
     with pytest.raises(Conflict):
         visit.end(1)
     assert visit.row.status == "open"
@@ -224,17 +225,21 @@ def test_a_reward_with_the_next_decision_or_the_end_is_checked_too(journal: Jour
 
 
 def test_a_repeated_request_gets_the_same_answer(journal: Journal) -> None:
-    experiment = experiment_of(journal, policy=sj.Uniform())
+    experiment = experiment_of(journal, policy=sj.policies.Uniform())
     visit = experiment.visit(id="v")
-    first = visit.decide(request="r1")
-    assert visit.decide(request="r1") == first
-    second = visit.decide(1, request="r2")
-    assert visit.decide(1, request="r2") == second == visit.decide(0, request="r2")
+    first = visit.decide(Ask(request="r1"))
+    assert visit.decide(Ask(request="r1")) == first
+    second = visit.decide(Ask(reward=1, request="r2"))
+    assert (
+        visit.decide(Ask(reward=1, request="r2"))
+        == second
+        == visit.decide(Ask(reward=0, request="r2"))
+    )
     visit.reward(0)
-    assert visit.decide(1, request="r2") == second
+    assert visit.decide(Ask(reward=1, request="r2")) == second
     assert second.step == 2 and second.id == "v:2"
     visit.end()
-    assert visit.decide(1, request="r2") == second
+    assert visit.decide(Ask(reward=1, request="r2")) == second
     assert experiment.visit(id="v").row.status == "left"
     assert folded(experiment)
 
@@ -248,7 +253,7 @@ def test_reward_wait_resolves_and_the_visit_goes_on(journal: Journal, clock: Clo
     clock.now += 1
     assert experiment.sweep() == 1 and experiment.sweep() == 0
     assert (visit.row.status, visit.row.reward, visit.row.cause) == ("open", 1.0, "timeout")
-    assert visit.step(0) == "b"  # too late for the first
+    assert visit.choose(0) == "b"  # too late for the first
     assert experiment.counts()["late", 0, 0, 0] == 1
     visit.reward(0)
     clock.now += 59
@@ -261,7 +266,7 @@ def test_reward_wait_resolves_and_the_visit_goes_on(journal: Journal, clock: Clo
 
 def test_a_first_pull_is_given_out_once(journal: Journal) -> None:
     """By results alone, everybody would get the first arm until its first reward arrives."""
-    experiment = experiment_of(journal, policy=sj.UCB())
+    experiment = experiment_of(journal, policy=sj.policies.UCB())
     visits = [experiment.visit() for _ in range(9)]
     assert [v.choose() for v in visits[:3]] == ["a", "b", "c"]
     assert sorted(v.choose() for v in visits[3:6]) == ["a", "b", "c"]
@@ -282,7 +287,12 @@ def test_a_new_arm_waits_for_positive_optimism(journal: Journal) -> None:
     assert happy.choose() == "new"
     assert experiment_of(journal, arms=[]).arms == ("a", "b", "new")
     eager = Experiment(
-        "eager", ["a"], sj.ULCB(), store=journal, compiled=False, introduce_in_any_state=True
+        "eager",
+        ["a"],
+        sj.policies.ULCB(),
+        store=journal,
+        compiled=False,
+        introduce_in_any_state=True,
     )
     first = eager.visit(state=0)
     first.choose()
@@ -292,11 +302,11 @@ def test_a_new_arm_waits_for_positive_optimism(journal: Journal) -> None:
 
 
 def test_arms_retire_and_return(journal: Journal) -> None:
-    experiment = experiment_of(journal, arms=["a", "b"], policy=sj.LearnedUCB())
+    experiment = experiment_of(journal, arms=["a", "b"], policy=sj.policies.LearnedUCB())
     visit = experiment.visit()
-    assert [visit.choose(), visit.step(1)] == ["a", "b"]
+    assert [visit.choose(), visit.choose(1)] == ["a", "b"]
     experiment.retire_arm("b")
-    assert visit.step(1) == "a"  # the reward of b counts though b is gone
+    assert visit.choose(1) == "a"  # the reward of b counts though b is gone
     memory = experiment.memory
     assert (memory.pulls.tolist(), memory.clock[0]) == ([1], 2)
     with pytest.raises(ValueError, match="the last arm cannot be retired"):
@@ -326,9 +336,11 @@ def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
 
 
 def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:
-    experiment = experiment_of(journal, arms=["a", "b"], policy=sj.ULCB(), count_in_flight=True)
+    experiment = experiment_of(
+        journal, arms=["a", "b"], policy=sj.policies.ULCB(), count_in_flight=True
+    )
     experiment.warm_start({"a": (10, 8), "b": (10, 7.5)})
-    learner = experiment._operations.learner
+    learner = experiment.branch.operations.learner
     learner.absorb({("issued", 0, 0, 0): 6.0})
     assert learner._with_flights(learner.memory, 0.0) is learner.memory
     seen = learner._with_flights(learner.memory, 1.0)
@@ -339,7 +351,7 @@ def test_pulls_in_flight_narrow_upper_bounds_only(journal: Journal) -> None:
 
 
 def test_a_warm_start_counts_and_can_be_repeated(journal: Journal) -> None:
-    experiment = experiment_of(journal, policy=sj.KLUCB())
+    experiment = experiment_of(journal, policy=sj.policies.KLUCB())
     for _ in range(2):
         experiment.warm_start({"a": (5, 1), "b": (100, 90), "c": (5, 2)})
     memory = experiment.memory
@@ -356,7 +368,7 @@ class Coin(Policy):
     bias: float = 0.25
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        return 0 if uniform(rng) < self.bias else 1
+        return 0 if draw_uniform(rng) < self.bias else 1
 
     def probabilities(self, memory: Any, state: float) -> Any:
         return np.array([self.bias, 1.0 - self.bias])
@@ -366,20 +378,23 @@ def test_propensities_of_a_policy_that_knows_them(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=Coin(0.25))
     visit = experiment.visit()
     visit.choose()
-    visit.step(1)
+    visit.choose(1)
     seen = set()
     for _ in range(20):
-        decision = visit.decide(1)
+        decision = visit.decide(Ask(reward=1))
         seen.add((decision.arm, decision.propensity))
     assert seen == {("a", 0.25), ("b", 0.75)}
-    assert experiment_of(journal, arms=[], policy=sj.ULCB(), user=LastReward()).arms == ("a", "b")
+    assert experiment_of(journal, arms=[], policy=sj.policies.ULCB(), user=LastReward()).arms == (
+        "a",
+        "b",
+    )
 
 
 def test_start_states(journal: Journal) -> None:
     experiment = experiment_of(journal, user=MovingAverage(0.5, start=0.25))
     visit = experiment.visit()
     assert visit.decide().state == 0.25
-    assert visit.decide(1).state == 0.625
+    assert visit.decide(Ask(reward=1)).state == 0.625
     assert experiment.visit(state=0.75).decide().state == 0.75
 
 
@@ -390,7 +405,7 @@ def test_asyncio(journal: Journal) -> None:
         visit = await experiment.avisit(id=f"v{number}")
         first = await visit.adecide()
         answer = await visit.areward(1)
-        again = await experiment.get(f"v{number}").adecide(request="x")
+        again = await experiment.get(f"v{number}").adecide(Ask(request="x"))
         return [first.arm, answer, again.arm, str(await visit.aend())]
 
     async def many() -> list[list[str]]:
@@ -412,7 +427,7 @@ def test_all_who_wait_for_one_commit_are_answered(journal: Journal) -> None:
 
     async def ask() -> list[Any]:
         journal.writer._append = slow
-        asked = [asyncio.ensure_future(visit.adecide(request="r")) for _ in range(3)]
+        asked = [asyncio.ensure_future(visit.adecide(Ask(request="r"))) for _ in range(3)]
         await asyncio.sleep(0.05)
         go.set()
         return await asyncio.wait_for(asyncio.gather(*asked), 30)
@@ -422,7 +437,7 @@ def test_all_who_wait_for_one_commit_are_answered(journal: Journal) -> None:
 
 
 def test_a_full_queue_is_an_error_before_anything_is_done(clock: Clock) -> None:
-    store = MemoryStore(clock)
+    store = SqliteStore.in_memory(clock)
     with Journal(store, queue=1, upkeep=False) as journal:
         experiment = experiment_of(journal)
         visit = experiment.visit()
@@ -435,7 +450,9 @@ def test_a_full_queue_is_an_error_before_anything_is_done(clock: Clock) -> None:
 
 
 def test_an_experiment_is_opened_by_name(journal: Journal) -> None:
-    first = experiment_of(journal, policy=sj.KLULCB(c=1), user=MovingAverage(0.5), reward_wait=3)
+    first = experiment_of(
+        journal, policy=sj.policies.KLULCB(c=1), user=MovingAverage(0.5), reward_wait=3
+    )
     again = Experiment.open("news", journal, compiled=False)
     assert again.settings == first.settings and again.arms == first.arms
     with pytest.raises(NotFound, match="there is no experiment 'other' in the store"):
@@ -443,7 +460,7 @@ def test_an_experiment_is_opened_by_name(journal: Journal) -> None:
     with pytest.raises(Conflict, match=r"user = .* is not allowed: experiment 'news' has"):
         experiment_of(journal, user=LastReward())
     with pytest.raises(Conflict, match="bins = 3 is not allowed: experiment 'news' has 4"):
-        experiment_of(journal, user=MovingAverage(0.5), policy=sj.LearnedUCB(bins=3))
+        experiment_of(journal, user=MovingAverage(0.5), policy=sj.policies.LearnedUCB(bins=3))
 
 
 @pytest.mark.parametrize(
@@ -454,7 +471,7 @@ def test_an_experiment_is_opened_by_name(journal: Journal) -> None:
         ({"arms": ["a", "a"]}, "arms has the name 'a' twice"),
         ({"arms": ["a\0"]}, "arms = 'a.x00' is not allowed: it must be 1 to 200 printable"),
         ({"policy": "UCB"}, "policy = 'UCB' is not allowed: it must be a policy"),
-        ({"policy": sj.FixedArm(5)}, "arm = 5 is not allowed"),
+        ({"policy": sj.policies.FixedArm(5)}, "arm = 5 is not allowed"),
         ({"user": 3}, "user = 3 is not allowed: it must be a user model"),
         ({"default_reward": 2}, "default_reward = 2 is not allowed"),
         ({"idle_timeout": 0}, "idle_timeout = 0 is not allowed"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.live import Experiment, Journal, LiveError, SqliteStore
-from sojourn.live.stores import files
+from sojourn.live.stores import files, sqlite
 
 
 def left(folder: Path) -> set[str]:
@@ -49,7 +49,7 @@ def test_nobody_else_reads_a_new_store_and_old_ones_stay_as_they_are(tmp_path: P
             shorts.visit().choose()
             assert left(tmp_path) == {"live.db", "live.db-wal", "live.db-shm", "live.db.lock"}
             assert {mode(file) for file in tmp_path.iterdir()} == {0o600}
-            SqliteStore.backup(f"sqlite:///{path}", tmp_path / "copy.db")
+            sqlite.backup(f"sqlite:///{path}", tmp_path / "copy.db")
             assert mode(tmp_path / "copy.db") == 0o600
         path.chmod(0o640)
         SqliteStore(path).close()
@@ -78,7 +78,6 @@ def test_a_backup_that_is_killed_leaves_nothing_under_its_name(tmp_path: Path) -
     code = f"""
 import os, sqlite3
 from pathlib import Path
-from sojourn.live import SqliteStore
 from sojourn.live.stores import sqlite
 class Killed(sqlite3.Connection):
     def execute(self, sql, *more):
@@ -87,16 +86,16 @@ class Killed(sqlite3.Connection):
         return super().execute(sql, *more)
 connect = sqlite3.connect
 sqlite.sqlite3.connect = lambda path, **more: connect(path, factory=Killed, **more)
-SqliteStore.backup("sqlite:///{path}", Path({str(target)!r}))
+sqlite.backup("sqlite:///{path}", Path({str(target)!r}))
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == 9
     assert not target.exists() and [f for f in left(tmp_path) if f.endswith(".part")]
-    SqliteStore.backup(f"sqlite:///{path}", target)
+    sqlite.backup(f"sqlite:///{path}", target)
     copy = SqliteStore(target, reading=True)
     assert copy.visit("e", "v") is not None
     copy.close()
     with pytest.raises(ValueError, match="cannot be written"):
-        SqliteStore.backup(f"sqlite:///{path}", tmp_path / "none" / "copy.db")
+        sqlite.backup(f"sqlite:///{path}", tmp_path / "none" / "copy.db")
 
 
 def test_one_start_with_the_clock_ahead_does_not_keep_it_ahead(

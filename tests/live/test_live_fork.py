@@ -48,13 +48,13 @@ ONE_PROCESS = """
         visit.choose()
 
         def work():
-            calls = (lambda: visit.step(1)), experiment.visit, experiment.counts
+            calls = (lambda: visit.choose(1)), experiment.visit, experiment.counts
             said = [refusal(call) for call in calls]
             experiment.close()
             return said
 
         told.append(in_child(work))
-        visit.step(1)
+        visit.choose(1)
         visit.end()
         assert verify(experiment.journal.store, "shorts") == {}
         experiment.close()
@@ -72,10 +72,10 @@ MANY_PROCESSES = """
             for _ in range(3):
                 visit = experiment.visit()
                 visit.choose()
-                visit.step(1)
+                visit.choose(1)
                 visit.end()
         journals = {id(e.journal): e.journal for e in experiments}
-        seeds = [int(e._operations.learner._starts) for e in experiments]
+        seeds = [int(e.branch.operations.learner._starts) for e in experiments]
         return [j.store.writer for j in journals.values()], seeds
 
     def work():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, Settings, verify
+from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -14,14 +14,14 @@ ONLY_BINARY = r"reward = 0.73 is not allowed: rewards of this experiment are 0 o
 
 
 def opened(journal: Journal | None = None, **settings: object) -> Experiment:
-    journal = journal or Journal(MemoryStore(), upkeep=False)
-    given = {"policy": sj.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
+    journal = journal or Journal(SqliteStore.in_memory(), upkeep=False)
+    given = {"policy": sj.policies.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
     return Experiment("clips", ["a", "b"], store=journal, **given)  # type: ignore[arg-type]
 
 
 def older(journal: Journal) -> None:
     """The experiment as a version without this setting has stored it."""
-    data = json.loads(Settings(policy=sj.LearnedUCB(bins=2)).to_json())
+    data = json.loads(Settings(policy=sj.policies.LearnedUCB(bins=2)).to_json())
     del data["reward_threshold"]
     journal.store.save("clips", json.dumps(data), [])
 
@@ -34,12 +34,12 @@ def test_without_a_threshold_only_0_and_1_are_taken_through_every_door() -> None
     doors = [
         lambda: visit.reward(0.73),
         lambda: visit.reward(0.73, step=1),
-        lambda: visit.step(0.73),
+        lambda: visit.choose(0.73),
         lambda: visit.end(0.73),
         lambda: asyncio.run(visit.areward(0.73)),
-        lambda: asyncio.run(visit.adecide(0.73)),
+        lambda: asyncio.run(visit.adecide(Ask(reward=0.73))),
         lambda: asyncio.run(visit.aend(0.73)),
-        lambda: experiment.decide("new", 0.73),
+        lambda: experiment.decide("new", Ask(reward=0.73)),
     ]
     for door in doors:
         with pytest.raises(ValueError, match=ONLY_BINARY):
@@ -67,7 +67,7 @@ def test_what_is_no_reward_at_all_is_refused_as_ever(
 def test_means_have_the_reward_and_departures_its_level(user: User, states: list[float]) -> None:
     experiment = opened(user=user, reward_threshold=0.5)
     visit = experiment.visit(id="v")
-    seen = [visit.decide(reward).state for reward in (None, 0.4, 0.5, 0.4)]
+    seen = [visit.decide(Ask(reward=reward)).state for reward in (None, 0.4, 0.5, 0.4)]
     assert seen == pytest.approx(states)
     visit.end(0.9)
     counts = experiment.counts()
@@ -82,7 +82,7 @@ def test_means_have_the_reward_and_departures_its_level(user: User, states: list
 
 
 def test_a_policy_that_splits_rewards_itself_has_the_threshold_of_the_experiment() -> None:
-    settings = Settings(policy=sj.LearnedUCB(), reward_threshold=0.3)
+    settings = Settings(policy=sj.policies.LearnedUCB(), reward_threshold=0.3)
     assert described(settings.policy)[1].get("threshold", 0.3) == 0.3
     assert Settings.from_json(settings.to_json()) == settings
 
@@ -95,7 +95,7 @@ def test_a_threshold_is_a_number_from_0_to_1(wrong: object) -> None:
 
 @pytest.mark.parametrize(("was", "given"), [(None, 0.5), (0.5, None), (0.5, 0.6)])
 def test_what_is_a_reward_cannot_change(was: float | None, given: float | None) -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         opened(journal, reward_threshold=was).visit().end()
         with pytest.raises(Conflict, match=r"reward_threshold = .* has .*, which cannot change"):
             opened(journal, reward_threshold=given)
@@ -104,7 +104,7 @@ def test_what_is_a_reward_cannot_change(was: float | None, given: float | None) 
 
 
 def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         opened(journal)
         older(journal)
         first = Experiment.open("clips", journal, compiled=False)
@@ -114,7 +114,7 @@ def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
         assert experiment.settings.reward_threshold == 0.0
         visit = experiment.visit(id="v")
         visit.choose()
-        visit.step(0.25)  # above 0: good, as it was, and the state is the reward itself
+        visit.choose(0.25)  # above 0: good, as it was, and the state is the reward itself
         assert visit.info().state == 0.25
         visit.end(0.0)
         assert experiment.counts()["moves", 1, 1, 0] == 1.0
@@ -125,7 +125,7 @@ def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
 
 
 def test_a_user_who_takes_rewards_by_level_brings_the_threshold() -> None:
-    user = sj.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.3])
+    user = sj.users.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.3])
     settings = opened(user=user).settings
     assert (settings.user, settings.reward_threshold) == (LastReward(), 0.3)
     assert opened(user=sj.ByArm.odds(user.user, [2, 0])).settings.reward_threshold is None
@@ -133,4 +133,4 @@ def test_a_user_who_takes_rewards_by_level_brings_the_threshold() -> None:
         opened(user=user, reward_threshold=0.5)
     three = sj.Chain(next=[[0, 0, 1], [0, 1, 1]], leave=[[0.5, 0.4, 0.1], [0.3, 0.2, 0.1]])
     with pytest.raises(ValueError, match="cannot be served: it tells 3 levels of the reward apart"):
-        opened(user=sj.Levels(three, thresholds=[0.3, 0.6]))
+        opened(user=sj.users.Levels(three, thresholds=[0.3, 0.6]))

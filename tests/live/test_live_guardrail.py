@@ -12,21 +12,40 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Guardrail, Journal, Split, Variant, guarding, open_store
+from sojourn.live import (
+    Ask,
+    Conflict,
+    Experiment,
+    Guardrail,
+    Journal,
+    Logged,
+    Variant,
+    guarding,
+    open_store,
+)
 from sojourn.live.groups import Group
 from sojourn.live.guarding import CLAIM, violation
-from sojourn.live.plan import Plan
+from sojourn.live.plan import Allocation
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 RULE = Guardrail(margin=0.1, planned=200)
 
 
-def shorts(store: Any, *, rule: Guardrail | None = RULE, **more: Any) -> Split:
+def shorts(store: Any, *, rule: Guardrail | None = RULE, **more: Any) -> Experiment:
     both = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]
-    return Split("shorts", ["a"], both, "old", guardrail=rule, store=store, compiled=False, **more)
+    return Experiment(
+        "shorts",
+        ["a"],
+        variants=both,
+        holdout="old",
+        guardrail=rule,
+        store=store,
+        compiled=False,
+        **more,
+    )
 
 
-def harm(split: Split, users: int = 260, first: int = 0, worst: str = "new") -> None:
+def harm(split: Experiment, users: int = 260, first: int = 0, worst: str = "new") -> None:
     """Visits of many users, of whom those in one variant like nothing, and every third other."""
     for user in range(first, first + users):
         visit = split.visit(user=f"u{user}")
@@ -58,8 +77,10 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict[str, 
     server.server_close()
 
 
-def plan(**more: Any) -> Plan:
-    return Plan.of({"old": 0.5, "new": 0.3, "newer": 0.2}, "old", at=0.0, guardrail=RULE, **more)
+def plan(**more: Any) -> Allocation:
+    return Allocation.of(
+        {"old": 0.5, "new": 0.3, "newer": 0.2}, "old", at=0.0, guardrail=RULE, **more
+    )
 
 
 def groups(mean: float) -> list[Group]:
@@ -102,33 +123,35 @@ def test_it_acts_once_and_survives(tmp_path: Path, hook: Any) -> None:
     place = f"sqlite:///{tmp_path / 'live.db'}"
     with Journal(place, upkeep=False) as journal:
         split = shorts(journal, webhook=url)
-        assert not split.watch()
+        assert not split._rollout.guard.look()
         harm(split)
-        assert split.watch() and not split.watch()
-        assert split.shares == {"old": 1.0, "new": 0.0} and split.plan.epoch == 2
-        assert split.guarding.telling is not None
-        split.guarding.telling.join(10.0)
+        assert split._rollout.guard.look() and not split._rollout.guard.look()
+        assert split.allocation.shares == {"old": 1.0, "new": 0.0} and split.allocation.epoch == 2
+        assert split._rollout.guard.telling is not None
+        split._rollout.guard.telling.join(10.0)
         assert [line["variant"] for line in told] == ["new"]
         assert told[0]["text"].startswith("shorts: visits of new go to old now. reward per visit")
         assert told[0]["shares_before"] == {"old": 0.5, "new": 0.5}
-        assert split.plan.alarm is not None and split.plan.alarm.delivery == "done"
+        assert split.allocation.alarm is not None and split.allocation.alarm.delivery == "done"
         edits = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
         assert len(edits) == 1 and "below that of old" in edits[0].detail
     with Journal(place, upkeep=False) as journal:
-        split = Split.open("shorts", journal, compiled=False, webhook=url)
-        assert split.plan.alarm is not None and not split.watch()
-        assert split.shares == {"old": 1.0, "new": 0.0}
+        split = Experiment.open("shorts", journal, compiled=False, webhook=url)
+        assert split.allocation.alarm is not None and not split._rollout.guard.look()
+        assert split.allocation.shares == {"old": 1.0, "new": 0.0}
         with pytest.raises(Conflict, match="undo that first"):
             split.ramp({"new": 0.1})
         split.undo()
-        assert split.shares == {"old": 0.5, "new": 0.5} and not split.watch()
+        assert (
+            split.allocation.shares == {"old": 0.5, "new": 0.5} and not split._rollout.guard.look()
+        )
         split = shorts(journal, rule=Guardrail(margin=0.2, planned=200))  # the app starts again
-        assert split.plan.guardrail == Guardrail(margin=0.2, planned=200, since=3)
-        assert not split.watch()  # what was undone is no evidence
+        assert split.allocation.guardrail == Guardrail(margin=0.2, planned=200, since=3)
+        assert not split._rollout.guard.look()  # what was undone is no evidence
         split.guard(RULE)
         assert split.compare().variants[1].differences["reward"].high < -0.1  # of all there is
         harm(split, first=1000)
-        assert split.watch()
+        assert split._rollout.guard.look()
     assert len(told) in (1, 2)  # the second one may be under way
 
 
@@ -136,60 +159,65 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
     """The variant keeps its visits, and plays what it knows: after a restart too, until undone."""
     url, told, _ = hook
     place, rule = f"sqlite:///{tmp_path / 'live.db'}", replace(RULE, action="stop exploring")
-    both = [Variant("old", 0.5, external=True), Variant("new", 0.5, sj.Uniform())]
-    given = ["a", "b", "c"], both, "old"
+    both = [Variant("old", 0.5, external=True), Variant("new", 0.5, sj.policies.Uniform())]
+    given = {"arms": ["a", "b", "c"], "variants": both, "holdout": "old"}
 
-    def shown(split: Split) -> set[tuple[str, float | None]]:
+    def shown(split: Experiment) -> set[tuple[str, float | None]]:
         visits = [split.visit(user=f"w{n}") for n in range(60)]
-        made = [visit.decide(own="a") for visit in visits]
+        made = [visit.decide(Ask(logged=Logged("a"))) for visit in visits]
         return {(each.arm, each.propensity) for each in made if each.variant == "new"}
 
     with Journal(place, upkeep=False) as journal:
-        split = Split(
-            "shorts", *given, guardrail=rule, store=journal, compiled=False, webhook=url, seed=1
+        split = Experiment(
+            "shorts", **given, guardrail=rule, store=journal, compiled=False, webhook=url, seed=1
         )
         for n in range(300):  # all like b, and nothing else
-            made = (visit := split.visit(user=f"u{n}")).decide(own="b")
+            made = (visit := split.visit(user=f"u{n}")).decide(Ask(logged=Logged("b")))
             visit.end(int(made.arm == "b" and n % 4 > 0))
         assert {arm for arm, _ in shown(split)} == {"a", "b", "c"}
-        before = split.plan.epoch
-        assert split.watch() and not split.watch()
-        assert split.shares == {"old": 0.5, "new": 0.5} and split.plan.epoch == before + 1
+        before = split.allocation.epoch
+        assert split._rollout.guard.look() and not split._rollout.guard.look()
+        assert (
+            split.allocation.shares == {"old": 0.5, "new": 0.5}
+            and split.allocation.epoch == before + 1
+        )
         assert shown(split) == {("b", 1.0)}
         reason = split.variants["new"].policy.reason(split.variants["new"].recent()[0])
         assert str(reason).startswith("exploring is stopped: best known: *b*, mean .")
-        assert split.guarding.telling is not None
-        split.guarding.telling.join(10.0)
+        assert split._rollout.guard.telling is not None
+        split._rollout.guard.telling.join(10.0)
         assert told[0]["action"] == "stop exploring"
         assert told[0]["text"].startswith("shorts: new plays only what it knows to be best now.")
         (edit,) = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
         assert json.loads(edit.detail)["settled"] == ["new"] and "below that of" in edit.detail
     with Journal(place, upkeep=False) as journal:
-        split = Split.open("shorts", journal, compiled=False)
-        assert split.plan.alarm is not None and split.plan.alarm.action == "stop exploring"
-        assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}
+        split = Experiment.open("shorts", journal, compiled=False)
+        assert (
+            split.allocation.alarm is not None and split.allocation.alarm.action == "stop exploring"
+        )
+        assert split.allocation.settled == ("new",) and shown(split) == {("b", 1.0)}
         with pytest.raises(Conflict, match="exploring cannot change: the guardrail has acted"):
             split.explore({"new": True})
-        epochs = split.plan.epoch
+        epochs = split.allocation.epoch
         split.undo()
-        assert split.plan.settled == () and len(shown(split)) == 3
-        assert split.plan.guardrail is not None
-        assert split.plan.guardrail.since == split.plan.epoch == epochs + 1
-        assert not split.watch()  # what was undone is no evidence
+        assert split.allocation.settled == () and len(shown(split)) == 3
+        assert split.allocation.guardrail is not None
+        assert split.allocation.guardrail.since == split.allocation.epoch == epochs + 1
+        assert not split._rollout.guard.look()  # what was undone is no evidence
         split.explore({"new": False})  # by hand
-        assert split.plan.settled == ("new",) and shown(split) == {("b", 1.0)}
-        epochs = split.plan.epoch
+        assert split.allocation.settled == ("new",) and shown(split) == {("b", 1.0)}
+        epochs = split.allocation.epoch
         split.explore({"new": False})
-        assert split.plan.epoch == epochs
+        assert split.allocation.epoch == epochs
         split.explore({"new": True})
         assert len(shown(split)) == 3
         with pytest.raises(ValueError, match="'old' is not allowed: the caller chooses its arms"):
             split.explore({"old": False})
         with pytest.raises(ValueError, match="variant = 'x' is not allowed"):
             split.explore({"x": False})
-    turned = [Variant("old", 0.5, sj.Uniform()), Variant("new", 0.5, external=True)]
+    turned = [Variant("old", 0.5, sj.policies.Uniform()), Variant("new", 0.5, external=True)]
     with pytest.raises(ValueError, match="'new' is not allowed: the caller chooses its arms"):
-        Split("shorts", ["a"], turned, "old", guardrail=rule, compiled=False)
+        Experiment("shorts", ["a"], variants=turned, holdout="old", guardrail=rule, compiled=False)
 
 
 def test_two_processes_act_once(hook: Any) -> None:
@@ -200,13 +228,13 @@ def test_two_processes_act_once(hook: Any) -> None:
         split = shorts(first, webhook=url)
         harm(split)
         second = Journal(place, upkeep=False)
-        other = Split.open("shorts", second, compiled=False, webhook=url)
+        other = Experiment.open("shorts", second, compiled=False, webhook=url)
         barrier = threading.Barrier(2)
         acted: list[bool] = []
 
-        def act(each: Split) -> None:
+        def act(each: Experiment) -> None:
             barrier.wait()
-            acted.append(each.watch())
+            acted.append(each._rollout.guard.look())
 
         threads = [threading.Thread(target=act, args=(each,)) for each in (split, other)]
         for thread in threads:
@@ -214,30 +242,30 @@ def test_two_processes_act_once(hook: Any) -> None:
         for thread in threads:
             thread.join()
         assert sorted(acted) == [False, True]
-        for thread in (split.guarding.telling, other.guarding.telling):
+        for thread in (split._rollout.guard.telling, other._rollout.guard.telling):
             if thread is not None:
                 thread.join(10.0)
         for each in (split, other):
             each.refresh()
-            assert each.shares == {"old": 1.0, "new": 0.0}
-            assert each.plan.alarm is not None and each.plan.alarm.delivery == "done"
+            assert each.allocation.shares == {"old": 1.0, "new": 0.0}
+            assert each.allocation.alarm is not None and each.allocation.alarm.delivery == "done"
         assert len(told) == 1
         assert len([e for e in first.store.edits(9, "shorts") if e.who == "guardrail"]) == 1
 
-        alarm = replace(split.plan.alarm, delivery="due")  # type: ignore[type-var]
-        split.change(lambda plan: replace(plan, alarm=alarm))
+        alarm = replace(split.allocation.alarm, delivery="due")  # type: ignore[type-var]
+        split._rollout.change(lambda plan: replace(plan, alarm=alarm))
         other.refresh()
-        assert not other.watch() and len(told) == 1  # the other one may be about to
+        assert not other._rollout.guard.look() and len(told) == 1  # the other one may be about to
         late = replace(alarm, claimed=alarm.claimed - CLAIM)  # type: ignore[union-attr]
-        split.change(lambda plan: replace(plan, alarm=late))
+        split._rollout.change(lambda plan: replace(plan, alarm=late))
         statuses += [500, 404, 503]
         other.refresh()
-        other.watch()
-        assert other.guarding.telling is not None
-        other.guarding.telling.join(10.0)
+        other._rollout.guard.look()
+        assert other._rollout.guard.telling is not None
+        other._rollout.guard.telling.join(10.0)
         assert len(told) == 4
-        assert other.plan.alarm is not None
-        assert other.plan.alarm.delivery == "not told: it answered 503, 3 times"
+        assert other.allocation.alarm is not None
+        assert other.allocation.alarm.delivery == "not told: it answered 503, 3 times"
         split.undo()
         split.explore({"new": False})
         other.refresh()
@@ -251,10 +279,10 @@ def test_a_thread_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     with shorts("memory://") as split:
         harm(split)
         for _ in range(200):
-            if split.plan.alarm is not None:
+            if split.allocation.alarm is not None:
                 break
             threading.Event().wait(0.05)
-        assert split.plan.alarm is not None and split.plan.alarm.delivery == "none"
+        assert split.allocation.alarm is not None and split.allocation.alarm.delivery == "none"
 
 
 def test_what_is_refused() -> None:

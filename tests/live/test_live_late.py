@@ -3,7 +3,7 @@
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, MemoryStore, export, verify
+from sojourn.live import Conflict, Experiment, Journal, SqliteStore, export, verify
 from sojourn.live.records import LEARNED_LATE, fold
 
 
@@ -22,8 +22,13 @@ def clock() -> Clock:
 
 
 def opened(clock: Clock, **settings: object) -> Experiment:
-    journal = Journal(MemoryStore(clock), upkeep=False)
-    given = {"policy": sj.LearnedUCB(), "late_horizon": 3600.0, "compiled": False, **settings}
+    journal = Journal(SqliteStore.in_memory(clock), upkeep=False)
+    given = {
+        "policy": sj.policies.LearnedUCB(),
+        "late_horizon": 3600.0,
+        "compiled": False,
+        **settings,
+    }
     return Experiment("shop", ["a", "b"], store=journal, seed=1, **given)  # type: ignore[arg-type]
 
 
@@ -50,7 +55,7 @@ def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
     counts = experiment.counts()
     assert counts[LEARNED_LATE, 0, 0, 0] == 1 and ("late", 0, 0, 0) not in counts
     assert visit.row.gained == 1.5
-    experiment.reload()
+    experiment._reload()
     assert sums(experiment) == ([1.0, 1.0], [1.0, 0.5])
     store = experiment.journal.store
     counted, events = store.history("shop")
@@ -93,6 +98,6 @@ def test_an_export_has_the_reward_that_was_learned(clock: Clock, tmp_path) -> No
 
 def test_a_policy_that_cannot_take_back_is_refused() -> None:
     with pytest.raises(ValueError, match="late_horizon = 60 is not allowed: QLearning learns from"):
-        Experiment("shop", ["a"], sj.QLearning(), late_horizon=60, compiled=False)
+        Experiment("shop", ["a"], sj.policies.QLearning(), late_horizon=60, compiled=False)
     with pytest.raises(ValueError, match="late_horizon = -1"):
         Experiment("shop", ["a"], late_horizon=-1, compiled=False)

@@ -43,11 +43,11 @@ def sums(told: Learner) -> dict[str, list[float]]:
     return {name: array.tolist() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("policy", sj.ALL, ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize("policy", sj.policies.ALL, ids=lambda policy: policy.__name__)
 def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> None:
     """As a learner for which the others are retired, where that keeps no more of them."""
     arms = [Arm(n, name) for n, name in enumerate("abcde")]
-    given = policy(H=3) if policy is sj.UCBQLearning else policy()
+    given = policy(H=3) if policy is sj.policies.UCBQLearning else policy()
     counts = {
         (what, arm, b, 0): n * (arm + 2.0)
         for arm in range(5)
@@ -70,7 +70,7 @@ def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> N
         part.choose(1.0, 1, [0, 2])
     whole.waiting = {1, 3}
     # Of two that wait, the less issued one; a mixture shows any arm sometimes, also one that waits.
-    share = getattr(given, "epsilon", 0.0) if policy is sj.EpsilonMixture else 0.0
+    share = getattr(given, "epsilon", 0.0) if policy is sj.policies.EpsilonMixture else 0.0
     found = dict(whole.choose(1.0, 1, [1, 3]) for _ in range(200))
     expected = {1: 1.0 - share / 2, 3: share / 2} if share else {1: 1.0}
     assert found == pytest.approx(expected)
@@ -78,7 +78,7 @@ def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> N
 
 def test_the_share_of_a_mixture_has_every_arm() -> None:
     """Propensities while arms wait for their first result: exact, and never 0."""
-    policy, n = sj.EpsilonMixture(sj.KLUCB(), epsilon=0.3), 2_000
+    policy, n = sj.policies.EpsilonMixture(sj.policies.KLUCB(), epsilon=0.3), 2_000
     told = Learner(Settings(policy=policy), seed=2, compiled=False)
     told.forget([Arm(k, name) for k, name in enumerate("abc")])
     told.absorb({("issued", 0, 0, 0): 1.0, ("pulls", 0, 0, 0): 1.0, ("issued", 1, 0, 0): 1.0})
@@ -91,13 +91,13 @@ def test_the_share_of_a_mixture_has_every_arm() -> None:
             assert abs(len(shown) / n - p) <= 4.5 * np.sqrt(p * (1 - p) / n)
 
 
-@pytest.mark.parametrize("policy", sj.ALL, ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize("policy", sj.policies.ALL, ids=lambda policy: policy.__name__)
 def test_without_exploring_the_best_known_arm_is_played(policy: type[sj.Policy]) -> None:
     """In both states, and among candidates; one never shown only if none was."""
-    given = policy(H=3) if policy is sj.UCBQLearning else policy()
+    given = policy(H=3) if policy is sj.policies.UCBQLearning else policy()
     told = Learner(Settings(policy=given), seed=1, compiled=False)
     told.forget([Arm(n, name) for n, name in enumerate("abcd")])
-    knows_nothing = policy is not sj.FixedArm
+    knows_nothing = policy is not sj.policies.FixedArm
     assert told.choose(1.0, 1, exploring=False)[1] == (0.25 if knows_nothing else 1.0)
     told.policy.update(told.memory, 1.0, 3, 0.0, True, 0.0)
     for step in range(60):
@@ -115,7 +115,9 @@ def test_without_exploring_the_best_known_arm_is_played(policy: type[sj.Policy])
             assert told.choose(state, 1, [2], exploring=False) == (2, 1.0)
 
 
-@pytest.mark.parametrize("policy", [sj.VisitIMED(bins=2), sj.VisitThompson(bins=2)])
+@pytest.mark.parametrize(
+    "policy", [sj.policies.VisitIMED(bins=2), sj.policies.VisitThompson(bins=2)]
+)
 def test_the_best_known_arm_is_that_of_the_whole_visit(policy: Policy) -> None:
     """The first is liked more, and every second person leaves after it: by 1 / 2 to 0."""
     memory = policy.memory(2)
@@ -128,7 +130,7 @@ def test_the_best_known_arm_is_that_of_the_whole_visit(policy: Policy) -> None:
     assert np.argmax(policy.greedy_values(memory, 1.0)) == 0
 
 
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", sj.policies.ALL, ids=lambda cls: cls.__name__)
 def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
     settings, rng = Settings(policy=cls.for_problem(B), user=B.user), random.Random(5)
     one, kept, lost = learner(settings), list[Counts](), 0
@@ -152,7 +154,7 @@ def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
 
 
 def test_an_arm_waits_from_its_first_issue_to_its_first_result() -> None:
-    told = learner(Settings(policy=sj.UCB()))
+    told = learner(Settings(policy=sj.policies.UCB()))
     told.absorb({("issued", 0, 0, 0): 1.0})
     assert told.waiting == set()  # it has results from elsewhere
     told.absorb({("issued", 2, 0, 0): 1.0})
@@ -167,7 +169,7 @@ def test_an_arm_waits_from_its_first_issue_to_its_first_result() -> None:
 
 
 def test_departures_are_counted_by_arm_and_those_of_retired_arms_together() -> None:
-    told = learner(Settings(policy=sj.LearnedIMED(bins=2)))
+    told = learner(Settings(policy=sj.policies.LearnedIMED(bins=2)))
     told.absorb({("seen", 2, 1, 0): 4.0, ("left", 2, 1, 0): 1.0})
     told.absorb({("seen", 1, 0, 1): 3.0, ("left", 1, 0, 1): 2.0})
     assert told.memory.seen.tolist() == [[[0, 0], [0, 0]], [[0, 0], [4, 0]], [[0, 3], [0, 0]]]
@@ -175,7 +177,7 @@ def test_departures_are_counted_by_arm_and_those_of_retired_arms_together() -> N
 
 
 def test_while_an_arm_waits_the_policy_sees_the_counts_of_the_others_only() -> None:
-    told = learner(Settings(policy=sj.LearnedIMED(bins=2)))
+    told = learner(Settings(policy=sj.policies.LearnedIMED(bins=2)))
     told.absorb({("issued", 2, 0, 0): 1.0, ("seen", 0, 0, 0): 3.0, ("seen", 1, 0, 0): 5.0})
     shown: list[Any] = []
 
@@ -203,7 +205,7 @@ class Noted(NamedTuple):
     verdict: Any
 
 
-class Judging(sj.LearnedUCB):
+class Judging(sj.policies.LearnedUCB):
     """Concludes something of every arm whenever it thinks."""
 
     def memory(self, arms: int) -> Any:

@@ -7,25 +7,27 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Guardrail, Journal, MemoryStore, Split, Variant, history
+from sojourn.live import Conflict, Experiment, Guardrail, Journal, SqliteStore, Variant, history
 from sojourn.live.looking import GROWTH, rank_of
 
-POLICY = sj.FixedArm(0)
+POLICY = sj.policies.FixedArm(0)
 
 
-def shorts(journal: Journal, rule: Guardrail | None = None) -> Split:
+def shorts(journal: Journal, rule: Guardrail | None = None) -> Experiment:
     both = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]
-    return Split("shorts", ["a"], both, "old", guardrail=rule, store=journal, compiled=False)
+    return Experiment(
+        "shorts", ["a"], variants=both, holdout="old", guardrail=rule, store=journal, compiled=False
+    )
 
 
-def visits(split: Split, users: range, likes: float = 0.5) -> None:
+def visits(split: Experiment, users: range, likes: float = 0.5) -> None:
     """Users of the new variant like less."""
     for user in users:
         visit = split.visit(user=f"u{user}")
         visit.choose()
         assert visit.opened is not None
         if user % 3 == 0:
-            visit.step(0)
+            visit.choose(0)
         chance = likes if visit.opened.variant == "new" else 0.7
         visit.end(int(user * 0.618 % 1.0 < chance))
 
@@ -41,23 +43,23 @@ def test_ranks_are_a_twentieth_apart() -> None:
 def test_looks_are_kept_when_visits_have_grown() -> None:
     """Also without a guardrail, and after it has acted; the latest is that of now."""
     now = 1e9
-    with Journal(MemoryStore(lambda: now), upkeep=False) as journal:
+    with Journal(SqliteStore.in_memory(lambda: now), upkeep=False) as journal:
         split = shorts(journal, Guardrail(margin=0.35, planned=300))
-        split.watch()
+        split._rollout.guard.look()
         assert split.history().looks == ()
         for part in range(40):
             visits(split, range(20 * part, 20 * part + 20), likes=0.2)
             now += 60.0
             for _ in range(3):
-                split.watch()
+                split._rollout.guard.look()
         kept = journal.store.looks("shorts")
         assert {look.metric for look in kept} == {"reward", "steps"}  # all have left alike
         rewards = [look for look in kept if look.metric == "reward"]
         assert 10 < len(rewards) < 40
         assert [look.rank for look in rewards] == sorted({look.rank for look in rewards})
-        assert split.plan.alarm is not None and rewards[-1].at > split.plan.alarm.at
+        assert split.allocation.alarm is not None and rewards[-1].at > split.allocation.alarm.at
         found = split.history()
-        assert [epoch.since for epoch in found.epochs][1] == split.plan.alarm.at
+        assert [epoch.since for epoch in found.epochs][1] == split.allocation.alarm.at
         last = found.of("new", "reward")[-1]
         measured = split.compare().variants[1]
         assert last[5:] == tuple(measured.differences["reward"]) and last.at <= now
@@ -66,7 +68,7 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
         assert widths[-1] < widths[0]
         lines = str(found).splitlines()
         assert lines[0].split()[:2] == ["variant", "visits"] and len(lines) == len(widths) + 1
-        assert found.to_dict()["alarm"] == split.plan.alarm.at
+        assert found.to_dict()["alarm"] == split.allocation.alarm.at
         with pytest.raises(Conflict, match="has no variants"):
             history(journal.store, "shorts:old")
 
@@ -76,12 +78,12 @@ def test_of_several_processes_one_look_of_each_rank_is_kept() -> None:
         journals = [Journal(place, upkeep=False) for _ in range(2)]
         first = shorts(journals[0])
         visits(first, range(200))
-        both = [first, Split.open("shorts", journals[1], compiled=False)]
+        both = [first, Experiment.open("shorts", journals[1], compiled=False)]
         barrier = threading.Barrier(2)
 
-        def look(split: Split) -> None:
+        def look(split: Experiment) -> None:
             barrier.wait()
-            split.watch()
+            split._rollout.guard.look()
 
         threads = [threading.Thread(target=look, args=(split,)) for split in both]
         for thread in threads:

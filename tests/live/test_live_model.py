@@ -10,12 +10,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Conflict,
     Decision,
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
     Opening,
     SqliteStore,
@@ -78,10 +78,10 @@ class Visits(RuleBasedStateMachine):
             return self.now
 
         if self.durable or self.store is None:
-            self.store = SqliteStore(path, clock) if self.durable else MemoryStore(clock)
+            self.store = SqliteStore(path, clock) if self.durable else SqliteStore.in_memory(clock)
         self.journal = Journal(self.store, upkeep=False)
         self.experiment = Experiment(
-            "e", ["a", "b", "c"], sj.LearnedUCB(bins=2), store=self.journal, seed=1,
+            "e", ["a", "b", "c"], sj.policies.LearnedUCB(bins=2), store=self.journal, seed=1,
             default_reward=DEFAULT, reward_wait=WAIT, idle_timeout=IDLE, compiled=False,
         )  # fmt: skip
 
@@ -108,42 +108,45 @@ class Visits(RuleBasedStateMachine):
         step = model.steps[which % len(model.steps)]
         number = step["decision"].step
         if right:
-            again = handle.decide(1.0, request=step["request"], step=number)
+            again = handle.decide(Ask(reward=1.0, request=step["request"], step=number))
             assert again == step["decision"]
             return
         with pytest.raises(Conflict):
-            handle.decide(1.0, request="of nobody", step=number)
+            handle.decide(Ask(reward=1.0, request="of nobody", step=number))
         with pytest.raises(Conflict):
-            handle.decide(0.0, request="of nobody", step=len(model.steps) + 2)
+            handle.decide(Ask(reward=0.0, request="of nobody", step=len(model.steps) + 2))
 
     @rule(visit=VISITS, reward=st.none() | REWARDS, repeat=st.booleans(), counted=st.booleans())
     def decide(self, visit: str, reward: float | None, repeat: bool, counted: bool) -> None:
         handle, model = self.experiment.get(visit), self.visits.get(visit)
         if model is None:
             with pytest.raises(NotFound):
-                handle.decide(reward)
+                handle.decide(Ask(reward=reward))
             if reward is None:
                 self.decide_for_the_first_time(visit)
             return
         if repeat and model.request is not None:
-            assert handle.decide(reward, request=model.request) == model.steps[-1]["decision"]
+            assert (
+                handle.decide(Ask(reward=reward, request=model.request))
+                == model.steps[-1]["decision"]
+            )
             return
         expected = None
         if reward is not None and not model.pending:
             expected = model.expect(reward, len(model.steps))
             if isinstance(expected, type):
                 with pytest.raises(expected):
-                    handle.decide(reward)
+                    handle.decide(Ask(reward=reward))
                 return
             self.note_late(visit, len(model.steps), expected)
         if not model.open:
             with pytest.raises(Ended):
-                handle.decide(reward)
+                handle.decide(Ask(reward=reward))
             return
         self.requests += 1
         request = f"r{self.requests}"
         step = len(model.steps) + 1 if counted else None
-        decision = handle.decide(reward, request=request, step=step)
+        decision = handle.decide(Ask(reward=reward, request=request, step=step))
         model.resolve(reward, "next")
         self.note_step(model, decision, request)
 
@@ -151,8 +154,8 @@ class Visits(RuleBasedStateMachine):
         """The visit is opened by its first decision."""
         self.requests += 1
         request, opening = f"r{self.requests}", Opening(user=f"user of {visit}", state=1.0)
-        decision = self.experiment.decide(visit, request=request, step=1, opening=opening)
-        again = self.experiment.decide(visit, request=request, step=1, opening=opening)
+        decision = self.experiment.decide(visit, Ask(request=request, step=1, opening=opening))
+        again = self.experiment.decide(visit, Ask(request=request, step=1, opening=opening))
         assert again == decision
         self.visits[visit] = Model(self.now)
         self.note_step(self.visits[visit], decision, request)

@@ -19,13 +19,14 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Busy,
     Conflict,
     Ended,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
+    SqliteStore,
     Unavailable,
     open_store,
     replica,
@@ -43,13 +44,15 @@ def server() -> Iterator[str]:
 
 def test_calls_go_on_while_the_log_is_replayed() -> None:
     """What happens meanwhile is learned as well, once."""
-    store, started, go = MemoryStore(), threading.Event(), threading.Event()
+    store, started, go = SqliteStore.in_memory(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.QLearning(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.QLearning(), store=journal, compiled=False
+        )
         before = [experiment.visit(id=f"v{n}") for n in range(3)]
         for visit in before:
             visit.choose()
-            visit.step(1)
+            visit.choose(1)
         history = store.history
 
         def slow(name: str) -> Any:
@@ -68,7 +71,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
             adding = pool.submit(experiment.add_arm, "c")
             assert started.wait(30)
             for visit in before:
-                visit.step(0)
+                visit.choose(0)
                 visit.reward(1)
                 assert visit.end()
             experiment.visit(id="new").choose()
@@ -76,21 +79,23 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
             go.set()
             adding.result(30)
         assert experiment.arms == ("a", "b", "c")
-        found, learner = [array.copy() for array in experiment.memory], experiment._operations
+        found, learner = [array.copy() for array in experiment.memory], experiment.branch.operations
         issued, resolved = learner.learner.issued.copy(), learner.learner.resolved.copy()
         store.history = history  # type: ignore[method-assign]
-        experiment.reload()
+        experiment._reload()
         for mine, fresh in zip(found, experiment.memory, strict=True):
             np.testing.assert_array_equal(mine, fresh)
-        np.testing.assert_array_equal(issued, experiment._operations.learner.issued)
-        np.testing.assert_array_equal(resolved, experiment._operations.learner.resolved)
+        np.testing.assert_array_equal(issued, experiment.branch.operations.learner.issued)
+        np.testing.assert_array_equal(resolved, experiment.branch.operations.learner.resolved)
         assert verify(store, "news") == {}
 
 
 def test_the_event_loop_is_free_while_the_store_is_read() -> None:
-    store, go, asked = MemoryStore(), threading.Event(), threading.Event()
+    store, go, asked = SqliteStore.in_memory(), threading.Event(), threading.Event()
     with Journal(store, upkeep=False, deadline=0.5) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
+        )
         experiment.visit(id="v").choose()
         counts = store.counts
 
@@ -112,7 +117,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
 
             watching = asyncio.ensure_future(watch())
             with pytest.raises(Unavailable, match="within the deadline"):
-                await experiment.adecide("v", 1, request="r")
+                await experiment.adecide("v", Ask(reward=1, request="r"))
             with pytest.raises(Unavailable, match="within the deadline"):
                 await experiment.get("v").areward(1)
             done.set()
@@ -128,7 +133,9 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             with pytest.raises(Unavailable):
                 adding.result(30)
         store.counts = counts  # type: ignore[method-assign]
-        assert experiment.decide("v", 1, request="r").step == 2  # it was written after all
+        assert (
+            experiment.decide("v", Ask(reward=1, request="r")).step == 2
+        )  # it was written after all
         assert experiment.arms == ("a", "b", "c")
         pulls = sum(n for (what, *_), n in experiment.counts().items() if what == "pulls")
         assert experiment.memory.clock[0] == pulls  # 2 if the reward was written as well
@@ -144,7 +151,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
         while not done.is_set():
             visit = experiment.visit(id=f"v{rng.integers(4)}-{rng.integers(3)}")
             try:
-                visit.decide(float(rng.integers(2)) if rng.random() < 0.7 else None)
+                visit.decide(Ask(reward=float(rng.integers(2)) if rng.random() < 0.7 else None))
                 if rng.random() < 0.05:
                     visit.end()
             except (Conflict, Ended, NotFound):
@@ -152,20 +159,20 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
 
     with Journal(url, upkeep=False) as one, Journal(url, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+            Experiment("news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False)
             for journal in (one, two)
         ]
         with ThreadPoolExecutor(6) as pool:
             playing = [pool.submit(play, experiments[n % 2], n) for n in range(6)]
             for n in range(25):
-                experiments[n % 2].reload()
+                experiments[n % 2]._reload()
                 experiments[1 - n % 2].refresh()
                 if n % 8 == 0:
                     experiments[0].add_arm(f"x{n}")
             done.set()
             for each in playing:
                 each.result(60)
-        assert sum(e.conflicts for e in experiments) > 0
+        assert sum(e.branch.conflicts for e in experiments) > 0
         for experiment in experiments:
             experiment.visit(id="last")  # takes back what was rejected
             experiment.refresh()
@@ -176,7 +183,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
             assert memory.clock[0] == memory.pulls.sum() == sums["pulls"] > 0
             assert memory.successes.sum() == sums["successes"]
             assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
-            assert experiment._operations.learner.issued.sum() == sums["issued"]
+            assert experiment.branch.operations.learner.issued.sum() == sums["issued"]
         assert verify(one.store, "news") == {}
 
 
@@ -189,14 +196,16 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         while not done.is_set():
             try:
                 visit = experiment.visit(id=f"v{rng.randrange(200)}")
-                visit.decide(float(rng.randrange(2)) if rng.random() < 0.6 else None)
+                visit.decide(Ask(reward=float(rng.randrange(2)) if rng.random() < 0.6 else None))
                 if rng.random() < 0.1:
                     visit.end()
             except (Conflict, Ended, NotFound, Unavailable):
                 pass
 
-    with Journal(MemoryStore(), upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         append = journal.writer._append
 
         def failing(changes: Any) -> Any:
@@ -218,14 +227,14 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
                     elif n % 6 == 3 and len(experiment.arms) > 2:
                         experiment.retire_arm(experiment.arms[-1])
                     else:
-                        experiment.reload()
+                        experiment._reload()
                 time.sleep(0.01)
             done.set()
             for each in playing:
                 each.result(60)
         journal.writer._append = append
         experiment.visit(id="last")  # loads memory again if the last batch has failed
-        assert journal.writer.generation > 0 and not experiment._operations.stale()
+        assert journal.writer.generation > 0 and not experiment.branch.operations.stale()
         used = {arm.position for arm in experiment.all_arms if not arm.retired}
         sums: defaultdict[str, float] = defaultdict(float)
         for (what, i, *_), n in experiment.counts().items():
@@ -236,7 +245,7 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
         assert memory.pulls.sum() == sums["pulls of arms in use"]
         assert memory.successes.sum() == sums["successes of arms in use"]
         assert memory.moves.sum() == sums["moves"] and memory.left.sum() == sums["left"]
-        learner = experiment._operations.learner
+        learner = experiment.branch.operations.learner
         assert learner.issued.sum() == sums["issued of arms in use"]
         assert verify(journal.store, "news") == {}
 
@@ -244,9 +253,9 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
 def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    store, go = MemoryStore(), threading.Event()
+    store, go = SqliteStore.in_memory(), threading.Event()
     journal = Journal(store, upkeep=False, deadline=0.2)
-    experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+    experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
     append = journal.writer._append
     journal.writer._append = lambda changes: [go.wait(30), *append(changes)][1:]
     for n in range(3):
@@ -261,10 +270,10 @@ def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
 
 
 def test_a_read_that_hangs_ends_by_the_deadline() -> None:
-    store, go = MemoryStore(), threading.Event()
+    store, go = SqliteStore.in_memory(), threading.Event()
     visit = store.visit
     with Journal(store, upkeep=False, deadline=0.2) as journal:
-        experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         store.visit = lambda *given: visit(*given) if go.wait(30) else None  # type: ignore[method-assign]
         began = time.monotonic()
         with pytest.raises(Unavailable, match="within the deadline"):
@@ -279,12 +288,12 @@ def test_a_read_that_hangs_ends_by_the_deadline() -> None:
 
 def test_visits_that_are_over_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "ENDED", 5)
-    with Experiment("news", ["a"], sj.UCB(), compiled=False) as experiment:
+    with Experiment("news", ["a"], sj.policies.UCB(), compiled=False) as experiment:
         for n in range(30):
             visit = experiment.visit(id=f"v{n}")
             visit.choose()
             visit.end(1)
-        assert list(experiment._operations.visits) == [f"v{n}" for n in range(25, 30)]
+        assert list(experiment.branch.operations.visits) == [f"v{n}" for n in range(25, 30)]
         experiment.visit(id="open")
         assert experiment.get("v0").reward(1) == "same"
 
@@ -336,7 +345,7 @@ def test_a_session_is_the_same_on_every_server(server: str) -> None:
         for name, value in (("isolation", "serializable"), ("read_only", "on")):
             db.execute(f"ALTER DATABASE strict SET default_transaction_{name} = '{value}'")
     with Journal(url, upkeep=False, deadline=7) as journal:
-        experiment = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         experiment.visit(id="v").choose()
         store: Any = journal.store
         with store._reading() as run:

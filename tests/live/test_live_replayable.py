@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, export
-from sojourn.logs import replay
+from sojourn.live import Ask, Experiment, export
+from sojourn.logs import evaluate
 
 PROBLEM = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.6, q01=0.3, q10=0.35, q11=0.15))
 AT_ONCE = 12  # visits that are open at the same time: arms wait for their first results
@@ -22,7 +22,7 @@ def serve(experiment: Experiment, visits: int, seed: int) -> list[float]:
     while going:
         visit = draw.choice(list(going))
         state, reward = going.pop(visit)
-        made = visit.decide(reward)
+        made = visit.decide(Ask(reward=reward))
         assert made.propensity is not None and made.state == state
         told.append(made.propensity)
         reward = float(draw.random() < PROBLEM.means[int(made.arm)])
@@ -37,7 +37,10 @@ def serve(experiment: Experiment, visits: int, seed: int) -> list[float]:
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    policy, path = sj.EpsilonMixture(sj.KLULCB(), epsilon=0.3), tmp_path_factory.mktemp("live")
+    policy, path = (
+        sj.policies.EpsilonMixture(sj.policies.KLULCB(), epsilon=0.3),
+        tmp_path_factory.mktemp("live"),
+    )
     with Experiment("shorts", ["0", "1"], policy, compiled=False, seed=5) as experiment:
         told = serve(experiment, 900, seed=5)
         assert min(told) >= 0.15 - 1e-12 and len(told) > 2_500
@@ -49,13 +52,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_value_of_another_policy_is_found(log: Path, arm: int) -> None:
     """Of the first two steps of a visit with one arm, which the log reaches whatever the arm."""
     m, user = PROBLEM.means[arm], PROBLEM.user
-    stays = (
-        1.0
-        - m * user.leave_probability(1.0, 1.0, 0)
-        - (1 - m) * user.leave_probability(1.0, 0.0, 0)
-    )
-    found = replay(log, sj.FixedArm(arm), confidence=SAFE, horizon=2)
-    for method in ("weighted", "normalised", "robust"):
+    stays = 1.0 - m * user.leave_probability(1.0, 1.0) - (1 - m) * user.leave_probability(1.0, 0.0)
+    found = evaluate(log, sj.policies.FixedArm(arm), confidence=SAFE, max_steps=2)
+    for method in ("PDIS", "SN-PDIS", "DR"):
         of_reward, of_length = found.reward[method], found.length[method]
         assert of_reward.low < m * (1.0 + stays) < of_reward.high
         assert of_length.low < 1.0 + stays < of_length.high
@@ -63,7 +62,7 @@ def test_the_value_of_another_policy_is_found(log: Path, arm: int) -> None:
 
 
 def test_the_value_of_a_whole_visit_is_found(log: Path) -> None:
-    found = replay(log, sj.FixedArm(0), confidence=SAFE)
-    for method in ("weighted", "normalised", "robust"):
+    found = evaluate(log, sj.policies.FixedArm(0), confidence=SAFE)
+    for method in ("PDIS", "SN-PDIS", "DR"):
         assert found.reward[method].low < PROBLEM.value() < found.reward[method].high
         assert found.reward[method].std_error < 0.1 * PROBLEM.value()

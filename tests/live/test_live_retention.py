@@ -2,27 +2,30 @@
 
 import itertools
 import sqlite3
+import subprocess
+import sys
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import postgres
 import psycopg
-import pyarrow.parquet as pq
 import pytest
 from crashes import wait_until
 
 import sojourn as sj
 from sojourn.live import (
     Conflict,
+    Damaged,
     Experiment,
     Journal,
-    MemoryStore,
     NotFound,
+    Part,
     PostgresStore,
     SqliteStore,
     Store,
@@ -30,10 +33,19 @@ from sojourn.live import (
     archiving,
     conformance,
     export,
+    open_store as open_at,
     verify,
 )
-from sojourn.live.archiving import Archived, archive, erase_archived, events_in
-from sojourn.live.stores import retention, tables
+from sojourn.live.archiving import (
+    Archived,
+    Erased,
+    archive,
+    drop_archived,
+    erase,
+    events_in,
+    finish_erasing,
+)
+from sojourn.live.stores import retention
 
 numbers = itertools.count()
 Open = Callable[[], Store]
@@ -48,7 +60,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     if request.param == "memory":
-        return MemoryStore
+        return SqliteStore.in_memory
     if request.param == "sqlite":
         return lambda: SqliteStore(tmp_path / "live.db")
     url = postgres.database(request.getfixturevalue("server"), f"kept{next(numbers)}")
@@ -61,7 +73,7 @@ def play(experiment: Experiment, visits: int, first: int = 0) -> None:
         visit = experiment.visit(user=f"u{number % 3}", id=f"v{number}")
         visit.choose()
         for step in range(number % 3):
-            visit.step(float((number + step) % 2))
+            visit.choose(float((number + step) % 2))
         if number % 4 == 0:
             visit.reward(1)
             visit.choose()
@@ -77,25 +89,25 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
     with Journal(open_store(), upkeep=False) as journal:
         store = journal.store
         options = {"store": journal, "compiled": False, "late_horizon": 3600.0}
-        news = Experiment("news/..", ["a", "b"], sj.LearnedUCB(), **options)  # type: ignore[arg-type]
+        news = Experiment("news/..", ["a", "b"], sj.policies.LearnedUCB(), **options)  # type: ignore[arg-type]
         play(news, 20)
-        before = news.counts(), news.timeline(0.0, 60.0), news.memory.pulls.tolist()
+        before = news.counts(), news.branch.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
         kept = list(store.history("news/..")[1])
         done = archive(store, "news/..", news.now() + 1.0, tmp_path)
         assert done == Archived(20, len(kept) - 2, 1)
         play(news, 3, first=20)
         assert archive(store, "news/..", news.now() + 1.0, tmp_path).visits == 3
-        moved = list(itertools.chain(*events_in(store, "news/..", tmp_path)))
+        moved = list(itertools.chain(*events_in(store, store.parts("news/.."), tmp_path)))
         assert {e for e in moved if e.visit in {f"v{n}" for n in range(20)}} == {
             e for e in kept if not e.visit.startswith("open")
         }
         assert {event.visit for event in store.history("news/..")[1]} == {"open0", "open20"}
         assert verify(store, "news/..", tmp_path) == {}
-        news.reload()
+        news._reload()
         assert sum(news.memory.pulls) > sum(before[2])
         assert news.counts()["open", 0, 0, 0] == 25
-        assert sum(bucket.visits for bucket in news.timeline(0.0, 60.0)) == 23
+        assert sum(bucket.visits for bucket in news.branch.timeline(0.0, 60.0)) == 23
         with pytest.raises(NotFound):
             news.get("v0").reward(1)
         folders = {path.parent.parent.name for path in tmp_path.rglob("*.parquet")}
@@ -104,9 +116,9 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
 
 def test_old_visits_only_and_day_by_day(tmp_path: Path) -> None:
     now = 86_400.0 * 20_000 + 10.0
-    store = MemoryStore(lambda: now)
+    store = SqliteStore.in_memory(lambda: now)
     with Journal(store, upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.FixedArm(0), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         for day in range(3):
             now += 86_400.0 * (day > 0)
             news.visit(id=f"v{day}").end()
@@ -119,7 +131,7 @@ def test_files_are_of_bounded_size_and_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archiving, "STEPS", 6)
-    with Experiment("news", ["a"], sj.FixedArm(0), compiled=False) as news:
+    with Experiment("news", ["a"], sj.policies.FixedArm(0), compiled=False) as news:
         store = news.journal.store
         for number in range(7):
             visit = news.visit(id=f"v{number}")
@@ -138,7 +150,7 @@ def test_a_visit_that_changes_meanwhile_is_not_lost(
 ) -> None:
     """Between the file and the deletion a late reward arrives: the file is thrown away."""
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         visit = news.visit(id="v")
         visit.choose()
         visit.end()
@@ -161,35 +173,35 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
     open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 4)
         with monkeypatch.context() as patch:
-            patch.setattr(type(journal.store), "archive", lambda *given: 1 / 0)
+            patch.setattr(retention.SqlUpkeep, "archive", lambda *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 archive(journal.store, "news", news.now() + 1.0, tmp_path)
         assert verify(journal.store, "news") == {} and journal.store.parts() == []
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
-        monkeypatch.setattr(archiving, "LEFT_OVER", -1.0)
         assert archive(journal.store, "news", news.now() + 1.0, tmp_path).visits == 4
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
 
 def test_verify_notices_files_that_are_not_the_ones(tmp_path: Path) -> None:
-    with Journal(MemoryStore(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 3)
         archive(journal.store, "news", news.now() + 1.0, tmp_path)
         (part,) = journal.store.parts()
         events = archiving.read(tmp_path, part)
-        other = archiving.write(events[:-2], tmp_path, part)
-        journal.store.replace_part(part, other)
+        with journal.store.upkeep() as upkeep:
+            other = archiving.write(events[:-2], tmp_path, part, upkeep.store_id)
+            upkeep.replace(part, other)
         wrong = verify(journal.store, "news", tmp_path)
         assert wrong["archived: left by end", 0, 0, 0] == (3.0, 2.0)
         (tmp_path / other.file).write_bytes(b"x")
-        with pytest.raises(ValueError, match="is not the file that was written"):
+        with pytest.raises(Damaged, match="is not the file that was written"):
             verify(journal.store, "news", tmp_path)
         (tmp_path / other.file).unlink()
-        with pytest.raises(ValueError, match=r"is missing: is .* the folder of the archive"):
+        with pytest.raises(Damaged, match=r"is missing: is .* the folder of the archive"):
             verify(journal.store, "news", tmp_path)
 
 
@@ -212,7 +224,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
     tmp_path: Path, statement: str, wrong: set[str]
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 2)
         archive(news.journal.store, "news", news.now() + 1.0, tmp_path)
         play(news, 4, first=10)
@@ -228,7 +242,9 @@ def test_verify_looks_at_rows_charts_and_archived_sums(
 def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
     """Neither in the store and its files on disk, nor in the archive; all sums stay."""
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         store = news.journal.store
         for number in range(4):
             visit = news.visit(user=f"anna-{number % 2}-secret", id=f"v{number}")
@@ -238,8 +254,7 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
         news.visit(user="anna-1-secret", id="w").choose()
         news.visit(user="anna-0-secret", id="x").choose()
         counts = news.counts()
-        assert store.erase("anna-1-secret") == 1
-        assert erase_archived(store, "anna-1-secret", tmp_path / "old") == 2
+        assert erase(store, "anna-1-secret", tmp_path / "old") == Erased(1, 2)
         news.get("w").end(1)  # this process had the id in memory
         assert news.counts()["pulls", 0, 1, 0] == counts["pulls", 0, 1, 0] + 1
         assert verify(store, "news", tmp_path / "old") == {}
@@ -254,7 +269,7 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
 def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
     """The writer's connection is not used at the same time, and nobody fails."""
     with Experiment(
-        "news", ["a"], sj.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
     ) as news:
 
         def play(user: int) -> None:
@@ -265,7 +280,7 @@ def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
 
         def erase(user: int) -> None:
             for _ in range(40):
-                news.journal.store.erase(f"u{user}")
+                erase(news.journal.store, f"u{user}")
 
         with ThreadPoolExecutor(6) as pool:
             work = [pool.submit(do, user) for user in range(3) for do in (play, erase)]
@@ -279,8 +294,8 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
 ) -> None:
     monkeypatch.setattr(retention, "AT_ONCE", 3)  # many small transactions
     with Journal(open_store(), upkeep=False) as journal:
-        news = Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
-        other = Experiment("other", ["a"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 5)
         play(other, 5)
         counts = other.counts()
@@ -293,9 +308,9 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
             with pytest.raises(
                 Conflict, match=r"'news' was dropped: its name is free again in \d+ s"
             ):
-                Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+                Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             monkeypatch.setattr(PostgresStore, "grace", 0.0)
-        again = Experiment("news", ["b"], sj.UCB(), store=journal, compiled=False)
+        again = Experiment("news", ["b"], sj.policies.UCB(), store=journal, compiled=False)
         assert again.arms == ("b",) and again.counts() == {}
         assert again.visit(id="v1").choose() == "b"
         assert verify(journal.store, "news") == {}
@@ -305,7 +320,9 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{path}", compiled=False
+    ) as news:
         play(news, 3)
         with monkeypatch.context() as patch:
             patch.setattr(SqliteStore, "_purge", lambda store: None)
@@ -319,140 +336,10 @@ def test_what_a_death_left_of_a_dropped_experiment_goes_at_the_next_start(
 
 def test_a_policy_that_learns_from_events_is_not_archived(tmp_path: Path) -> None:
     with (
-        Experiment("news", ["a"], sj.QLearning(), compiled=False) as news,
+        Experiment("news", ["a"], sj.policies.QLearning(), compiled=False) as news,
         pytest.raises(ValueError, match="'news' cannot be archived: QLearning learns from the"),
     ):
         archive(news.journal.store, "news", 1e12, tmp_path)
-
-
-AFTER_THREE = ("DROP TABLE sojourn_group", "ALTER TABLE sojourn_visit DROP COLUMN epoch")
-AFTER_FOUR = (
-    "DROP TABLE sojourn_trend",
-    "DROP TABLE sojourn_look",
-    "ALTER TABLE sojourn_event DROP COLUMN would",
-    "ALTER TABLE sojourn_event DROP COLUMN candidates",
-)
-"""What takes back the migrations to the fourth and the fifth version."""
-
-
-def test_tables_of_the_first_version_get_their_charts(tmp_path: Path) -> None:
-    path = tmp_path / "live.db"
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{path}", compiled=False) as news:
-        play(news, 6)
-        chart = news.timeline(0.0, 60.0)
-    with sqlite3.connect(path) as db:
-        for table in ("minute", "archived", "part", "edit", "dropped"):
-            db.execute(f"DROP TABLE sojourn_{table}")
-        for statement in (*AFTER_THREE, *AFTER_FOUR):
-            db.execute(statement)
-        for index in ("ended", "late"):
-            db.execute(f"DROP INDEX sojourn_{index}")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    store = SqliteStore(path)
-    assert store.timeline("news", 0.0, 60.0) == chart and verify(store, "news") == {}
-    assert len(tables.MIGRATIONS) == 5
-    store.close()
-
-
-def as_of_the_second_version(store: Store) -> None:
-    """Departures of all arms together, in the counters and in the sums of the archive."""
-    with store._writing() as run:  # type: ignore[attr-defined]
-        for table, by in (("counter", "writer, "), ("archived", "")):
-            run(
-                f"INSERT INTO sojourn_{table} SELECT experiment, {by} 'gone', j, k, 0, SUM(n) FROM "
-                f"sojourn_{table} WHERE what = 'left' GROUP BY experiment, {by} j, k"
-            )
-            run(f"DELETE FROM sojourn_{table} WHERE what IN ('seen', 'left')")
-        for statement in (*AFTER_THREE, *AFTER_FOUR):
-            run(statement)
-    becomes(store, 2)
-
-
-def becomes(store: Store, version: int) -> None:
-    """Say that the tables are of this version, and close them."""
-    with store._writing() as run:  # type: ignore[attr-defined]
-        if isinstance(store, SqliteStore):
-            run(f"PRAGMA user_version = {version}")
-        else:
-            run(f"UPDATE sojourn_schema SET version = {version}")
-    store.close()
-
-
-@pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
-def test_tables_of_the_second_version_get_departures_by_arm(
-    open_store: Open, tmp_path: Path
-) -> None:
-    """Those of archived visits stay together; of all arms together there are as many as before."""
-    store, given = open_store(), {"policy": sj.LearnedUCB(bins=3), "compiled": False}
-    news = Experiment("news", ["a", "b", "c"], store=Journal(store, upkeep=False), **given)  # type: ignore[arg-type]
-    play(news, 20)
-    archive(store, "news", store.now() + 1.0, tmp_path / "archive")
-    archived = {key: n for key, n in news.counts().items() if key[0] in ("seen", "left")}
-    play(news, 20, first=20)
-    before, memory = news.counts(), news.memory
-    store.save("broken", "{")
-    as_of_the_second_version(store)
-
-    with Journal(open_store(), upkeep=False) as journal:
-        again = Experiment("news", store=journal, **given)  # type: ignore[arg-type]
-        after = again.counts()
-        wanted = {key: n - archived.get(key, 0.0) for key, n in before.items()}
-        for (what, _, j, k), n in archived.items():
-            wanted[what, -1, j, k] = wanted.get((what, -1, j, k), 0.0) + n
-        assert after == {key: n for key, n in wanted.items() if n}
-        assert again.memory.left[-1].sum() == sum(
-            n for key, n in archived.items() if key[0] == "left"
-        )
-        for name in ("seen", "left"):
-            sums = [getattr(each, name).sum(axis=0).tolist() for each in (memory, again.memory)]
-            assert sums[0] == sums[1]
-        play(again, 10, first=40)
-        archive(journal.store, "news", journal.store.now() + 1.0, tmp_path / "archive")
-        assert verify(journal.store, "news", tmp_path / "archive") == {}
-        with journal.store._writing() as run:  # type: ignore[attr-defined]
-            run("UPDATE sojourn_archived SET n = n + 1 WHERE what = 'left' AND i = -1 AND j = 2")
-        wrong = verify(journal.store, "news", tmp_path / "archive")
-        assert {key[0] for key in wrong if not key[0].startswith("over time: ")} == {
-            "left", "archived: left"
-        }  # fmt: skip
-
-
-@pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
-def test_tables_of_the_fourth_version_go_on(open_store: Open, tmp_path: Path) -> None:
-    """What was counted has no time, what is counted from now on has; old files stay readable."""
-    store, folder = open_store(), tmp_path / "archive"
-    given = {"policy": sj.UCB(), "compiled": False}
-    news = Experiment("news", ["a", "b"], store=Journal(store, upkeep=False), **given)  # type: ignore[arg-type]
-    play(news, 8)
-    archive(store, "news", store.now() + 1.0, folder)
-    (part,) = store.parts()
-    file = pq.read_table(folder / part.file, partitioning=None)
-    pq.write_table(file.drop_columns(["would", "candidates"]), folder / part.file)
-    store.replace_part(part, part._replace(digest=archiving._digest(folder / part.file)))
-    play(news, 4, first=8)
-    with store._writing() as run:  # type: ignore[attr-defined]
-        for statement in AFTER_FOUR:
-            run(statement)
-    becomes(store, 4)
-
-    with Journal(open_store(), upkeep=False) as journal:
-        again = Experiment("news", store=journal, **given)  # type: ignore[arg-type]
-        known = journal.store.trends("news", 0.0, 300.0)
-        untimed = sum(trend.pulls for trend in known)
-        assert [trend[:2] for trend in known] == [(0.0, -3), (0.0, -2), (0.0, 0), (0.0, 1)]
-        assert untimed == sum(again.memory.pulls)
-        assert verify(journal.store, "news", folder) == {}
-        play(again, 3, first=12)
-        moved = list(itertools.chain(*events_in(journal.store, "news", folder)))
-        assert {(event.would, event.candidates) for event in moved} == {(None, None)}
-        assert archive(journal.store, "news", journal.store.now() + 1.0, folder).visits == 7
-        assert verify(journal.store, "news", folder) == {}
-        timed = journal.store.trends("news", 300.0, 300.0)
-        assert sum(trend.pulls for trend in timed) == sum(again.memory.pulls) - untimed > 0
-        with journal.store._writing() as run:  # type: ignore[attr-defined]
-            run("UPDATE sojourn_trend SET good_left = good_left + 1 WHERE start = 0 AND arm = 0")
-        assert {key[:2] for key in verify(journal.store, "news")} == {("over time: good_left", 0)}
 
 
 def test_a_change_that_races_with_the_deletion_of_its_visit(server: str) -> None:
@@ -475,43 +362,181 @@ def test_a_change_that_races_with_the_deletion_of_its_visit(server: str) -> None
     store.close()
 
 
-def test_two_processes_that_thin_at_the_same_moment_count_once(
-    server: str, monkeypatch: pytest.MonkeyPatch
+class World(NamedTuple):
+    """Where an archive runs beside ten erasures."""
+
+    address: str
+    folder: Path
+
+
+ERASED = [f"gone-{number}" for number in range(10)]
+OTHERS = [f"kept-{number}" for number in range(6)]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """1,600 visits of sixteen users that have ended, and an archive of a part of them."""
+    url = f"sqlite:///{tmp_path / 'live.db'}"
+    if request.param == "postgres":
+        url = postgres.database(request.getfixturevalue("server"), f"kept{next(numbers)}")
+    with Journal(url, upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(partial(visited, news), [ERASED + OTHERS] * 50))
+            archive(journal.store, "news", 1e12, tmp_path / "archive")
+            list(pool.map(partial(visited, news), [ERASED + OTHERS] * 50))
+    return World(url, tmp_path / "archive")
+
+
+def visited(news: Experiment, users: list[str]) -> None:
+    for user in users:
+        visit = news.visit(user=user)
+        visit.choose()
+        visit.end(1)
+
+
+def check_world(world: World) -> None:
+    """No erased id is anywhere, no visit is lost or there twice, and no file is left over."""
+    store = open_at(world.address)
+    with store.upkeep() as upkeep:
+        assert upkeep.erasing() == []
+    parts = store.parts("news")
+    moved = list(itertools.chain(*events_in(store, parts, world.folder)))
+    events = [*moved, *store.history("news")[1]]
+    opened = Counter(event.user for event in events if event.kind == "open")
+    assert opened == {None: 1000, **dict.fromkeys(OTHERS, 100)}
+    assert len({(event.visit, event.step, event.kind) for event in events}) == len(events) == 6400
+    assert len({event.visit for event in events}) == 1600 == sum(part.visits for part in parts)
+    files = {path.relative_to(world.folder).as_posix() for path in world.folder.rglob("*.p*")}
+    assert files == {part.file for part in parts}
+    assert verify(store, "news", world.folder) == {}
+    store.close()
+
+
+@pytest.mark.parametrize("steps", [archiving.STEPS, 60])
+def test_ten_erasures_beside_an_archive_in_threads(
+    world: World, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one begins before the first has committed, and finds nothing left to add."""
-    url = postgres.database(server, f"kept{next(numbers)}")
-    with Journal(PostgresStore(url), upkeep=False) as journal:
-        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+    monkeypatch.setattr(archiving, "STEPS", steps)
+    store = open_at(world.address)
+    with ThreadPoolExecutor(11) as pool:
+        moving = pool.submit(archive, store, "news", 1e12, world.folder)
+        erasing = [pool.submit(erase, store, user, world.folder) for user in ERASED]
+        assert moving.result().visits == 800
+        assert [done.result().visits for done in erasing] <= [100] * 10
+    store.close()
+    check_world(world)
+
+
+def test_ten_erasures_beside_an_archive_in_processes(world: World) -> None:
+    """Three processes erase at once. The file of SQLite serves one at a time: they take turns."""
+    code = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from sojourn.live import InUse, archive, archiving, erase, open_store
+url, folder, users = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+archiving.STEPS, store = 60, None
+while store is None:
+    try:
+        store = open_store(url)
+    except InUse:
+        time.sleep(0.02)
+if users:
+    with ThreadPoolExecutor(len(users)) as pool:
+        list(pool.map(lambda user: erase(store, user, folder), users))
+else:
+    assert archive(store, "news", 1e12, folder).visits == 800
+store.close()
+"""
+    words = [sys.executable, "-c", code, world.address, str(world.folder)]
+    running = [subprocess.Popen([*words, *ERASED[n::3]]) for n in range(3)]
+    running.append(subprocess.Popen(words))
+    assert [process.wait(300) for process in running] == [0] * 4
+    store = open_at(world.address)
+    with store.upkeep() as upkeep:
+        finish_erasing(store, upkeep, world.folder)
+    store.close()
+    check_world(world)
+
+
+def test_a_file_of_another_store_is_reported_and_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong folder of the archive loses nothing."""
+    pages = []
+    for name in ("one", "two"):
+        with Experiment("news", ["a"], sj.policies.UCB(), compiled=False) as news:
+            play(news, 3)
+            archive(news.journal.store, "news", news.now() + 1.0, tmp_path / name)
+            pages.append(sorted((tmp_path / name).rglob("*.parquet")))
+            if name == "two":
+                own, plain = tmp_path / "one" / "news", pages[0][0].with_name("notes.txt")
+                plain.write_text("mine")
+                left = write_left_over(news.journal.store, tmp_path / "one")
+                play(news, 3, first=3)
+                archive(news.journal.store, "news", news.now() + 1.0, tmp_path / "one")
+                assert not any(path.exists() for path in left)
+                assert plain.exists() and pages[0][0].exists() and len(list(own.rglob("*.*"))) == 3
+    assert "archive: 2 files that are not of this store are left as they are" in caplog.text
+
+
+def write_left_over(store: Store, folder: Path) -> list[Path]:
+    """What a process of this store leaves when it is killed while it writes a file, and after."""
+    with store.upkeep() as upkeep:
+        part = archiving.write(
+            [], folder, Part("news", "2026-11-16", "", 0, 0, ""), upkeep.store_id
+        )
+        unfinished = (folder / part.file).with_name(f"{upkeep.store_id}-0f.partial")
+    unfinished.write_bytes(b"PAR1")
+    return [folder / part.file, unfinished]
+
+
+def test_an_erasure_waits_for_the_lease_and_the_next_holder_goes_on(
+    open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal(open_store(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 6)
-        with journal.store._writing() as run:  # type: ignore[attr-defined]
-            for table in ("minute", "trend"):  # so that no bucket begins with its hour
-                run(f"UPDATE sojourn_{table} SET start = FLOOR(start / 3600) * 3600 + 300")
-        before = news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)
-        other = PostgresStore(url)
-        writing, began = other._writing, threading.Event()
+        store = journal.store
+        archive(store, "news", news.now() + 1.0, tmp_path)
+        assert erase(store, "u1") == Erased(0, None)  # whose folder is not known
+        with store.upkeep():
+            assert erase(store, "u2", tmp_path, wait=0.1) == Erased(0, None)
+        with monkeypatch.context() as patch:
+            patch.setattr(retention.SqlUpkeep, "replace", lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):  # a death that leaves a file
+                archive(store, "news", news.now() + 1.0, tmp_path)
+        assert len(list(tmp_path.rglob("*.parquet"))) == 2
+        assert archive(store, "news", news.now() + 1.0, tmp_path) == Archived()
+        (part,) = store.parts()
+        users = {event.user for event in archiving.read(tmp_path, part)}
+        assert users == {"u0", None} and len(list(tmp_path.rglob("*.parquet"))) == 1
+        assert verify(store, "news", tmp_path) == {}
 
-        @contextmanager
-        def slow() -> Iterator[Any]:
-            with writing() as run:
-                yield run
-                began.set()
-                time.sleep(0.5)  # the rows are deleted, and nothing is committed
 
-        monkeypatch.setattr(other, "_writing", slow)
-        with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(other.fold_minutes, 1e12)
-            assert began.wait(10.0)
-            journal.store.fold_minutes(1e12)
-            first.result()
-        assert (news.timeline(0.0, 1e12), journal.store.trends("news", 0.0, 1e12)) == before
-        assert verify(journal.store, "news") == {}
-        other.close()
+def test_the_archive_of_a_dropped_experiment(open_store: Open, tmp_path: Path) -> None:
+    """It stays, users are erased from it, and it goes when that is asked for."""
+    with Journal(open_store(), upkeep=False) as journal:
+        store = journal.store
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        for each in (news, other):
+            play(each, 6)
+            archive(store, each.name, each.now() + 1.0, tmp_path)
+        news.drop()
+        assert erase(store, "u1", tmp_path) == Erased(0, 4)
+        (part,) = store.parts("")
+        assert {event.user for event in archiving.read(tmp_path, part)} == {"u0", "u2", None}
+        assert drop_archived(store, "news", tmp_path) == 1 == len(store.parts())
+        assert len(list(tmp_path.rglob("*.parquet"))) == 1
+        assert verify(store, "other", tmp_path) == {}
 
 
 def test_archiving_under_load(open_store: Open, tmp_path: Path) -> None:
     """Visits go on while others are archived: nothing is lost, nothing counted twice."""
     with Journal(open_store()) as journal:
-        news = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        news = Experiment("news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False)
         stop = threading.Event()
 
         def load(number: int) -> None:

@@ -1,7 +1,7 @@
 """Shadow mode: what a policy would have shown where the caller decides, and what that is worth."""
 
 from collections import Counter
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ import pytest
 import sojourn as sj
 from sojourn.engine.streams import policy_stream
 from sojourn.live import (
+    Ask,
     Conflict,
+    Decision,
     Experiment,
-    Own,
+    Logged,
     Shadow,
-    Split,
     Variant,
     export,
     open_store,
@@ -32,7 +33,7 @@ CHANCES = {1.0: np.array([0.6, 0.2, 0.2]), 0.0: np.array([0.4, 0.3, 0.3])}
 
 
 def external(policy: Any = None, **more: Any) -> Experiment:
-    policy = sj.UCB(random_ties=False) if policy is None else policy
+    policy = sj.policies.UCB(random_ties=False) if policy is None else policy
     return Experiment("feed", ARMS, policy, external=True, **{"compiled": False, "seed": 3, **more})
 
 
@@ -47,7 +48,7 @@ def crowd(experiment: Any, visits: int, seed: int = 0, told: float = 1.0) -> lis
         while not left:
             arm = int(rng.choice(3, p=CHANCES[state]))
             chance = float(CHANCES[state][arm]) ** told if told else None
-            made = visit.decide(reward, own=Own(ARMS[arm], chance))
+            made = visit.decide(Ask(reward=reward, logged=Logged(ARMS[arm], chance)))
             reward, left = float(rng.random() < LIKES[arm]), rng.random() < LEAVES[arm]
             found.append((state, arm, reward, left, made))
             state = reward
@@ -60,14 +61,18 @@ def report(experiment: Experiment, **how: Any) -> Shadow:
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.UCB(random_ties=False), sj.EpsilonMixture(sj.KLUCB(random_ties=False), 0.5)]
+    "policy",
+    [
+        sj.policies.UCB(random_ties=False),
+        sj.policies.EpsilonMixture(sj.policies.KLUCB(random_ties=False), 0.5),
+    ],
 )
 def test_it_says_what_the_policy_would_show(policy: Any) -> None:
     """At each step what a twin says that was told the same, coins included."""
     memory, rng = policy.memory(3), policy_stream(3, 0)
     with external(policy) as feed:
         for state, arm, reward, left, made in crowd(feed, 60):
-            assert made.would == ARMS[policy.choose(memory, state, rng)]
+            assert made.shadow_arm == ARMS[policy.choose(memory, state, rng)]
             assert made.arm == ARMS[arm] and made.propensity == CHANCES[state][arm]
             policy.update(memory, state, arm, reward, left, reward)
         assert verify(feed.journal.store, "feed") == {}
@@ -77,14 +82,14 @@ def test_it_changes_nothing() -> None:
     """Without it all is the same, but for what would have been shown."""
     with external() as feed, external(shadow=False) as blind:
         found, other = crowd(feed, 40), crowd(blind, 40)
-        assert [made._replace(visit="", would=None) for *_, made in found] == [
-            made._replace(visit="") for *_, made in other
+        assert [replace(made, visit="", shadow_arm=None) for *_, made in found] == [
+            replace(made, visit="") for *_, made in other
         ]
         for one, two in zip(feed.memory, blind.memory, strict=True):
             np.testing.assert_array_equal(one, two)
         assert feed.counts() == blind.counts()
         assert report(blind).reason == "no step says what the policy would have shown"
-        feed.reload()
+        feed._reload()
         assert report(feed).steps == len(found)
 
 
@@ -93,42 +98,47 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'live.db'}"
     with external(store=url) as feed:
         visit = feed.visit(user="u", id="v")
-        decide = partial(feed.decide, "v", own="a")
+
+        def decide(**asked: Any) -> Decision:
+            return feed.decide("v", Ask(logged=Logged("a"), **asked))
+
         first = decide(request="1", step=1)
-        second = decide(1, request="2", candidates=["c"])
-        assert second.would == "c" and first.would in ARMS
-        assert decide(1, request="2") == second == decide(1, request="2", step=2)
+        second = decide(reward=1, request="2", candidates=("c",))
+        assert second.shadow_arm == "c" and first.shadow_arm in ARMS
+        assert decide(reward=1, request="2") == second == decide(reward=1, request="2", step=2)
         assert decide(request="1", step=1) == first
         visit.end()
     with external(store=url) as feed:
-        assert feed.decide("v", own="a", request="2", step=2) == second
+        assert feed.decide("v", Ask(logged=Logged("a"), request="2", step=2)) == second
         kept = [
-            event.would for event in feed.journal.store.history("feed")[1] if event.kind == DECIDE
+            event.shadow_arm
+            for event in feed.journal.store.history("feed")[1]
+            if event.kind == DECIDE
         ]
-        assert [ARMS[would] for would in kept if would is not None] == [first.would, "c"]
+        assert [ARMS[arm] for arm in kept if arm is not None] == [first.shadow_arm, "c"]
     store = open_store(url, reading=True)
     export(store, "feed", tmp_path / "steps.csv")
     store.close()
     head, *lines = (line.split(",") for line in (tmp_path / "steps.csv").read_text().splitlines())
-    assert [line[head.index("would")] for line in lines] == [first.would, "c"]
+    assert [line[head.index("shadow_arm")] for line in lines] == [first.shadow_arm, "c"]
 
 
 @pytest.fixture(scope="module")
 def known() -> Any:
     """A policy that would always show c, of which all is known, in the shadow of an old one."""
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         found = crowd(feed, 1200)
         yield found, report(feed), report(feed, latest=2_000)
 
 
 def test_the_report_is_what_happened(known: Any) -> None:
     found, seen, _ = known
-    pairs = Counter((ARMS[arm], made.would) for _, arm, _, _, made in found)
-    assert {(one.shown, one.would): one.steps for one in seen.pairs} == pairs
+    pairs = Counter((ARMS[arm], made.shadow_arm) for _, arm, _, _, made in found)
+    assert {(one.shown, one.shadow_arm): one.steps for one in seen.pairs} == pairs
     assert (seen.steps, seen.users) == (len(found), 600)
     assert seen.matched == pairs["c", "c"] and seen.match.value == seen.matched / seen.steps
     assert seen.weighed == seen.steps and not seen.tried
-    yours = {name: one.yours.value for name, one in seen.measures.items()}
+    yours = {name: one.logged.value for name, one in seen.measures.items()}
     reward, left = (float(np.mean([step[i] for step in found])) for i in (2, 3))
     assert yours == pytest.approx({"reward": reward, "left": left, "gain": reward / left})
 
@@ -138,11 +148,11 @@ def test_the_next_item_is_worth_what_it_is(known: Any) -> None:
     _, seen, _ = known
     truth = {"reward": 0.6, "left": 0.2, "gain": 3.0}
     for name, value in truth.items():
-        would = seen.measures[name].would
-        error = (would.high - would.low) / 2 / radius(seen.users)
-        assert abs(would.value - value) < 4.5 * error < value / 2
-        yours, difference = seen.measures[name].yours, seen.measures[name].difference
-        assert difference.value == pytest.approx(would.value - yours.value)
+        measured = seen.measures[name]
+        shadow = measured.shadow
+        error = (shadow.high - shadow.low) / 2 / radius(seen.users)
+        assert abs(shadow.value - value) < 4.5 * error < value / 2
+        assert measured.difference.value == pytest.approx(shadow.value - measured.logged.value)
     assert seen.weight.low < 1.0 < seen.weight.high
     assert seen.verdict == "ready to ramp" and "rewards per departure" in seen.reason
     assert "not the value of whole visits" in str(seen)
@@ -151,34 +161,34 @@ def test_the_next_item_is_worth_what_it_is(known: Any) -> None:
 def test_it_looks_at_whole_visits_of_late(known: Any) -> None:
     found, _, latest = known
     assert 500 < latest.steps < 1_000 and latest.users < 600
-    assert latest.measures["reward"].yours.value == pytest.approx(
+    assert latest.measures["reward"].logged.value == pytest.approx(
         np.mean([step[2] for step in found[-latest.steps :]])
     )
 
 
 def test_when_it_cannot_tell() -> None:
     """Without propensities, with wrong ones, with few steps, with an arm that is never shown."""
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         crowd(feed, 60, told=0.0)
         seen = report(feed)
-        assert seen.verdict == "cannot tell" and "own.propensity" in seen.reason
+        assert seen.verdict == "cannot tell" and "logged.propensity" in seen.reason
         assert not seen.measures and seen.weighed == 0
         assert seen.match[1:] == (0.0, 1.0)  # of 30 users
-    with external(sj.FixedArm(2)) as feed:
+    with external(sj.policies.FixedArm(2)) as feed:
         crowd(feed, 40)
         seen = report(feed)
         assert seen.verdict == "not yet" and "too few matched steps" in seen.reason
         crowd(feed, 300, seed=1, told=0.5)
         seen = report(feed)
         assert seen.verdict == "cannot tell" and "should be 1" in seen.reason
-    with external(sj.FixedArm(0)) as feed:
+    with external(sj.policies.FixedArm(0)) as feed:
         crowd(feed, 500)
         seen = report(feed)
         assert seen.verdict == "not yet" and seen.measures["gain"].difference.high < 0.0
     with external() as feed:
         for _ in range(200):
             visit = feed.visit()
-            visit.choose(own=Own("a", 1.0))
+            visit.choose(logged=Logged("a", 1.0))
             visit.end(1)
         seen = report(feed)
         assert seen.verdict == "cannot tell" or "too few" in seen.reason
@@ -196,7 +206,7 @@ def test_where_there_is_no_shadow() -> None:
 def test_live_with_what_was_learned_in_the_shadow() -> None:
     """A variant that learns from all shows what the policy would have shown in the external one."""
     variants = [Variant("old", 1.0, external=True), Variant("new", 0.0, learns_from="all")]
-    with Split("feed", ARMS, variants, "old", compiled=False) as feed:
+    with Experiment("feed", ARMS, variants=variants, holdout="old", compiled=False) as feed:
         found = crowd(feed, 60)
         old, new = feed.variants["old"], feed.variants["new"]
         new.refresh()

@@ -10,34 +10,34 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Split, Variant, verify
+from sojourn.live import Ask, Branch, Experiment, Journal, Logged, Variant, verify
 from sojourn.live.records import Counts, added
 
 ARMS = ["a", "b", "c"]
 
 
-def split(store: Any, policy: sj.Policy, *, old: sj.Policy | None = None) -> Split:
+def split(store: Any, policy: sj.Policy, *, old: sj.Policy | None = None) -> Experiment:
     both = [
         Variant("old", 0.5, old or policy, external=True),
         Variant("new", 0.5, policy, learns_from="all"),
     ]
-    return Split("shorts", ARMS, both, "old", store=store, compiled=False)
+    return Experiment("shorts", ARMS, variants=both, holdout="old", store=store, compiled=False)
 
 
-def play(shorts: Split, users: Sequence[str], draw: random.Random) -> None:
+def play(shorts: Experiment, users: Sequence[str], draw: random.Random) -> None:
     for user in users:
         visit, reward = shorts.visit(user=user), None
         arms = shorts.variants[visit.info().variant or ""].arms
         for _ in range(draw.randint(1, 3)):
-            visit.decide(reward, own=draw.choice(arms))
+            visit.decide(Ask(reward=reward, logged=Logged.of(draw.choice(arms))))
             reward = draw.randint(0, 1)
         if draw.random() < 0.8:
             visit.end(reward)
 
 
-def sums(experiment: Experiment, counts: Counts) -> dict[str, Any]:
+def sums(experiment: Branch, counts: Counts) -> dict[str, Any]:
     """What the memory of an experiment should have if these were its counters."""
-    fresh = experiment._operations._make(experiment.settings)
+    fresh = experiment.operations._make(experiment.settings)
     fresh.forget(experiment.all_arms)
     fresh.absorb(counts)
     memory = fresh.memory
@@ -46,13 +46,13 @@ def sums(experiment: Experiment, counts: Counts) -> dict[str, Any]:
     return {name: getattr(memory, name).tolist() for name in names}
 
 
-def memory_of(experiment: Experiment) -> dict[str, Any]:
+def memory_of(experiment: Branch) -> dict[str, Any]:
     memory = experiment.memory
     return {name: getattr(memory, name).tolist() for name in sums(experiment, {})}
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.KLUCB(), sj.VisitIMED(bins=2)], ids=lambda p: type(p).__name__
+    "policy", [sj.policies.KLUCB(), sj.policies.VisitIMED(bins=2)], ids=lambda p: type(p).__name__
 )
 def test_counters_are_those_of_all_variants(policy: sj.Policy, tmp_path: Path) -> None:
     place, draw = f"sqlite:///{tmp_path / 'live.db'}", random.Random(1)
@@ -75,7 +75,7 @@ def test_counters_are_those_of_all_variants(policy: sj.Policy, tmp_path: Path) -
         compared = {each.name: each.means["steps"].value for each in shorts.compare().variants}
         assert compared["old"] and pulled["old"] + pulled["new"] == new.memory.clock[0]
     with Journal(place, upkeep=False) as journal:
-        shorts = Split.open("shorts", journal, compiled=False)
+        shorts = Experiment.open("shorts", journal, compiled=False)
         old, new = shorts.variants.values()
         assert memory_of(new) == sums(new, added(old.counts(), new.counts()))
 
@@ -84,7 +84,7 @@ def test_arms_are_found_by_name() -> None:
     """What is counted of an arm that only the other has is for the clock, until it is here too."""
     draw = random.Random(2)
     with Journal("memory://", upkeep=False) as journal:
-        shorts = split(journal, sj.KLUCB())
+        shorts = split(journal, sj.policies.KLUCB())
         old, new = shorts.variants.values()
         new.add_arm("y")
         for arm in ("x", "y"):
@@ -108,9 +108,9 @@ def test_processes_agree() -> None:
     """Two processes, each with its own counters of both variants."""
     draw = random.Random(3)
     with postgres.server() as place, Journal(place, upkeep=False) as first:
-        one = split(first, sj.VisitIMED(bins=2))
+        one = split(first, sj.policies.VisitIMED(bins=2))
         with Journal(place, upkeep=False) as second:
-            other = Split.open("shorts", second, compiled=False)
+            other = Experiment.open("shorts", second, compiled=False)
             for turn in range(2):
                 for n, each in enumerate((one, other)):
                     play(each, [f"u{turn}-{n}-{k}" for k in range(12)], draw)
@@ -124,10 +124,11 @@ def test_processes_agree() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="QLearning learns from each step of its own visits, and"):
-        split("memory://", sj.QLearning())
+        split("memory://", sj.policies.QLearning())
     with pytest.raises(ValueError, match="of 'new' is not allowed: its policy has 4 bins of the"):
-        split("memory://", sj.VisitIMED(), old=sj.UCB())
-    with split("memory://", sj.UCB(), old=sj.VisitIMED()):
+        split("memory://", sj.policies.VisitIMED(), old=sj.policies.UCB())
+    with split("memory://", sj.policies.UCB(), old=sj.policies.VisitIMED()):
         pass  # it needs no departures
+    both = [Variant("old", 0.5), Variant("new", 0.5, learns_from="old")]
     with pytest.raises(ValueError, match="learns_from = 'old' is not allowed: it must be one of"):
-        Split("s", ARMS, [Variant("old", 0.5), Variant("new", 0.5, learns_from="old")], "old")
+        Experiment("s", ARMS, variants=both, holdout="old")

@@ -19,13 +19,15 @@ from asgi import client
 from plugins import install
 
 import sojourn as sj
+from sojourn import InputError
 from sojourn.live import (
+    Ask,
     Experiment,
     Journal,
-    MemoryStore,
     PostgresStore,
     SqliteStore,
     Unavailable,
+    backup,
     conformance,
     open_store,
     store_class,
@@ -33,7 +35,7 @@ from sojourn.live import (
 )
 from sojourn.live.records import fold
 from sojourn.live.stores import STORES, tables
-from sojourn.live.stores.clock import Steady
+from sojourn.live.stores.sqlite import Steady
 from sojourn.policies import Policy
 from sojourn.service.options import Options
 
@@ -55,7 +57,7 @@ def database(server: str) -> str:
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
 class TestConformance:
     def test_memory(self, check: Callable[..., None]) -> None:
-        check(MemoryStore, durable=False)
+        check(SqliteStore.in_memory, durable=False)
 
     def test_sqlite(self, check: Callable[..., None], tmp_path: Path) -> None:
         check(lambda: SqliteStore(tmp_path / "live.db"))
@@ -64,8 +66,12 @@ class TestConformance:
         check(lambda: PostgresStore(database))
 
 
-class Wished(MemoryStore):
+class Wished(SqliteStore):
     """A store of a package that is installed beside this one."""
+
+    @classmethod
+    def open(cls, url: str, *, reading: bool = False) -> Any:
+        return cls.in_memory()
 
 
 @pytest.fixture
@@ -76,7 +82,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_package_adds_a_store_by_its_scheme(installed: None) -> None:
     assert store_class("wish://anything") is Wished
-    with Experiment("news", ["a"], sj.UCB(), store="wish://x", compiled=False) as experiment:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store="wish://x", compiled=False
+    ) as experiment:
         assert isinstance(experiment.journal.store, Wished)
     with client(store="wish://x") as http:  # what `sojourn serve --store wish://x` serves
         assert http.put("/v1/experiments/news", json={"arms": ["a"]}).status_code == 201
@@ -100,17 +108,19 @@ def test_the_modules_of_databases_are_imported_when_they_are_used() -> None:
     code += "Experiment('e', ['a'], store='memory://', compiled=False).close(); "
     code += "print([m for m in sys.modules if 'stores.' in m or m == 'psycopg'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = ["sojourn.live.stores.base", "sojourn.live.stores.memory", "sojourn.live.stores.clock"]
-    assert sorted(ast.literal_eval(done.stdout)) == sorted(names)
+    names = ["base", "files", "pool", "retention", "sql", "sqlite", "tables"]
+    assert sorted(ast.literal_eval(done.stdout)) == [f"sojourn.live.stores.{n}" for n in names]
 
 
 def test_a_copy_of_a_file_is_what_was_there(tmp_path: Path) -> None:
     url, saved = f"sqlite:///{tmp_path}/live.db", tmp_path / "saved.db"
     with pytest.raises(ValueError, match="there is no file"):
-        store_class(url).backup(url, saved)
-    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+        backup(url, saved)
+    with Experiment(
+        "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False
+    ) as experiment:
         experiment.visit(id="v").choose()
-        store_class(url).backup(url, saved)
+        backup(url, saved)
         experiment.get("v").end(1)
     store = open_store(f"sqlite:///{saved}")
     row = store.visit("news", "v")
@@ -119,7 +129,7 @@ def test_a_copy_of_a_file_is_what_was_there(tmp_path: Path) -> None:
     store.close()
     for url, sentence in {"memory://": "ends with its process", "postgres://x": "pg_dump"}.items():
         with pytest.raises(ValueError, match=sentence):
-            store_class(url).backup(url, saved)
+            backup(url, saved)
 
 
 def test_one_process_per_file(tmp_path: Path) -> None:
@@ -153,30 +163,25 @@ def test_sqlite_is_durable(tmp_path: Path) -> None:
     store.close()
 
 
-EXTRA = ("ALTER TABLE sojourn_visit ADD COLUMN extra BIGINT",)
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_migration(
-    kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", [tables.VERSION - 1, tables.VERSION + 1])
+def test_tables_of_another_version_are_refused(
+    kind: str, version: int, tmp_path: Path, database: str
 ) -> None:
-    def opened() -> Any:
-        return SqliteStore(tmp_path / "live.db") if kind == "sqlite" else PostgresStore(database)
+    def opened(**how: Any) -> Any:
+        if kind == "sqlite":
+            return SqliteStore(tmp_path / "live.db", **how)
+        return PostgresStore(database, **how)
 
     store = opened()
-    store.save("e", "{}")
-    store.append([conformance.change(None)])
+    with store._writing() as run:
+        sqlite = f"PRAGMA user_version = {version}"
+        run(sqlite if kind == "sqlite" else f"UPDATE sojourn_schema SET version = {version}")
     store.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(tables, "MIGRATIONS", [*tables.MIGRATIONS, EXTRA])
-        for _ in range(2):
-            store = opened()
-            assert store.visit("e", "v") is not None
-            with store._reading() as run:
-                assert run("SELECT extra FROM sojourn_visit") == [(None,)]
-            store.close()
-    with pytest.raises(ValueError, match="the tables are of version 6, and this version"):
-        opened()
+    what = "use a newer one" if version > tables.VERSION else "with the older one, and start a new"
+    for reading in (False, True):
+        with pytest.raises(InputError, match=f"are of version {version}, and this .*: .*{what}"):
+            opened(reading=reading)
 
 
 def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -203,7 +208,9 @@ def test_processes_learn_from_one_another(database: str) -> None:
     """Two journals on one database serve the same visits, and count each step once."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, seed=1, compiled=False)
+            Experiment(
+                "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, seed=1, compiled=False
+            )
             for journal in (one, two)
         ]
         experiments[0].add_arm("c")
@@ -213,7 +220,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
         for step in range(12):
             for number, visit in enumerate(ids):
                 experiments[(step + number) % 2].get(visit).decide(
-                    float(number % 2) if step else None
+                    Ask(reward=float(number % 2) if step else None)
                 )
         for visit in ids:
             assert experiments[0].get(visit).end(1)
@@ -225,13 +232,13 @@ def test_processes_learn_from_one_another(database: str) -> None:
             assert memory.moves.sum() == 48 and memory.left.sum() == 4
         counts, events = one.store.history("news")
         assert counts == fold(events, 4)
-        assert experiments[0].conflicts + experiments[1].conflicts > 0
+        assert experiments[0].branch.conflicts + experiments[1].branch.conflicts > 0
 
 
 def test_what_was_lost_is_taken_back(database: str) -> None:
     """The policy forgets a step that another process has decided before: memory is the store's."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        policy = sj.LearnedUCB(bins=2)
+        policy = sj.policies.LearnedUCB(bins=2)
         first, second = (
             Experiment("news", ["a", "b", "c"], policy, store=journal, compiled=False, seed=2)
             for journal in (one, two)
@@ -239,25 +246,25 @@ def test_what_was_lost_is_taken_back(database: str) -> None:
         for visit in ("v", "w"):
             first.visit(id=visit)
             second.get(visit).choose()
-            first.get(visit).step(1)
-            second.get(visit).step(0)
+            first.get(visit).choose(1)
+            second.get(visit).choose(0)
             first.get(visit).end(1)
             assert not second.get(visit).end(1)
-        assert first.conflicts > 0 and second.conflicts > 0
-        assert first._operations.loads == second._operations.loads == 1
+        assert first.branch.conflicts > 0 and second.branch.conflicts > 0
+        assert first.branch.operations.loads == second.branch.operations.loads == 1
         for experiment in (first, second):
             experiment.refresh()
-            learner = experiment._operations.learner
+            learner = experiment.branch.operations.learner
             seen = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             waiting = set(learner.waiting)
-            experiment.reload()
+            experiment._reload()
             after = [*map(list, learner.memory[:5]), list(learner.issued), list(learner.resolved)]
             assert repr(seen) == repr(after) and waiting == learner.waiting
             assert learner.memory.clock[0] == 6
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.QLearning(), sj.LearnedIMED()], ids=lambda p: type(p).__name__
+    "policy", [sj.policies.QLearning(), sj.policies.LearnedIMED()], ids=lambda p: type(p).__name__
 )
 def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: Policy) -> None:
     """Counters are subtracted; what learns by events is replayed. Rewards are any number."""
@@ -270,15 +277,15 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
         for number in range(6):
             visit = first.visit(id=f"v{number}").id
             for step in range(4):
-                first.get(visit).decide(0.25 * step if step else None)
-                second.get(visit).decide(0.5)
+                first.get(visit).decide(Ask(reward=0.25 * step if step else None))
+                second.get(visit).decide(Ask(reward=0.5))
             first.get(visit).end()
-        assert first.conflicts > 0
-        loads = first._operations.loads
+        assert first.branch.conflicts > 0
+        loads = first.branch.operations.loads
         first.visit().end()
         first.refresh()
         kept = [array.copy() for array in first.memory]
-        first.reload()
+        first._reload()
         for name, before, after in zip(first.memory._fields, kept, first.memory, strict=True):
             np.testing.assert_allclose(before, after, rtol=1e-12, err_msg=name)
         assert (loads == 1) == (type(policy).__name__ == "LearnedIMED")
@@ -287,37 +294,41 @@ def test_memory_after_conflicts_is_that_of_a_fresh_start(database: str, policy: 
 def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         first, second = (
-            Experiment("news", ["a"], sj.UCB(), store=journal, compiled=False)
+            Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             for journal in (one, two)
         )
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r", step=2).arm == "b"
+        assert visit.decide(Ask(reward=1, request="r", step=2)).arm == "b"
         assert second.get("v").info().pending_arm == "b"
-        assert second.get("v").decide(request="r", step=2).arm == "b"
+        assert second.get("v").decide(Ask(request="r", step=2)).arm == "b"
 
 
 def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         first, second = (
-            Experiment("news", ["a"], sj.UCB(), store=journal, reward_wait=0.01, compiled=False)
+            Experiment(
+                "news", ["a"], sj.policies.UCB(), store=journal, reward_wait=0.01, compiled=False
+            )
             for journal in (one, two)
         )
         first.add_arm("b")
         visit = first.visit(id="v")
         visit.choose()
-        assert visit.decide(1, request="r").arm == "b"
+        assert visit.decide(Ask(reward=1, request="r")).arm == "b"
         time.sleep(0.02)
         swept = second.sweep() + second.sweep()
-        assert second.get("v").decide(request="r").arm == "b"
+        assert second.get("v").decide(Ask(request="r")).arm == "b"
         assert swept == 1 and second.arms == ("a", "b")
 
 
 def test_settings_reach_other_processes(database: str) -> None:
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
-        Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, idle_timeout=60, compiled=False)
+        first = Experiment("news", ["a", "b"], sj.policies.FixedArm(0), store=one, compiled=False)
+        Experiment(
+            "news", ["a", "b"], sj.policies.FixedArm(1), store=two, idle_timeout=60, compiled=False
+        )
         assert first.visit().choose() == "a"
         first.refresh()
         assert first.visit().choose() == "b" and first.settings.idle_timeout == 60
@@ -330,9 +341,11 @@ def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> No
         with pytest.raises(ValueError, match="there is no file"):
             open_store(url, reading=True)
     else:
-        with pytest.raises(ValueError, match="the tables are of version 0, and this version"):
+        with pytest.raises(ValueError, match="there are no tables of live visits here"):
             open_store(url, reading=True)
-    with Experiment("news", ["a"], sj.FixedArm(0), store=url, compiled=False) as experiment:
+    with Experiment(
+        "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False
+    ) as experiment:
         experiment.visit(id="v").choose()
         store = open_store(url, reading=True)
         assert store.experiments() == ["news"] and store.visit("news", "v") is not None
@@ -348,7 +361,7 @@ def test_racing_for_a_visit(database: str) -> None:
     """Threads of two processes' worth: every request is answered once, and the same."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
         experiments = [
-            Experiment("news", ["a", "b"], sj.Uniform(), store=journal, compiled=False)
+            Experiment("news", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False)
             for journal in (one, two)
         ]
         experiments[0].visit(id="v")
@@ -356,7 +369,7 @@ def test_racing_for_a_visit(database: str) -> None:
 
         def play(experiment: Experiment) -> None:
             for number in range(15):
-                decision = experiment.get("v").decide(request=f"r{number}")
+                decision = experiment.get("v").decide(Ask(request=f"r{number}"))
                 answers.setdefault(f"r{number}", set()).add((decision.step, decision.arm))
                 barrier.wait()
 
@@ -375,8 +388,8 @@ def test_racing_for_a_visit(database: str) -> None:
 def test_a_repeated_request_waits_for_the_first(database: str) -> None:
     """What it would repeat is on its way, and loses against another process: nobody may see it."""
     with Journal(database, upkeep=False) as one, Journal(database, upkeep=False) as two:
-        first = Experiment("news", ["a", "b"], sj.FixedArm(0), store=one, compiled=False)
-        second = Experiment("news", ["a", "b"], sj.FixedArm(1), store=two, compiled=False)
+        first = Experiment("news", ["a", "b"], sj.policies.FixedArm(0), store=one, compiled=False)
+        second = Experiment("news", ["a", "b"], sj.policies.FixedArm(1), store=two, compiled=False)
         first.visit(id="v")
         second.get("v").row  # noqa: B018
         append, go = two.writer._append, threading.Event()
@@ -387,11 +400,11 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
 
         two.writer._append = slow
         with ThreadPoolExecutor(2) as pool:
-            losing = pool.submit(second.get("v").decide, request="r")
-            while "v" not in second._operations.visits:
+            losing = pool.submit(second.get("v").decide, Ask(request="r"))
+            while "v" not in second.branch.operations.visits:
                 time.sleep(0.001)
-            assert second._operations.visits["v"].row.arm == 1
-            repeated = pool.submit(second.get("v").decide, request="r")
-            assert first.get("v").decide(request="r").arm == "a"
+            assert second.branch.operations.visits["v"].row.arm == 1
+            repeated = pool.submit(second.get("v").decide, Ask(request="r"))
+            assert first.get("v").decide(Ask(request="r")).arm == "a"
             go.set()
             assert {losing.result().arm, repeated.result().arm} == {"a"}

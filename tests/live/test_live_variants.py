@@ -9,35 +9,39 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import (
+    Allocation,
+    Ask,
     Conflict,
     Experiment,
     Guardrail,
     Journal,
+    Logged,
     NotFound,
     Opening,
-    Own,
-    Plan,
-    Split,
     Variant,
     archive,
     export,
     verify,
 )
-from sojourn.live.assignment import races, unit_of, winner
+from sojourn.live.assignment import hash_scores, unit_of, winner
 
 ARMS = ["a", "b", "c"]
 
 
-def split(share: float = 0.5, **more: Any) -> Split:
-    policy = more.pop("policy", sj.UCB())
+def split(share: float = 0.5, **more: Any) -> Experiment:
+    policy = more.pop("policy", sj.policies.UCB())
     variants = [Variant("old", 1.0 - share, policy, external=True), Variant("new", share, policy)]
-    return Split("shorts", ARMS, variants, "old", **{"compiled": False, **more})
+    return Experiment(
+        "shorts", ARMS, variants=variants, holdout="old", **{"compiled": False, **more}
+    )
 
 
 def shares_of(count: int, shares: dict[str, float]) -> list[str]:
     """The variants of so many users."""
     names = tuple(shares)
-    return [winner(races("shorts", names, unit_of("", f"u{n}")), shares) for n in range(count)]
+    return [
+        winner(hash_scores("shorts", names, unit_of("", f"u{n}")), shares) for n in range(count)
+    ]
 
 
 def test_shares_are_kept() -> None:
@@ -49,7 +53,9 @@ def test_shares_are_kept() -> None:
         error = sqrt(share * (1.0 - share) / n)
         assert abs(found.count(name) / n - share) <= 4.5 * error
     by_visit = [
-        winner(races("shorts", ("old", "new"), unit_of(f"v{i}", None)), {"old": 0.9, "new": 0.1})
+        winner(
+            hash_scores("shorts", ("old", "new"), unit_of(f"v{i}", None)), {"old": 0.9, "new": 0.1}
+        )
         for i in range(n)
     ]
     assert abs(by_visit.count("new") / n - 0.1) <= 4.5 * sqrt(0.09 / n)
@@ -65,7 +71,7 @@ def test_assignment_is_monotone_and_of_the_experiment() -> None:
         # old has lost, new has won, and the third has won against old and lost against new
         assert set(moved) <= {("old", "new"), ("third", "new"), ("old", "third")}
     other = [
-        winner(races("other", ("old", "new"), unit_of("", f"u{n}")), {"old": 0.5, "new": 0.5})
+        winner(hash_scores("other", ("old", "new"), unit_of("", f"u{n}")), {"old": 0.5, "new": 0.5})
         for n in range(3000)
     ]
     here = shares_of(3000, {"old": 0.5, "new": 0.5})
@@ -85,13 +91,19 @@ def test_visits_are_sticky() -> None:
         users = [f"u{n}" for n in range(20)]
         homes = {u: shorts.visit(user=u, id=f"first {u}").info().variant for u in users}
         assert set(homes.values()) == {"old", "new"}
-        again = {u: shorts.decide(f"2 {u}", opening=Opening(u), own="a").variant for u in users}
+        again = {
+            u: shorts.decide(f"2 {u}", Ask(opening=Opening(u), logged=Logged("a"))).variant
+            for u in users
+        }
         assert again == homes
         shorts.roll_back()
         for variant in shorts.variants.values():
-            variant._operations.visits.clear()
+            variant.operations.visits.clear()
         for u in users:  # those that are open, by id and with the user
-            assert shorts.decide(f"first {u}", own="b", opening=Opening(u)).variant == homes[u]
+            assert (
+                shorts.decide(f"first {u}", Ask(logged=Logged("b"), opening=Opening(u))).variant
+                == homes[u]
+            )
             assert shorts.get(f"2 {u}").reward(1) == "learned"
             assert shorts.visit(user=u, id=f"2 {u}").opened is None
             assert shorts.get(f"2 {u}").end() is True
@@ -107,10 +119,12 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
     with split(share=0.0) as shorts:
         visit = shorts.visit(user="u")
         assert visit.opened is not None and visit.opened.external
-        assert visit.choose(own=Own("b", 0.25)) == "b"
-        assert visit.step(1, own="c") == "c"
-        first = visit.decide(0, request="r", own="b")
-        assert visit.decide(0, request="r", own="a") == first  # a retry gets what it got
+        assert visit.choose(logged=Logged("b", 0.25)) == "b"
+        assert visit.choose(1, logged="c") == "c"
+        first = visit.decide(Ask(reward=0, request="r", logged=Logged("b")))
+        assert (
+            visit.decide(Ask(reward=0, request="r", logged=Logged("a"))) == first
+        )  # a retry gets what it got
         assert visit.end(1) and (first.arm, first.variant) == ("b", "old")
         old = shorts.variants["old"]
         assert old.memory.pulls.tolist() == [0, 2, 1] and old.memory.successes.sum() == 2
@@ -121,22 +135,25 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
         place = lines[0].index("propensity")
         assert [line[place] for line in lines[1:]] == ["0.25", "", ""]
         other = shorts.visit()
-        with pytest.raises(ValueError, match="own is missing: the arms of 'shorts:old' are chosen"):
+        with pytest.raises(ValueError, match=r"logged is missing: .* of 'shorts:old'"):
             other.choose()
-        with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed: there is no such arm"):
-            other.choose(own="x")
-        with pytest.raises(ValueError, match=r"own.propensity = 2 is not allowed"):
-            other.choose(own=Own("a", 2))
+        with pytest.raises(ValueError, match=r"logged.arm = 'x' is not allowed: there is no"):
+            other.choose(logged="x")
+        with pytest.raises(ValueError, match=r"logged.propensity = 2 is not allowed"):
+            other.choose(logged=Logged("a", 2))
         shorts.variants["old"].retire_arm("a")  # what was shown was shown
-        assert other.choose(own="a") == "a"
+        assert other.choose(logged="a") == "a"
 
 
 def test_a_policy_does_not_take_what_the_caller_shows() -> None:
-    with split(share=1.0) as shorts, Experiment("alone", ARMS, sj.UCB(), compiled=False) as alone:
+    with (
+        split(share=1.0) as shorts,
+        Experiment("alone", ARMS, sj.policies.UCB(), compiled=False) as alone,
+    ):
         for served in (shorts, alone):
-            assert [served.visit().choose(own="c") for _ in range(3)] == ["a", "b", "c"]
-            with pytest.raises(ValueError, match=r"own.arm = 'x' is not allowed"):
-                served.visit().choose(own="x")
+            assert [served.visit().choose(logged="c") for _ in range(3)] == ["a", "b", "c"]
+            with pytest.raises(ValueError, match=r"logged.arm = 'x' is not allowed"):
+                served.visit().choose(logged="x")
 
 
 def test_settings_of_old_experiments_have_no_new_words() -> None:
@@ -146,8 +163,10 @@ def test_settings_of_old_experiments_have_no_new_words() -> None:
 
 
 def test_plans() -> None:
-    plan = Plan.of({"old": 0.8, "new": 0.2, "third": 0.0}, "old", at=1.0, guardrail=Guardrail())
-    assert Plan.from_json(plan.to_json()) == plan
+    plan = Allocation.of(
+        {"old": 0.8, "new": 0.2, "third": 0.0}, "old", at=1.0, guardrail=Guardrail()
+    )
+    assert Allocation.from_json(plan.to_json()) == plan
     up = plan.ramped({"new": 0.5, "third": 0.1}, at=2.0)
     assert up.shares == {"old": 0.4, "new": 0.5, "third": 0.1} and up.epoch == 2
     assert up.ramped({"new": 0.5}, at=3.0) is up
@@ -166,7 +185,7 @@ def test_plans() -> None:
         ({"old": 0.5, "": 0.5}, "old", "variant = '' is not allowed"),
     ):
         with pytest.raises(ValueError, match=match):
-            Plan.of(shares, holdout, at=0.0)
+            Allocation.of(shares, holdout, at=0.0)
 
 
 def test_it_goes_on(tmp_path: Path) -> None:
@@ -177,8 +196,8 @@ def test_it_goes_on(tmp_path: Path) -> None:
         visit = shorts.visit(user="u1", id="v")
         home = visit.info().variant
     with split(0.1, store=url, guardrail=Guardrail(margin=0.5)) as shorts:
-        assert shorts.shares == {"old": 0.7, "new": 0.3} and shorts.plan.epoch == 2
-        assert shorts.plan.guardrail == Guardrail(margin=0.5)
+        assert shorts.allocation.shares == {"old": 0.7, "new": 0.3} and shorts.allocation.epoch == 2
+        assert shorts.allocation.guardrail == Guardrail(margin=0.5)
         assert shorts.get("v").info().variant == home
         store = shorts.journal.store
         assert [edit.detail for edit in store.edits(2, "shorts")][1] == (
@@ -188,18 +207,30 @@ def test_it_goes_on(tmp_path: Path) -> None:
             Experiment("shorts", ARMS, store=shorts.journal, compiled=False)
         other = [Variant("old", 0.5), Variant("newer", 0.5)]
         with pytest.raises(Conflict, match="has the variants old, new with the holdout old, which"):
-            Split("shorts", ARMS, other, "old", store=shorts.journal, compiled=False)
-        Experiment("taken:a", ARMS, sj.UCB(), store=shorts.journal, compiled=False)
+            Experiment(
+                "shorts", ARMS, variants=other, holdout="old", store=shorts.journal, compiled=False
+            )
+        Experiment("taken:a", ARMS, sj.policies.UCB(), store=shorts.journal, compiled=False)
         both = [Variant("a", 0.5), Variant("b", 0.5)]
         with pytest.raises(Conflict, match="there is an experiment 'taken:a'"):
-            Split("taken", ARMS, both, "a", store=shorts.journal, compiled=False)
-        with pytest.raises(Conflict, match="'shorts:old' has no variants"):
-            Split.open("shorts:old", shorts.journal)
+            Experiment(
+                "taken", ARMS, variants=both, holdout="a", store=shorts.journal, compiled=False
+            )
+        with pytest.raises(ValueError, match="'shorts:old' has no variants"):
+            Experiment.open("shorts:old", shorts.journal, compiled=False).compare()
         known = store.experiments()
         with pytest.raises(ValueError, match="idle_timeout = -1 is not allowed"):
-            Split("bad", ARMS, both, "a", store=shorts.journal, compiled=False, idle_timeout=-1)
+            Experiment(
+                "bad",
+                ARMS,
+                variants=both,
+                holdout="a",
+                store=shorts.journal,
+                compiled=False,
+                idle_timeout=-1,
+            )
         with pytest.raises(ValueError, match="give at least one arm"):
-            Split("bad", [], both, "a", store=shorts.journal, compiled=False)
+            Experiment("bad", [], variants=both, holdout="a", store=shorts.journal, compiled=False)
         assert store.experiments() == known
         shorts.drop()
         assert store.experiments() == ["taken:a"] and shorts.dropped
@@ -211,8 +242,8 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
         shorts = split(store=journal, late_horizon=60.0)
         for n in range(40):
             visit = shorts.visit(user=f"u{n % 15}")
-            visit.choose(own="a")
-            visit.step(1, own="b")
+            visit.choose(logged="a")
+            visit.choose(1, logged="b")
             if n % 3:
                 visit.end()
                 assert visit.reward(1, step=2) == "learned"  # after the end
@@ -227,7 +258,8 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
             archive(journal.store, name, journal.store.now() + 1.0, tmp_path)
             assert verify(journal.store, name, tmp_path) == {}
             assert journal.store.groups(name) == before[name.removeprefix("shorts:")]
-        shorts.variants["old"].visit().end()  # by its own name: not compared
+        alone = Experiment.open("shorts:old", shorts.journal, compiled=False)
+        alone.visit().end()  # by its own name: not compared
         assert journal.store.groups("shorts:old") == before["old"]
         assert verify(journal.store, "shorts:old", tmp_path) == {}
         journal.store._groups["shorts:old"].popitem()  # type: ignore[attr-defined]

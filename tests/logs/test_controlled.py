@@ -8,11 +8,11 @@ import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.model.adjusted import joint_model
 from sojourn.logs.model.design import groups_of, layout_of, shrink
-from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, nodes
+from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, latent_classes
 from sojourn.logs.model.sample import Sample
 from sojourn.logs.model.users import OwnFirstStep
 from sojourn.logs.reporting.words import conclusions
-from sojourn.stats.departures import Spread, contrasts, holm
+from sojourn.stats.effects import Spread, contrasts, holm
 from sojourn.users.population import Population, always
 
 SAFE = 4.5
@@ -40,18 +40,18 @@ def chance(log_odds: float) -> float:
 
 
 def plain_likelihood(sample: Sample, theta: np.ndarray) -> float:
-    """Step by step, kind by kind, from the definition in the module."""
-    layout, kinds = layout_of(sample), nodes()
+    """Step by step, class by class, from the definition in the module."""
+    layout, classes = layout_of(sample), latent_classes()
     padded = np.append(theta, 0.0)
     total = 0.0
     for user in range(sample.users):
         each = []
-        for taste, temper, log_share in zip(*kinds, strict=True):
+        for liking, leaving, log_share in zip(*classes, strict=True):
             found = log_share
             for i in np.flatnonzero(sample.user == user):
                 arm, previous, reward = sample.arm[i], sample.previous[i], sample.reward[i]
-                likes = padded[layout.likes[arm]] + theta[SIGMA] * taste
-                likes += padded[layout.mood[previous]] if previous < 2 else 0.0
+                likes = padded[layout.likes[arm]] + theta[SIGMA] * liking
+                likes += padded[layout.after[previous]] if previous < 2 else 0.0
                 found += np.log(chance(likes) if reward == 1 else chance(-likes))
                 if previous < 2:
                     cell = 2 + 2 * previous + reward
@@ -61,7 +61,7 @@ def plain_likelihood(sample: Sample, theta: np.ndarray) -> float:
                 else:
                     leaves = padded[layout.cells[reward]]
                 leaves += padded[layout.leaving[arm]]
-                leaves += theta[LAMBDA] * taste + theta[TAU] * temper
+                leaves += theta[LAMBDA] * liking + theta[TAU] * leaving
                 found += np.log(chance(leaves) if sample.left[i] else chance(-leaves))
             each.append(found)
         total += np.logaddexp.reduce(each)
@@ -69,11 +69,11 @@ def plain_likelihood(sample: Sample, theta: np.ndarray) -> float:
 
 
 def test_likelihood_slope_and_curvature_are_those_of_the_definition(small: Sample) -> None:
-    groups, kinds = groups_of(small, layout_of(small)), nodes()
+    groups, classes = groups_of(small, layout_of(small)), latent_classes()
     theta = np.random.default_rng(3).normal(0.0, 0.7, groups.size)
-    found = _evaluate(groups, kinds, theta)
+    found = _evaluate(groups, classes, theta)
     few = small.of(np.arange(small.users) < 3)
-    part = _evaluate(groups_of(few, layout_of(small)), kinds, theta)
+    part = _evaluate(groups_of(few, layout_of(small)), classes, theta)
     assert part.likelihood == pytest.approx(plain_likelihood(few, theta), rel=1e-12)
     step = 1e-5
     for i, j in ((0, 0), (4, 5), (SIGMA, 1), (LAMBDA, 6), (TAU, TAU), (LAMBDA, SIGMA)):
@@ -81,7 +81,7 @@ def test_likelihood_slope_and_curvature_are_those_of_the_definition(small: Sampl
         for sign in (1.0, -1.0):
             moved = theta.copy()
             moved[i] += sign * step
-            ends.append(_evaluate(groups, kinds, moved))
+            ends.append(_evaluate(groups, classes, moved))
         slope = (ends[0].likelihood - ends[1].likelihood) / (2.0 * step)
         assert found.score[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
         curvature = -(ends[0].score[j] - ends[1].score[j]) / (2.0 * step)
@@ -111,7 +111,7 @@ def test_users_who_are_alike_are_told_from_users_who_differ() -> None:
     alike, differ = (fitted(name).model for name in ("normal", "looks normal"))
     assert alike is not None and differ is not None
     assert np.abs(alike.estimate[-3:]).max() < 0.3 < np.abs(differ.estimate[-3:]).max()
-    one = fit_jointly(groups_of(*_pair("normal")), nodes(differ=False))
+    one = fit_jointly(groups_of(*_pair("normal")), latent_classes(differ=False))
     assert one.weights.shape[1] == 1 and (one.estimate[-3:] == 0.0).all()
 
 
@@ -245,7 +245,7 @@ def test_arms_are_drawn_together_as_far_as_they_are_alike() -> None:
     )
     assert alike < 1.0 and apart == pytest.approx(2.5, rel=0.05)
     sample, layout = _pair("normal")
-    joint = fit_jointly(groups_of(sample, layout), nodes())  # type: ignore[arg-type]
+    joint = fit_jointly(groups_of(sample, layout), latent_classes())  # type: ignore[arg-type]
     pulls = np.bincount(sample.arm).astype(float)
     shrunk = shrink(joint, layout, pulls)  # type: ignore[arg-type]
     rows = contrasts(layout.leaving, pulls, layout.size)  # type: ignore[attr-defined]

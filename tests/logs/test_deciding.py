@@ -50,7 +50,7 @@ def advice() -> Advice:
 
 
 def test_draws_have_the_moments_of_the_fit() -> None:
-    log = synthetic_log(TRUTH, sj.Uniform(), visits=600, users=60, seed=3, spread=0.8)
+    log = synthetic_log(TRUTH, sj.policies.Uniform(), visits=600, users=60, seed=3, spread=0.8)
     found = sj.fit(log, visit="visit", user="user", arm="arm", reward="reward", ema=False)
     number = 40_000
     q, means = _parameters(found, number, np.random.default_rng(1))
@@ -141,7 +141,12 @@ def chosen(
     return advise(fit or fitted(), now, played(gains, in_variants, luck), SIMPLEST, **facts)
 
 
-KL, PLAIN, LEARNED, VISIT = sj.KLUCB(), sj.IMED(), sj.LearnedIMED(), sj.VisitIMED()
+KL, PLAIN, LEARNED, VISIT = (
+    sj.policies.KLUCB(),
+    sj.policies.IMED(),
+    sj.policies.LearnedIMED(),
+    sj.policies.VisitIMED(),
+)
 STEADY = [1.0, 1.1, 0.9, 1.0]
 
 
@@ -215,7 +220,7 @@ def test_arms_that_nobody_sees_together_are_no_choice() -> None:
 
 def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
     truth = WORLDS["normal"]()
-    assert advice.name == "Learned IMED" and advice.policy == sj.LearnedIMED()
+    assert advice.name == "Learned IMED" and advice.policy == sj.policies.LearnedIMED()
     assert advice.present.name == "the log's own recommender"
     error = (advice.present.reward.high - advice.present.reward.value) / 1.96
     assert abs(advice.present.reward.value - truth.worth().reward) < 4.5 * error
@@ -251,7 +256,7 @@ def test_the_answer_does_not_depend_on_the_workers(advice: Advice) -> None:
 def test_intervals_hold_what_a_run_gains() -> None:
     truth, logs, held = WORLDS["normal"](), 6, 0
     for seed in range(logs):
-        gain = truth.play(sj.IMED(), VISITS_LATER, seed=seed).reward - truth.worth().reward
+        gain = truth.play(sj.policies.IMED(), VISITS_LATER, seed=seed).reward - truth.worth().reward
         made = decide(fitted(seed=seed, visits=500), VISITS_LATER, runs=2, seed=seed)
         held += made.outcomes[1].gain.low <= gain <= made.outcomes[1].gain.high
     assert held >= 0.95 * logs - 4.5 * np.sqrt(logs * 0.95 * 0.05), held

@@ -6,8 +6,8 @@ from logs_twin import Log, sample_twin, twin
 from worlds import BY_REWARD, CONSTANT, MEANS, NORMAL, WORLDS, world
 
 from sojourn.logs import Fit
-from sojourn.logs.model.detection import by_propensity, groups, stories
-from sojourn.logs.model.diagnostics import ADVICE, CASE, Diagnostic
+from sojourn.logs.model.detection import by_propensity, groups, reverse_causation
+from sojourn.logs.model.diagnostics import CASE, FORECAST, Diagnostic
 from sojourn.logs.model.fitted import best_share
 from sojourn.stats.clusters import widening
 from sojourn.stats.intervals import t
@@ -43,24 +43,26 @@ def left_unfinished(log: Log, rng: np.random.Generator, share: float = 0.7) -> L
 def test_zeros_that_drive_people_away_give_no_alarm(made) -> None:  # type: ignore[no-untyped-def]
     alarms = [
         told.better > max(1.645 * told.error, 2.0)
-        for told in (stories(sample_twin(made.log(1000, 250, seed))) for seed in range(25))
+        for told in (
+            reverse_causation(sample_twin(made.log(1000, 250, seed))) for seed in range(25)
+        )
     ]
     assert sum(alarms) <= 3  # 5 % of 25, and 1.6 standard errors
 
 
 def test_zeros_that_are_traces_of_leaving_are_found() -> None:
     made = world(FAR, CONSTANT, spoil=left_unfinished)
-    told = [stories(sample_twin(made.log(2000, 500, seed))) for seed in range(10)]
+    told = [reverse_causation(sample_twin(made.log(2000, 500, seed))) for seed in range(10)]
     assert sum(each.better > max(1.645 * each.error, 2.0) for each in told) >= 8
     assert np.mean([each.share for each in told]) == pytest.approx(0.7, abs=0.05)
-    doubt = warned(made.log(4000, 1000, 1))["recorded at departure"]
+    doubt = warned(made.log(4000, 1000, 1))["reverse causation"]
     assert "a 0 is written down because people leave" in str(doubt) and not doubt.note
 
 
 def test_what_cannot_be_told_apart_is_a_note() -> None:
     made = world((0.5, 0.5), CONSTANT, spoil=left_unfinished)
     found = fitted(made.log(2000, 500, 2))
-    (doubt,) = [w for w in found.diagnostics if w.name == "cannot be told apart"]
+    (doubt,) = [w for w in found.diagnostics if w.name == "possible reverse causation"]
     assert doubt.note and "note: with a reward of 0" in str(found)
 
 
@@ -97,11 +99,11 @@ def test_users_as_usual_decide_nothing_alone(name: str) -> None:
 
 def test_other_arms_for_other_people_are_noticed() -> None:
     for name in ("selection", "mood"):
-        doubt = warned(WORLDS[name]().log(4000, 1000, 1))["selection"]
+        doubt = warned(WORLDS[name]().log(4000, 1000, 1))["confounding"]
         assert "cannot be compared as they are" in doubt.meaning
     for name in ("normal", "by state", "favourites", "taste"):  # at most one of the two
         for seed in range(5):
-            assert "selection" not in warned(WORLDS[name]().log(2000, 500, seed))
+            assert "confounding" not in warned(WORLDS[name]().log(2000, 500, seed))
 
 
 def test_arms_that_nobody_sees_together_are_noticed() -> None:
@@ -110,7 +112,7 @@ def test_arms_that_nobody_sees_together_are_noticed() -> None:
     log = world(means, rule=rule).log(2000, 500, 1)
     assert groups(sample_twin(log)) in ([[0, 1], [2, 3]], [[2, 3], [0, 1]])
     doubt = warned(log)["arms apart"]
-    assert "2 groups" in doubt.seen and "0, 1" in doubt.seen and doubt.spoils == ADVICE
+    assert "2 groups" in doubt.seen and "0, 1" in doubt.seen and doubt.spoils == FORECAST
     rule[0] = [0.5, 0.4, 0.1, 0.0]  # 2 is shown with both
     assert groups(sample_twin(world(means, rule=rule).log(2000, 500, 1))) == [[0, 1, 2, 3]]
     for name in ("favourites", "selection", "equal arms", "clickbait, avoided"):

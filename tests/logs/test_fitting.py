@@ -21,7 +21,7 @@ from sojourn.validation import InputError
 
 LOGS = 500
 """So many that intervals which always cover fail as well."""
-RULE = sj.Uniform()
+RULE = sj.policies.Uniform()
 
 TWO_STATE = sj.Problem([0.7, 0.4], sj.TwoState(q00=0.35, q01=0.2, q10=0.25, q11=0.1))
 
@@ -185,7 +185,7 @@ def test_table_leave_is_a_curve_for_the_simulator() -> None:
     with pytest.raises(ValueError, match="has no problem file"):
         problem_files.to_dict(sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, 0.9, 0.5)))
     problem = sj.Problem([0.6, 0.4], OwnFirstStep(TWO_STATE.user, first0=0.9, first1=0.5))
-    result = sj.simulate(problem, [sj.FixedArm(0)], visits=500, runs=64)
+    result = sj.simulate(problem, [sj.policies.FixedArm(0)], visits=500, runs=64)
     lengths, errors = result.visit_length.mean[0, -1], result.visit_length.half_width[0, -1]
     assert abs(lengths - problem.length.mean) < 4.5 / 1.96 * errors
 
@@ -265,7 +265,7 @@ def test_what_a_small_log_lacks_is_told_before_work(monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def whole() -> Fit:
     problem = sj.Problem([0.75, 0.4], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
-    return sj.fit(synthetic_log(problem, sj.Uniform(), visits=400, users=100, seed=3))
+    return sj.fit(synthetic_log(problem, sj.policies.Uniform(), visits=400, users=100, seed=3))
 
 
 def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_fit_is_the_same_after_it_was_saved(whole: Fit, tmp_path: Path) -> Non
 
 
 def test_showing_a_fit_infers_nothing(whole: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("joint_model", "adjusted_costs", "arm_effects", "faults", "moving_average"):
+    for name in ("joint_model", "adjusted_costs", "arm_effects", "diagnostics", "moving_average"):
         monkeypatch.setattr(f"sojourn.logs.model.fitted.{name}", lambda *_: 1 / 0)
     assert str(whole) and whole.to_dict() and whole.problem()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore, export
+from sojourn.live import Experiment, Journal, SqliteStore, export
 from sojourn.logs.deciding.populations import draw_populations
 
 VALUES = (0.0, 0.25, 0.5, 1.0)
@@ -19,9 +19,9 @@ THRESHOLD = 0.5
 @pytest.fixture(scope="module")
 def played() -> Experiment:
     """Visits of 300 users whose state is whether the last reward was at least a half."""
-    rng, journal = random.Random(3), Journal(MemoryStore(), upkeep=False)
+    rng, journal = random.Random(3), Journal(SqliteStore.in_memory(), upkeep=False)
     clips = Experiment(
-        "clips", list(CHANCES), sj.Uniform(), reward_threshold=THRESHOLD, store=journal,
+        "clips", list(CHANCES), sj.policies.Uniform(), reward_threshold=THRESHOLD, store=journal,
         compiled=False, seed=1,
     )  # fmt: skip
     for number in range(600):
@@ -32,7 +32,7 @@ def played() -> Experiment:
             left, good = rng.random() < LEAVE[good, reward >= THRESHOLD], int(reward >= THRESHOLD)
             if left:
                 break
-            arm = visit.step(reward)
+            arm = visit.choose(reward)
         visit.end(reward)
     return clips
 
@@ -74,8 +74,8 @@ def test_the_fitted_problem_is_graded(played: Experiment, tmp_path: Path) -> Non
     fit = sj.logs.fit(tmp_path / "clips.csv", ema=False)
     problem = fit.problem(first_step=False)
     assert problem.graded and problem.means == pytest.approx(fit.means)
-    user = sj.Levels(sj.TwoState(*(LEAVE[s, r] for s in (0, 1) for r in (0, 1))), [THRESHOLD])
-    rewards = [sj.Discrete(VALUES, CHANCES[arm]) for arm in CHANCES]
+    user = sj.users.Levels(sj.TwoState(*(LEAVE[s, r] for s in (0, 1) for r in (0, 1))), [THRESHOLD])
+    rewards = [sj.rewards.Discrete(VALUES, CHANCES[arm]) for arm in CHANCES]
     assert problem.value() == pytest.approx(
         sj.Problem(rewards=rewards, user=user).value(), rel=0.15
     )
@@ -99,11 +99,11 @@ def test_what_is_not_graded_is_read_as_before(played: Experiment, tmp_path: Path
     assert sj.logs.fit(graded, threshold=0.8, ema=False).means == pytest.approx((0.55, 0.64))
     with pytest.raises(ValueError, match=r"has thresholds from 0.5 to 0.6: give the threshold"):
         sj.logs.fit({**graded, "threshold": [0.5] * 8 + [0.6]}, ema=False)
-    with Experiment("likes", ["a", "b"], sj.Uniform(), compiled=False) as likes:
+    with Experiment("likes", ["a", "b"], sj.policies.Uniform(), compiled=False) as likes:
         for number in range(20):
             visit = likes.visit()
             visit.choose()
-            visit.step(number % 2)
+            visit.choose(number % 2)
             visit.end(number % 3 == 0)
         export(likes.journal.store, "likes", tmp_path / "likes.csv")
         assert export(likes.journal.store, "likes", tmp_path / "likes.parquet") == 40

@@ -26,10 +26,10 @@ def test_importing_the_package_loads_no_engine() -> None:
 
 
 def test_reading_options_needs_no_engine() -> None:
-    assert loaded_after("from sojourn.logs.reading.options import LogOptions") == set()
+    assert loaded_after("from sojourn.logs.reading.spec import LogSpec") == set()
 
 
 def test_ibis_waits_for_a_log_and_matplotlib_for_a_report() -> None:
     assert not {"ibis", "matplotlib", "jinja2"} & loaded_after(
-        "from sojourn.logs import Fit, decide, fit, replay, write_report"
+        "from sojourn.logs import Fit, decide, evaluate, fit, write_report"
     )

@@ -25,12 +25,12 @@ from sojourn.logs.model.sample import Sample
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.departures import probability
 
-AVERAGE = sj.Problem([0.7, 0.3], sj.Ema(theta=0.5, leave=sj.LogLeave(c6=20), start=1))
+AVERAGE = sj.Problem([0.7, 0.3], sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=20), start=1))
 ENDS = (2, 3, 5, 10, 20, 50)
 
 
 def a_log(visits: int, run: int = 0) -> Log:
-    return synthetic_log(AVERAGE, sj.Uniform(), visits=visits, seed=8, run=run, horizon=12)
+    return synthetic_log(AVERAGE, sj.policies.Uniform(), visits=visits, seed=8, run=run, horizon=12)
 
 
 def fitted(log: Log) -> EmaFit:

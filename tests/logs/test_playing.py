@@ -24,7 +24,7 @@ def population(seed: int = 1) -> Population:
 
 
 def twin(
-    people: Population, rule: np.ndarray, policy: sj.IMED, visits: int, number: int
+    people: Population, rule: np.ndarray, policy: sj.policies.IMED, visits: int, number: int
 ) -> dict[int, float]:
     """Seed 5, run 2, step by step from the tables."""
     value = {of: people.values_under(rule, of) for of in (True, False)}
@@ -61,21 +61,24 @@ def test_runs_are_those_of_the_twin(number: int, monkeypatch: pytest.MonkeyPatch
     """People who come once, or in turn and back again."""
     people = population()
     place = Place.of([people], RULE, number)
-    made = play(place, sj.IMED(), 5, 2, 60, 10**6)
-    expected = twin(people, RULE, sj.IMED(), 60, number)
+    made = play(place, sj.policies.IMED(), 5, 2, 60, 10**6)
+    expected = twin(people, RULE, sj.policies.IMED(), 60, number)
     assert made[VISITS] == 60
     for column, value in expected.items():
         assert made[column] == pytest.approx(value, rel=1e-12, abs=1e-9), column
     monkeypatch.setattr(chunks, "run_phase", chunks.run_phase.plain)
-    plain = play(place, sj.IMED(), 5, 2, 60, 10**6)
+    plain = play(place, sj.policies.IMED(), 5, 2, 60, 10**6)
     np.testing.assert_allclose(plain, made, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("policy", "rows"),
     [
-        (sj.FixedArm(1), always(1, 2)),
-        (sj.Rule([[0.3, 0.7], [0.9, 0.1]]), np.array([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]])),
+        (sj.policies.FixedArm(1), always(1, 2)),
+        (
+            sj.policies.Rule([[0.3, 0.7], [0.9, 0.1]]),
+            np.array([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]]),
+        ),
     ],
 )
 def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) -> None:
@@ -98,7 +101,7 @@ def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) ->
 
 def test_the_rule_itself_gains_nothing() -> None:
     place = Place.of([population()], always(1, 2))
-    made = play(place, sj.FixedArm(1), 0, 0, 500, 10**6)
+    made = play(place, sj.policies.FixedArm(1), 0, 0, 500, 10**6)
     assert made[[GAIN, LONGER]] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
@@ -106,7 +109,9 @@ def test_means_that_drift_count_part_by_part() -> None:
     people, runs, visits = population(), 40, 300
     parts = [replace(people, means=people.means * share) for share in (1.0, 0.6, 0.2)]
     place = Place.of(parts, RULE)
-    made = np.array([play(place, sj.FixedArm(0), 1, run, visits, 10**6) for run in range(runs)])
+    made = np.array(
+        [play(place, sj.policies.FixedArm(0), 1, run, visits, 10**6) for run in range(runs)]
+    )
     alone = [p.worth_under(always(0, 2)).reward for p in parts]
     for column, exact in (
         (GAIN, np.mean(alone) - np.mean([p.worth_under(RULE).reward for p in parts])),
@@ -120,5 +125,5 @@ def test_a_visit_that_never_ends_is_cut_off() -> None:
     people = population()
     endless = replace(people, leave=np.zeros_like(people.leave))
     place = replace(Place.of([people], RULE), populations=(endless,))
-    made = play(place, sj.FixedArm(0), 0, 0, 10, 1_000)
+    made = play(place, sj.policies.FixedArm(0), 0, 0, 10, 1_000)
     assert made[STEPS] == 1_000 and made[VISITS] == 1

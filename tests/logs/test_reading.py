@@ -1,7 +1,9 @@
 """Reading logs: what people have, visits, outcomes, bad rows; and the totals against a twin."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,17 @@ from sojourn.logs.model import count
 from sojourn.logs.model.sample import take
 from sojourn.logs.model.totals import UNKNOWN, Totals
 from sojourn.logs.reading import events, steps
-from sojourn.logs.reading.options import LogOptions, resolve, seconds
 from sojourn.logs.reading.source import ROW, kept, opened
+from sojourn.logs.reading.spec import LogSpec, resolve, seconds
 from sojourn.logs.synthetic import synthetic_log
 
 PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q11=0.1))
 
 
 def a_log(visits: int = 300, seed: int = 0) -> dict[str, Any]:
-    log = synthetic_log(PROBLEM, sj.Uniform(), visits=visits, users=60, seed=seed, horizon=20)
+    log = synthetic_log(
+        PROBLEM, sj.policies.Uniform(), visits=visits, users=60, seed=seed, horizon=20
+    )
     kept = ("user", "visit", "step", "arm", "reward", "left", "censored")
     return {c: log[c] for c in kept}
 
@@ -50,16 +54,16 @@ def same_totals(one: Totals, other: Totals) -> None:
 
 
 @contextmanager
-def steps_of(source: Any, options: LogOptions) -> Iterator[Any]:
+def steps_of(source: Any, options: LogSpec) -> Iterator[Any]:
     with opened(source) as found:
-        chosen, _ = resolve(options, [c for c in found.table.columns if c != ROW])
-        with kept(*steps.steps(events.clean(found, chosen), chosen)) as table:
+        reading = resolve(options, [c for c in found.table.columns if c != ROW])
+        with kept(*steps.steps(events.clean(found, reading), reading)) as table:
             yield table
 
 
 def totals_of(source: Any, **options: Any) -> Totals:
-    with steps_of(source, LogOptions(**options)) as table:
-        return count.count(table, LogOptions(**options), "log")
+    with steps_of(source, LogSpec(**options)) as table:
+        return count.count(table, LogSpec(**options), "log")
 
 
 def test_totals_are_those_of_the_twin() -> None:
@@ -70,7 +74,7 @@ def test_totals_are_those_of_the_twin() -> None:
     read = {**log, "reward": np.where(unknown, np.nan, log["reward"].astype(float))}
     same_totals(totals_of(read, bad="skip"), twin(with_gaps))
 
-    with steps_of(read, LogOptions(bad="skip")) as table:
+    with steps_of(read, LogSpec(bad="skip")) as table:
         found = take(table, twin(with_gaps))
     expected = sample_twin(with_gaps)
     assert found.names == expected.names
@@ -85,7 +89,7 @@ def test_large_logs_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     log = shuffled(a_log())
     log["time"] = log["visit"] * 5000 + log["step"] * 60
     whole = [sj.fit(log), sj.fit(log, gap="20min")]
-    monkeypatch.setattr("sojourn.logs.reading.log.AT_ONCE", log["visit"].size // 5)
+    monkeypatch.setattr("sojourn.logs.reading.steps.AT_ONCE", log["visit"].size // 5)
     for one, other in zip(whole, [sj.fit(log), sj.fit(log, gap="20min")], strict=True):
         assert one.totals is not None
         assert other.totals is not None
@@ -226,7 +230,7 @@ CUT = {"f1": (0, 2), "10": (1, 1), "11": (1, 1), "f0": (2, 2)}
 def test_visits_by_gap(time: Any) -> None:
     frame = pd.DataFrame({**TIMES, "time": time})
     for rows in (frame, frame.iloc[::-1]):
-        assert counts(rows, gap="30min", horizon="never") == CUT
+        assert counts(rows, gap="30min", log_end="never") == CUT
 
 
 ZONED = [
@@ -251,14 +255,14 @@ def test_offsets_from_utc_count_everywhere(kind: str, tmp_path: Path) -> None:
         "polars": lambda: pl.from_pandas(frame),
         "arrow": lambda: pa.Table.from_pandas(frame),
     }
-    assert counts(made[kind](), gap="30min", horizon="never") == CUT
+    assert counts(made[kind](), gap="30min", log_end="never") == CUT
 
 
 def test_times_in_two_units_are_refused() -> None:
     log = {**TIMES, "time": [1.7e9, 1.7e9 + 60, 1.7e12, 1.7e12, 1.7e9, 1.7e9]}
     with pytest.raises(ValueError, match=r"time has times from 1.7e.09 to 1.7e.12, as if in"):
         sj.fit(log, gap="30min")
-    assert counts(log, gap="30min", horizon="never", time_unit="s")
+    assert counts(log, gap="30min", log_end="never", time_unit="s")
 
 
 def test_times_that_are_no_numbers_are_bad_rows() -> None:
@@ -344,15 +348,15 @@ def test_copies_of_one_moment_may_be_items_of_one_screen() -> None:
 def test_the_end_of_the_log_censors_visits_cut_by_a_gap() -> None:
     by_default = counts(TIMES, gap="30min")  # the log ends at 5000: 4060 + 1800 is beyond
     assert by_default == {"f1": (0, 2), "10": (1, 1), "f0": (1, 1)}
-    assert counts(TIMES, gap="30min", horizon=1e6) == CUT
+    assert counts(TIMES, gap="30min", log_end=1e6) == CUT
 
 
 def test_idle_time_counts_from_the_end_of_an_event() -> None:
     lasting = {**TIMES, "took": [0, 3000, 0, 0, 0, 0]}
     one_visit = {"f1": (0, 1), "10": (0, 1), "01": (0, 1), "11": (1, 1), "f0": (2, 2)}
-    assert counts(lasting, gap="30min", duration="took", horizon="never") == one_visit
+    assert counts(lasting, gap="30min", duration="took", log_end="never") == one_visit
     until = {**TIMES, "until": [0, 3060, 4000, 4060, 10, 5000]}
-    assert counts(until, gap="30min", end="until", horizon="never") == one_visit
+    assert counts(until, gap="30min", end="until", log_end="never") == one_visit
 
 
 def test_visits_by_order_and_marked_ends() -> None:
@@ -405,11 +409,11 @@ def test_a_bad_row_keeps_its_place() -> None:
 def test_propensities_are_carried_along() -> None:
     log = {**LOG, "time": [0, 0, 5, 9], "propensity": [0.5, 0.25, 1.0, 0.125]}
     for ties, expected in (("keep", [0.5, 0.25, 1.0, 0.125]), ("any", [0.5, 1.0, 0.125])):
-        with steps_of(log, LogOptions(ties=ties)) as table:
+        with steps_of(log, LogSpec(ties=ties)) as table:
             found = table.order_by(["visit", "step"]).to_pyarrow()["propensity"].to_pylist()
         assert found == expected
     named = {**LOG, "chance": ["0.5", "0.25", "1", "often"]}
-    with steps_of(named, LogOptions(propensity="chance")) as table:
+    with steps_of(named, LogSpec(propensity="chance")) as table:
         found = table.order_by(["visit", "step"]).to_pyarrow()["propensity"].to_pylist()
     assert found == [0.5, 0.25, 1.0, None]
 
@@ -447,7 +451,7 @@ def test_sensitivity_is_the_fit_under_other_definitions() -> None:
     assert first.name == "threshold 1"
     assert second.name == "gap 20min"
     log["grade"] = log["reward"]
-    (again,) = sensitivity(log, gaps=["20min"], reward="grade", horizon="never")
+    (again,) = sensitivity(log, gaps=["20min"], reward="grade", log_end="never")
     assert again.visits == sj.fit(log, ema=False).visits
 
 
@@ -490,7 +494,7 @@ MISTAKES = [
     ("duckdb://", {"table": "nothing"}, "nothing cannot be read"),
     ({**LOG, "user": [7, 7, 7, 7]}, {}, "one user only: intervals are over users"),
     ({**LOG, "time": ["1", "2", "3", "soon"]}, {}, "4 with no user, visit or time"),
-    (LOG, {"horizon": "soon"}, "horizon = 'soon' is not allowed"),
+    (LOG, {"log_end": "soon"}, "log_end = 'soon' is not allowed"),
 ]
 
 
@@ -541,3 +545,29 @@ def test_no_user_column_is_told() -> None:
     assert isinstance(found, Fit)
     assert found.users == found.visits
     assert found.reading.notes == ("no user column: every visit counts as a user of its own",)
+
+
+def test_a_spec_goes_to_json_and_back() -> None:
+    spec = LogSpec(gap="30min", unknown=[-1], arms={7: "news", 8: "dance"}, guess=False)
+    assert LogSpec(**json.loads(json.dumps(spec.given()))) == spec
+    assert LogSpec().given() == {}
+
+
+def test_a_fit_takes_a_spec_or_its_fields_or_both(tmp_path: Path) -> None:
+    log = {"visit": [1, 1, 1, 2, 2, 3, 3, 3, 3], "arm": list("abaabbabb"),
+           "stars": [4, 5, 2, 2, 1, 1, 4, 5, 2]}  # fmt: skip
+    spec = LogSpec(reward="stars", threshold=5, arms={"a": "x", "b": "y"}, unknown=[-1])
+    found = sj.fit(log, spec, ema=False, threshold=4)
+    assert found == sj.fit(log, LogSpec(**{**spec.given(), "threshold": 4}), ema=False)
+    assert found.reading.spec == replace(spec, visit="visit", arm="arm", threshold=4)
+    found.save(tmp_path / "fit.npz")
+    assert sj.Fit.load(tmp_path / "fit.npz") == found
+
+
+@pytest.mark.parametrize("reads", [sj.fit, sj.logs.sensitivity, sj.logs.trajectories])
+def test_a_field_that_a_spec_does_not_have_is_refused(reads: Any) -> None:
+    with pytest.raises(sj.InputError) as refusal:
+        reads(LOG, horizon=3)
+    assert str(refusal.value).startswith("horizon is not allowed: it must be one of visit, user, ")
+    with pytest.raises(sj.InputError, match="spec = 3 is not allowed: it must be a LogSpec"):
+        reads(LOG, 3)

@@ -34,7 +34,7 @@ VERDICTS = {
 """Assumption 1; D(0) / D(1) with the interval of a bootstrap over users; case with controls."""
 
 WARNINGS = {
-    "oulad_assessments": {"selection", "arms apart", "repeating rewards", "users differ"},
+    "oulad_assessments": {"confounding", "arms apart", "repeating rewards", "users differ"},
     "ednet_small": {
         "few users decide",
         "step number",
@@ -48,7 +48,7 @@ WARNINGS = {
         "repeating rewards",
         "users differ",
     },
-    "robomission_2017": {"recorded at departure", "selection", "repeating rewards", "users differ"},
+    "robomission_2017": {"reverse causation", "confounding", "repeating rewards", "users differ"},
 }
 
 
@@ -88,7 +88,7 @@ def test_other_definitions(
 ) -> None:
     expected = json.loads((DATA / "fitted_aggregates.json").read_text())[key]
     threshold = ["--threshold", "4"] if "--try-threshold" in options else []
-    found = fitted(capsys, name, "--no-ema", "--horizon", "never", *threshold, *options)
+    found = fitted(capsys, name, "--no-ema", "--log-end", "never", *threshold, *options)
     (row,) = found["sensitivity"]
     assert row["visits"] == expected["visits"]
     n, k = ([x for row in expected[c] for x in row] for c in ("n", "k"))

@@ -26,7 +26,7 @@ IMPROPER = {
 
 @pytest.fixture(scope="module")
 def fit() -> Fit:
-    log = synthetic_log(TRUTH, sj.Uniform(), visits=1_500, users=500, seed=1)
+    log = synthetic_log(TRUTH, sj.policies.Uniform(), visits=1_500, users=500, seed=1)
     found = sj.fit(log, visit="visit", user="user", arm="arm", reward="reward", ema=False)
     # The two-state user of the truth, without a first step of its own: its kernels are shared
     # with other tests.
@@ -109,7 +109,7 @@ def test_a_page_is_refused_where_none_can_be_written(
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = synthetic_log(TRUTH, sj.Uniform(), visits=400, users=100, seed=1)
+    made = synthetic_log(TRUTH, sj.policies.Uniform(), visits=400, users=100, seed=1)
     path = tmp_path_factory.mktemp("logs") / "events.csv"
     pd.DataFrame(made)[["user", "visit", "step", "arm", "reward"]].to_csv(path, index=False)
     return path

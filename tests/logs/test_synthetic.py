@@ -15,10 +15,14 @@ from sojourn.policies import Policy
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
 ONE_START = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))
-EMA = sj.Problem([0.6, 0.8], sj.Ema(theta=0.4, leave=sj.LogLeave(c6=20)))
-MIXED = sj.EpsilonMixture(epsilon=0.3)
-RULE = sj.Rule([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]])
-EVERY = [*(cls.for_problem(TWO_STATE) for cls in sj.ALL), RULE, sj.UCB(random_ties=False)]
+EMA = sj.Problem([0.6, 0.8], sj.Ema(theta=0.4, leave=sj.users.LogLeave(c6=20)))
+MIXED = sj.policies.EpsilonMixture(epsilon=0.3)
+RULE = sj.policies.Rule([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]])
+EVERY = [
+    *(cls.for_problem(TWO_STATE) for cls in sj.policies.ALL),
+    RULE,
+    sj.policies.UCB(random_ties=False),
+]
 POLICIES = [policy for policy in EVERY if policy.probabilities(policy.memory(3), 1.0).size]
 
 
@@ -49,25 +53,37 @@ def test_the_mixture_adds_a_little_of_every_arm() -> None:
     for arm, reward in ((0, 1.0), (1, 0.0), (2, 0.0), (0, 1.0)):
         MIXED.update(memory, 1.0, arm, reward, False, reward)
     np.testing.assert_allclose(MIXED.probabilities(memory, 0.0), [0.8, 0.1, 0.1])
-    twice = sj.EpsilonMixture(MIXED, epsilon=0.5)
+    twice = sj.policies.EpsilonMixture(MIXED, epsilon=0.5)
     np.testing.assert_allclose(twice.probabilities(memory, 0.0), [0.4 + 1 / 6] + [0.05 + 1 / 6] * 2)
-    certain = sj.EpsilonMixture(sj.FixedArm(2), epsilon=0)
+    certain = sj.policies.EpsilonMixture(sj.policies.FixedArm(2), epsilon=0)
     assert certain.probabilities(certain.memory(3), 1.0).tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sj.EpsilonMixture(sj.UCB(), epsilon=1.5), "epsilon = 1.5 is not allowed: "),
-        (lambda: sj.EpsilonMixture("UCB"), "policy = 'UCB' is not allowed: it must be a policy"),
-        (lambda: sj.Rule([[0.5, 0.6]]), "chances = [[0.5, 0.6]] is not allowed: "),
-        (lambda: sj.Rule([[1.0], [0.5, 0.5]]), "chances = [[1.0], [0.5, 0.5]] is not allowed: "),
-        (lambda: sj.Rule([[-0.5, 1.5]]), "chances = [[-0.5, 1.5]] is not allowed: "),
-        (lambda: sj.Rule([[float("nan"), 1.0]]), "chances = [[nan, 1.0]] is not allowed: "),
-        (lambda: sj.Rule("ab"), "chances = 'ab' is not allowed: "),
-        (lambda: sj.Rule([]), "chances = [] is not allowed: "),
+        (
+            lambda: sj.policies.EpsilonMixture(sj.policies.UCB(), epsilon=1.5),
+            "epsilon = 1.5 is not allowed: ",
+        ),
+        (
+            lambda: sj.policies.EpsilonMixture("UCB"),
+            "policy = 'UCB' is not allowed: it must be a policy",
+        ),
+        (lambda: sj.policies.Rule([[0.5, 0.6]]), "chances = [[0.5, 0.6]] is not allowed: "),
+        (
+            lambda: sj.policies.Rule([[1.0], [0.5, 0.5]]),
+            "chances = [[1.0], [0.5, 0.5]] is not allowed: ",
+        ),
+        (lambda: sj.policies.Rule([[-0.5, 1.5]]), "chances = [[-0.5, 1.5]] is not allowed: "),
+        (
+            lambda: sj.policies.Rule([[float("nan"), 1.0]]),
+            "chances = [[nan, 1.0]] is not allowed: ",
+        ),
+        (lambda: sj.policies.Rule("ab"), "chances = 'ab' is not allowed: "),
+        (lambda: sj.policies.Rule([]), "chances = [] is not allowed: "),
         (lambda: RULE.check_arms(2), "chances is not allowed: it has 3 columns for 2 arms"),
-        (lambda: sj.EpsilonMixture(RULE).check_arms(2), "chances is not allowed: "),
+        (lambda: sj.policies.EpsilonMixture(RULE).check_arms(2), "chances is not allowed: "),
     ],
 )
 def test_bad_policy_parameters_are_refused(make: Any, message: str) -> None:
@@ -99,8 +115,8 @@ def test_a_log_is_a_run_of_the_simulator(
 
 
 GRADED = sj.Problem(
-    rewards=[sj.Beta(2, 3), sj.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), 0.5],
-    user=sj.Levels(sj.ByArm.odds(ONE_START.user, [1, 0, 0]), thresholds=[0.5]),
+    rewards=[sj.rewards.Beta(2, 3), sj.rewards.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5]), 0.5],
+    user=sj.users.Levels(sj.ByArm.odds(ONE_START.user, [1, 0, 0]), thresholds=[0.5]),
 )
 
 
@@ -165,7 +181,9 @@ def test_propensities_are_honest() -> None:
 
 def test_users_differ_by_the_spread() -> None:
     """The mean over normal shifts of the logit, by quadrature; users keep their shift."""
-    log = synthetic_log(EMA, sj.FixedArm(0), visits=40_000, users=4_000, spread=1.2, seed=3)
+    log = synthetic_log(
+        EMA, sj.policies.FixedArm(0), visits=40_000, users=4_000, spread=1.2, seed=3
+    )
     first = log["step"] == 1
     wins = np.bincount(log["user"][first], log["reward"][first]) / 10
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
@@ -186,7 +204,7 @@ def test_users_differ_by_the_spread() -> None:
         ({"visits": 5, "horizon": 0}, "horizon = 0 is not allowed: "),
         ({"visits": 5, "users": 0}, "users = 0 is not allowed: "),
         ({"visits": 5, "spread": -1}, "spread = -1 is not allowed: "),
-        ({"visits": 5, "policy": sj.FixedArm(7)}, "arm = 7 is not allowed: "),
+        ({"visits": 5, "policy": sj.policies.FixedArm(7)}, "arm = 7 is not allowed: "),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> None:

@@ -143,7 +143,7 @@ def test_drift_comes_with_time() -> None:
 def test_a_policy_that_does_not_learn_is_worth_what_its_rule_is(name: str) -> None:
     made = WORLDS[name]()
     rule = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
-    played = [made.play(sj.Rule(rule.tolist()), 300, users=150, seed=s) for s in range(8)]
+    played = [made.play(sj.policies.Rule(rule.tolist()), 300, users=150, seed=s) for s in range(8)]
     truth = made.worth(rule[[1, 0, 1]])
     for one, mean, error in zip(truth, np.mean(played, 0), np.std(played, 0, ddof=1), strict=True):
         assert abs(mean - one) < ERRORS * error / np.sqrt(8)
@@ -151,7 +151,7 @@ def test_a_policy_that_does_not_learn_is_worth_what_its_rule_is(name: str) -> No
 
 def test_a_policy_that_learns_approaches_the_best_arm() -> None:
     made = WORLDS["normal"]()
-    played = made.play(sj.IMED(), 400, seed=5)
+    played = made.play(sj.policies.IMED(), 400, seed=5)
     assert made.by_arm[1].reward < made.worth().reward < played.reward < made.by_arm[0].reward
 
 

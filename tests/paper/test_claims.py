@@ -7,8 +7,7 @@ import pytest
 from made_up import made_up
 
 from sojourn.paper.measures.regret import Less
-from sojourn.paper.reports import Report
-from sojourn.paper.verdicts import Checked, Claim, Measured, Verdict, check, hinges, overall
+from sojourn.paper.verdicts import Checked, Claim, Measured, Report, Verdict, check, hinges, overall
 from sojourn.stats.intervals import Interval
 
 CONFIRMED, NOT_YET, NOT_CONFIRMED, UNDECIDED = Verdict

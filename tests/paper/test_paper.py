@@ -7,8 +7,7 @@ import pytest
 
 from sojourn.paper import SETTINGS
 from sojourn.paper.claims import CLAIMS, general, two_state
-from sojourn.paper.figures import FIGURES, MAIN
-from sojourn.paper.panels import Curves
+from sojourn.paper.figures import FIGURES, MAIN, Curves
 from sojourn.paper.trials import TRIALS
 from sojourn.show.style import LOOKS
 from sojourn.simulation.precision import Precision

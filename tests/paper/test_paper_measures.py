@@ -22,10 +22,24 @@ from sojourn.paper.measures.exact import (
     MistakesCost,
     ValuesRise,
 )
-from sojourn.paper.measures.growth import SlopeBelow, SlopeNears, Towards
-from sojourn.paper.measures.regret import Agrees, Less, MoreWrongPulls, Times, rising
-from sojourn.paper.measures.states import LinearPulls, Settles, WithinLemma4
-from sojourn.paper.measures.widths import OptimalWidth, OwnWidth, RawWidth
+from sojourn.paper.measures.growth import (
+    LinearPulls,
+    Settles,
+    SlopeBelow,
+    SlopeNears,
+    Towards,
+    WithinLemma4,
+)
+from sojourn.paper.measures.regret import (
+    Agrees,
+    Less,
+    MoreWrongPulls,
+    OptimalWidth,
+    OwnWidth,
+    RawWidth,
+    Times,
+    rising,
+)
 from sojourn.paper.results import LabelledResult
 from sojourn.paper.verdicts import Verdict
 from sojourn.stats.intervals import Interval

@@ -19,25 +19,18 @@ import pytest
 import typer
 from made_up import made_up
 
-from sojourn import UCB
 from sojourn.cli.main import main
 from sojourn.cli.reproduce import reproduce_command
 from sojourn.paper.claims import CLAIMS
-from sojourn.paper.digest import digest
-from sojourn.paper.draw import draw
-from sojourn.paper.figures import FIGURES, MAIN
-from sojourn.paper.lines import lines
-from sojourn.paper.panels import Graph
-from sojourn.paper.report import to_page
-from sojourn.paper.reports import Report
+from sojourn.paper.drawing import draw, lines
+from sojourn.paper.figures import FIGURES, MAIN, Graph
+from sojourn.paper.report import CITED, digest, to_page
 from sojourn.paper.reproduce import reproduce
 from sojourn.paper.results import Results
-from sojourn.paper.study import STORE
-from sojourn.paper.trial import Trial
-from sojourn.paper.trials import TRIALS
-from sojourn.paper.verdicts import Checked, Measured, Verdict, hinges
-from sojourn.paper.words import ADDRESS
-from sojourn.paper.work import Overall
+from sojourn.paper.study import STORE, Overall
+from sojourn.paper.trials import TRIALS, Trial
+from sojourn.paper.verdicts import Checked, Measured, Report, Verdict, hinges
+from sojourn.policies import UCB
 from sojourn.simulation import Interrupted
 from sojourn.simulation.work import Job
 from sojourn.stats.intervals import Interval
@@ -77,7 +70,7 @@ def test_everything_is_drawn_checked_and_reported(whole: tuple[Path, Report[Resu
     )
     for place in re.findall(r'href="#(.+?)"', html):
         assert f'id="{place}"' in html
-    assert ADDRESS in html and (folder / "figures" / "verdicts.svg").exists()
+    assert CITED["address"] in html and (folder / "figures" / "verdicts.svg").exists()
     for line in report.verdicts().markdown().splitlines():
         assert line in text
     saved = json.loads((folder / "claims.json").read_text())

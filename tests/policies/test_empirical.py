@@ -13,10 +13,10 @@ from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 
 PAIRS = [
-    (sj.EmpiricalIMED(), sj.IMED()),
-    (sj.EmpiricalKLUCB(c=1, cells=7), sj.KLUCB(c=1)),
-    (sj.LearnedEmpiricalIMED(), sj.LearnedIMED()),
-    (sj.LearnedEmpiricalIMED(floor=-1), sj.LearnedIMED(floor=-1)),
+    (sj.policies.EmpiricalIMED(), sj.policies.IMED()),
+    (sj.policies.EmpiricalKLUCB(c=1, cells=7), sj.policies.KLUCB(c=1)),
+    (sj.policies.LearnedEmpiricalIMED(), sj.policies.LearnedIMED()),
+    (sj.policies.LearnedEmpiricalIMED(floor=-1), sj.policies.LearnedIMED(floor=-1)),
 ]
 
 
@@ -41,7 +41,7 @@ def told(policy: Policy, rewards: list[list[float]]):
 
 
 def test_a_reward_counts_for_its_neighbours_on_the_grid() -> None:
-    memory = told(sj.EmpiricalIMED(cells=4), [[0.0, 1.0, 0.5, 0.6], [0.999]])
+    memory = told(sj.policies.EmpiricalIMED(cells=4), [[0.0, 1.0, 0.5, 0.6], [0.999]])
     assert memory.grid[0] == pytest.approx([1, 0, 1.6, 0.4, 1])
     assert memory.grid[1] == pytest.approx([0, 0, 0, 0.004, 0.996])
     assert memory.pulls.tolist() == [4, 1] and memory.clock[0] == 5
@@ -52,13 +52,13 @@ def test_a_reward_counts_for_its_neighbours_on_the_grid() -> None:
 @pytest.mark.parametrize("cells", [1, 3, 50, 1000])
 def test_scores_by_hand(cells: int) -> None:
     """On the grid exactly, whatever the cells: 3 Kinf + log 3 against log 2."""
-    policy = sj.EmpiricalIMED(cells=cells)
+    policy = sj.policies.EmpiricalIMED(cells=cells)
     memory = told(policy, [[0.0, 1.0, 1.0], [1.0, 0.5]])
     top = policy.target(memory, 1.0)
     assert top == 0.75
     scores = [policy.score(memory, arm, 0.0, 0.0, 1.0, top) for arm in (0, 1)]
     assert scores == pytest.approx([-(3 * naive.kl(2 / 3, 0.75) + log(3)), -log(2)], rel=1e-12)
-    bound = sj.EmpiricalKLUCB(cells=cells).score(memory, 1, log(6), 0.0, 1.0, 0.0)
+    bound = sj.policies.EmpiricalKLUCB(cells=cells).score(memory, 1, log(6), 0.0, 1.0, 0.0)
     wide = naive.kl_ucb(0)(1.0, 0.75, 2, 6)
     assert bound == pytest.approx(wide, abs=1e-9) if cells == 1 else bound <= wide
 
@@ -67,7 +67,9 @@ def test_more_cells_never_widen_a_bound() -> None:
     rng = np.random.default_rng(8)
     for _ in range(20):
         rewards = rng.beta(*rng.uniform(0.5, 8, 2), size=rng.integers(2, 40)).tolist()
-        grids = [told(sj.EmpiricalIMED(cells=n), [rewards]).grid[0] for n in (1, 5, 25, 125)]
+        grids = [
+            told(sj.policies.EmpiricalIMED(cells=n), [rewards]).grid[0] for n in (1, 5, 25, 125)
+        ]
         bounds = [kinf_upper(grid, 0.2) for grid in grids]
         assert bounds == sorted(bounds, reverse=True)
         divergences = [kinf(grid, 0.9) for grid in grids]
@@ -75,7 +77,7 @@ def test_more_cells_never_widen_a_bound() -> None:
 
 
 def test_a_lower_bound_is_an_upper_one_seen_from_the_other_end() -> None:
-    policy = sj.LearnedEmpiricalIMED(floor=-1)
+    policy = sj.policies.LearnedEmpiricalIMED(floor=-1)
     rewards = [0.4, 0.5, 0.5, 0.65, 0.8]
     memory = told(policy, [rewards, [1.0 - reward for reward in rewards]])
     low = policy.score(memory, 0, log(11), 0.0, -1.0, 0.0)
@@ -87,4 +89,4 @@ def test_a_lower_bound_is_an_upper_one_seen_from_the_other_end() -> None:
 @pytest.mark.parametrize("cells", [0, 1001, 2.5])
 def test_bad_cells(cells: float) -> None:
     with pytest.raises(ValueError, match="it must be a whole number from 1 to 1000"):
-        sj.EmpiricalIMED(cells=cells)
+        sj.policies.EmpiricalIMED(cells=cells)

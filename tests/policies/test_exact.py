@@ -25,8 +25,8 @@ THREE = sj.Chain(next=[[0, 1], [0, 2], [1, 2]], leave=[[0.6, 0.1], [0.3, 0.05], 
 
 
 @cache
-def exact(user: sj.User, visits: float, pulls: int = 30) -> sj.ExactIndex:
-    return sj.ExactIndex(user, visits=visits, pulls=pulls)
+def exact(user: sj.User, visits: float, pulls: int = 30) -> sj.policies.ExactIndex:
+    return sj.policies.ExactIndex(user, visits=visits, pulls=pulls)
 
 
 # --- the contract --------------------------------------------------------------------------------
@@ -34,20 +34,23 @@ def exact(user: sj.User, visits: float, pulls: int = 30) -> sj.ExactIndex:
 
 def test_it_keeps_the_contract() -> None:
     policy = exact(B, 100)
-    assert sj.check_policy(policy) == []
+    assert sj.check(policy) == []
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy)
-    assert eval(repr(policy), {name: getattr(sj, name) for name in dir(sj)}) == policy
+    assert eval(repr(policy), vars(sj.users) | vars(sj.policies)) == policy
     assert type(policy)(**described(policy)[1]) == policy != exact(B, 50)
-    assert sj.ExactIndex.of(policy.table) == policy
+    assert sj.policies.ExactIndex.of(policy.table) == policy
     assert policy.label == "Exact index, visits=100"
-    assert sj.ExactIndex.for_problem(sj.Problem([0.5, 0.4], B), visits=100, pulls=30) == policy
+    assert (
+        sj.policies.ExactIndex.for_problem(sj.Problem([0.5, 0.4], B), visits=100, pulls=30)
+        == policy
+    )
     with pytest.raises(ValueError, match=r"^visits is missing"):
-        sj.ExactIndex.for_problem(sj.Problem([0.5, 0.4], B))
+        sj.policies.ExactIndex.for_problem(sj.Problem([0.5, 0.4], B))
 
 
 def test_it_is_no_policy_of_the_registry() -> None:
-    assert "ExactIndex" not in sj.POLICIES and "Exact index" in sj.policies.TOLD
+    assert "ExactIndex" not in sj.policies.POLICIES and "Exact index" in sj.policies.ORACLES
 
 
 def test_ties_are_broken_uniformly_and_coins_tossed_only_then() -> None:
@@ -66,7 +69,7 @@ def test_ties_are_broken_uniformly_and_coins_tossed_only_then() -> None:
 
 
 def test_states_are_told_apart_by_what_is_seen_of_them() -> None:
-    shy, three = exact(sj.StaysFirst(B), 20), exact(THREE, 20)
+    shy, three = exact(sj.users.StaysFirst(B), 20), exact(THREE, 20)
     memory = shy.memory(2)
     scores = memory.scores
     scores[:] = [[0.1, 0.9], [0.9, 0.1], [0.1, 0.9]]  # of a first step; of states 0 and 1
@@ -87,7 +90,7 @@ def test_states_are_told_apart_by_what_is_seen_of_them() -> None:
 def test_who_cannot_be_told_apart_is_refused() -> None:
     blind = sj.Chain(next=[[0, 1]] * 2, leave=[[0.8, 0.2], [0.2, 0.1]], seen=[0.5, 0.5])
     with pytest.raises(ValueError, match=r"states of the user apart that look alike"):
-        sj.ExactIndex(blind, visits=2, pulls=10)
+        sj.policies.ExactIndex(blind, visits=2, pulls=10)
 
 
 # --- leases --------------------------------------------------------------------------------------
@@ -111,7 +114,7 @@ def test_leases_change_nothing() -> None:
     lists += [drawn.random(arms).tolist() for arms in (2, 2, 3, 5, 60)]
     policies = [exact(B, 2_000), exact(B, 30, 12)]
     policies += [
-        sj.ExactIndex(B, visits=300, prior=prior, pulls=20) for prior in ((8, 2), (0.3, 4))
+        sj.policies.ExactIndex(B, visits=300, prior=prior, pulls=20) for prior in ((8, 2), (0.3, 4))
     ]
     grid = np.array([300, 1_000])
     for seed, means in enumerate(lists):
@@ -124,7 +127,7 @@ def test_leases_change_nothing() -> None:
 
 
 def test_leases_with_other_users() -> None:
-    for user in (THREE, sj.StaysFirst(B)):
+    for user in (THREE, sj.users.StaysFirst(B)):
         problem, policy = sj.Problem([0.8, 0.3], user), exact(user, 20)
         fast, slow = (interpreted(problem, policy, 60, leases) for leases in (True, False))
         np.testing.assert_array_equal(fast, slow)
@@ -158,7 +161,7 @@ def test_it_is_near_the_best_for_a_fixed_number_of_pulls() -> None:
     """All counts of two arms gone through: no noise. With too long a horizon it costs more."""
     pulls = 20
 
-    def regret(policy: sj.ExactIndex) -> float:
+    def regret(policy: sj.policies.ExactIndex) -> float:
         rate = {
             (n, k): policy.score_of(float(n), float(k), 0)
             for n in range(pulls)

@@ -16,12 +16,12 @@ from sojourn.stats.changes import change_in
 
 SUMMED = ("pulls", "successes", "clock", "moves", "seen", "left", "grid")
 COUNTING = [
-    sj.KLULCB(),
-    sj.LearnedIMED(threshold=0.4),
-    sj.VisitIMED(bins=3, growth=1.0),
-    sj.EmpiricalIMED(cells=5),
-    sj.LearnedEmpiricalIMED(cells=3),
-    sj.EpsilonMixture(sj.PricedIndex()),
+    sj.policies.KLULCB(),
+    sj.policies.LearnedIMED(threshold=0.4),
+    sj.policies.VisitIMED(bins=3, growth=1.0),
+    sj.policies.EmpiricalIMED(cells=5),
+    sj.policies.LearnedEmpiricalIMED(cells=3),
+    sj.policies.EpsilonMixture(sj.policies.PricedIndex()),
 ]
 counting = pytest.mark.parametrize("policy", COUNTING, ids=lambda policy: policy.label)
 
@@ -60,7 +60,7 @@ def told(policy: Policy, what: list[Told]) -> Any:
 def test_discounted_sums_are_weighted_sums(policy: Policy, graded: bool) -> None:
     """Each step alone, times its weight: 2^(-age / half_life)."""
     what = list(steps(60, graded=graded))
-    found = sums_of(told(sj.Discounted(policy, half_life=7), what))
+    found = sums_of(told(sj.policies.Discounted(policy, half_life=7), what))
     wanted = {name: np.zeros_like(array) for name, array in found.items()}
     for age, step in enumerate(reversed(what)):
         for name, array in sums_of(told(policy, [step])).items():
@@ -70,12 +70,14 @@ def test_discounted_sums_are_weighted_sums(policy: Policy, graded: bool) -> None
         np.testing.assert_allclose(array, wanted[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("policy", [sj.LearnedIMED(), sj.VisitIMED(growth=0.1, bins=2)])
+@pytest.mark.parametrize(
+    "policy", [sj.policies.LearnedIMED(), sj.policies.VisitIMED(growth=0.1, bins=2)]
+)
 def test_conclusions_go_on_when_the_clock_stands_still(policy: Policy) -> None:
     """A tenth of growth is log2(1.1) half-lives, or a tenth of a window, in the long run."""
     for wrapped, gap in (
-        (sj.Discounted(policy, half_life=200), 200 * np.log2(1.1)),
-        (sj.Windowed(policy, window=200), 20),
+        (sj.policies.Discounted(policy, half_life=200), 200 * np.log2(1.1)),
+        (sj.policies.Windowed(policy, window=200), 20),
     ):
         memory, when, agenda = wrapped.memory(3), [], 0.0
         for i, step in enumerate(steps(1_500)):
@@ -86,7 +88,9 @@ def test_conclusions_go_on_when_the_clock_stands_still(policy: Policy) -> None:
         late = np.diff([i for i in when if i > 1_000])
         assert late.size > 10
         assert late.max() <= gap + 2
-        if isinstance(policy, sj.LearnedIMED):  # the other looks when an arm has grown, too
+        if isinstance(
+            policy, sj.policies.LearnedIMED
+        ):  # the other looks when an arm has grown, too
             assert late.min() >= gap - 2
 
 
@@ -98,14 +102,14 @@ def test_conclusions_go_on_when_the_clock_stands_still(policy: Policy) -> None:
 def test_windowed_sums_are_those_of_the_last_steps(policy: Policy, graded: bool) -> None:
     what = list(steps(130, graded=graded))
     for window in (1, 25, 130, 200):
-        found = sums_of(told(sj.Windowed(policy, window=window), what))
+        found = sums_of(told(sj.policies.Windowed(policy, window=window), what))
         for name, array in sums_of(told(policy, what[-window:])).items():
             np.testing.assert_allclose(found[name], array, rtol=1e-9, atol=1e-9, err_msg=name)
             assert found[name].min() >= 0.0
 
 
 def test_a_step_that_is_too_old_is_taken_back_before_the_next() -> None:
-    policy = sj.Windowed(sj.KLUCB(), window=2)
+    policy = sj.policies.Windowed(sj.policies.KLUCB(), window=2)
     memory = policy.memory(2)
     for arm, pulls in ((0, [1, 0]), (1, [1, 1]), (1, [0, 2]), (0, [1, 1])):
         policy.update(memory, 1.0, arm, 1.0, False, 1.0)
@@ -174,7 +178,7 @@ def test_is_wrong_no_more_often_than_it_says() -> None:
 
 def test_an_arm_that_changed_makes_it_forget_all_arms_or_that_one() -> None:
     for local, pulls in ((False, [0, 0, 0]), (True, [100, 0, 100])):
-        policy = sj.Restarting(sj.LearnedIMED(), local=local)
+        policy = sj.policies.Restarting(sj.policies.LearnedIMED(), local=local)
         memory = policy.memory(3)
         for i in range(300):
             policy.update(memory, 1.0, i % 3, 1.0, False, 1.0)
@@ -191,9 +195,9 @@ def test_an_arm_that_changed_makes_it_forget_all_arms_or_that_one() -> None:
         assert memory.trail[:, SUCCESSES].tolist() == pulls
 
 
-@pytest.mark.parametrize("inner", [sj.LearnedIMED(), sj.VisitIMED(bins=2)])
+@pytest.mark.parametrize("inner", [sj.policies.LearnedIMED(), sj.policies.VisitIMED(bins=2)])
 def test_departures_that_changed_are_forgotten_and_concluded_from_soon(inner: Policy) -> None:
-    policy = sj.Restarting(inner)
+    policy = sj.policies.Restarting(inner)
     memory, rng = policy.memory(2), np.random.default_rng(3)
     for i in range(4_000):
         policy.update(memory, 1.0, i % 2, 0.0, rng.random() < 0.1, 1.0)
@@ -211,16 +215,18 @@ def test_departures_that_changed_are_forgotten_and_concluded_from_soon(inner: Po
     assert looks >= 8  # and not one, when all steps have grown by a tenth
 
 
-@pytest.mark.parametrize("inner", [sj.LearnedIMED(), sj.KLUCB(), sj.LearnedThompson()])
+@pytest.mark.parametrize(
+    "inner", [sj.policies.LearnedIMED(), sj.policies.KLUCB(), sj.policies.LearnedThompson()]
+)
 def test_decides_as_its_policy_while_nothing_is_found(inner: Policy) -> None:
     problem = sj.Problem([0.6, 0.5, 0.4], sj.TwoState(0.8, 0.2, 0.2, 0.1))
-    assert step_by_step(problem, sj.Restarting(inner), 1, 0, 100) == step_by_step(
+    assert step_by_step(problem, sj.policies.Restarting(inner), 1, 0, 100) == step_by_step(
         problem, inner, 1, 0, 100
     )
 
 
 def test_explores_where_the_policy_tries_arms() -> None:
-    policy = sj.Restarting(sj.KLULCB(), explore=0.3)
+    policy = sj.policies.Restarting(sj.policies.KLULCB(), explore=0.3)
     memory = policy.memory(3)
     for arm in range(3):
         policy.update(memory, 1.0, arm, float(arm == 1), False, 1.0)
@@ -233,13 +239,21 @@ def test_explores_where_the_policy_tries_arms() -> None:
 
 # --- what is allowed ---------------------------------------------------------------------------
 
-EXACT = sj.ExactIndex(sj.TwoState(0.8, 0.2, 0.2, 0.1), visits=20)
+EXACT = sj.policies.ExactIndex(sj.TwoState(0.8, 0.2, 0.2, 0.1), visits=20)
 
 
-@pytest.mark.parametrize("wrapper", [sj.Discounted, sj.Windowed, sj.Restarting])
+@pytest.mark.parametrize(
+    "wrapper", [sj.policies.Discounted, sj.policies.Windowed, sj.policies.Restarting]
+)
 @pytest.mark.parametrize(
     "policy",
-    [sj.QLearning(), EXACT, sj.EpsilonMixture(sj.QLearning()), sj.Discounted(), sj.Windowed()],
+    [
+        sj.policies.QLearning(),
+        EXACT,
+        sj.policies.EpsilonMixture(sj.policies.QLearning()),
+        sj.policies.Discounted(),
+        sj.policies.Windowed(),
+    ],
     ids=lambda policy: type(policy).__name__,
 )
 def test_who_does_not_count_cannot_forget(wrapper: type[Policy], policy: Policy) -> None:
@@ -251,12 +265,12 @@ def test_who_does_not_count_cannot_forget(wrapper: type[Policy], policy: Policy)
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: sj.Discounted(half_life=0), "half_life = 0 is not allowed"),
-        (lambda: sj.Windowed(window=10**6), "window = 1000000 is not allowed"),
-        (lambda: sj.Windowed("UCB"), "policy = 'UCB' is not allowed: it must be a policy"),
-        (lambda: sj.Restarting(delta=1), "delta = 1 is not allowed"),
-        (lambda: sj.Restarting(explore=-0.1), "explore = -0.1 is not allowed"),
-        (lambda: sj.Restarting(local=1), "local = 1 is not allowed"),
+        (lambda: sj.policies.Discounted(half_life=0), "half_life = 0 is not allowed"),
+        (lambda: sj.policies.Windowed(window=10**6), "window = 1000000 is not allowed"),
+        (lambda: sj.policies.Windowed("UCB"), "policy = 'UCB' is not allowed: it must be a policy"),
+        (lambda: sj.policies.Restarting(delta=1), "delta = 1 is not allowed"),
+        (lambda: sj.policies.Restarting(explore=-0.1), "explore = -0.1 is not allowed"),
+        (lambda: sj.policies.Restarting(local=1), "local = 1 is not allowed"),
     ],
 )
 def test_bad_parameters(make: Any, sentence: str) -> None:

@@ -18,9 +18,9 @@ from sojourn.registry import described
 from sojourn.simulation.chunks import chunk
 
 RULES = {
-    sj.IMED(): lambda S: True,
-    sj.SafeIMED(): lambda S: S == 1,
-    sj.SafeIMED().opposite(): lambda S: S == 0,
+    sj.policies.IMED(): lambda S: True,
+    sj.policies.SafeIMED(): lambda S: S == 1,
+    sj.policies.SafeIMED().opposite(): lambda S: S == 0,
 }
 
 
@@ -40,7 +40,7 @@ def test_imed_decides_as_its_twin(
 def test_imed_by_hand() -> None:
     """N kl(m, m*) + log N: 4 kl(.5, .7) + log 4 = 1.735 against log 10 = 2.303."""
     memory = Counts(np.array([10.0, 4.0]), np.array([7.0, 2.0]), np.array([14.0]))
-    policy = sj.IMED()
+    policy = sj.policies.IMED()
     top = policy.target(memory, 1.0)
     scores = [policy.score(memory, arm, log(15), 0.0, 1.0, top) for arm in (0, 1)]
     assert scores == pytest.approx([-log(10), -(4 * naive.kl(0.5, 0.7) + log(4))], rel=1e-14)
@@ -49,7 +49,7 @@ def test_imed_by_hand() -> None:
 
 def test_most_steps_of_imed_are_leased() -> None:
     """The choices that are made one by one are few."""
-    problem, policy = SETTINGS["A"], sj.SafeIMED()
+    problem, policy = SETTINGS["A"], sj.policies.SafeIMED()
     leaser = leaser_for(policy)
     memory, board = policy.memory(2), leaser.board(policy, 2)
     draws, rng, steps, decided = np.random.default_rng(0), policy_stream(0, 0), 0, 0
@@ -95,14 +95,16 @@ def test_thompson_plays_arms_as_often_as_they_are_best() -> None:
         )
     )  # fmt: skip
     coins, size = policy_stream(1, 1), 4_000
-    chosen = [sj.Thompson().choose(memory, 0.0, coins) for _ in range(size)]
+    chosen = [sj.policies.Thompson().choose(memory, 0.0, coins) for _ in range(size)]
     assert abs(chosen.count(0) / size - exact) < 4.5 * sqrt(exact * (1 - exact) / size)
     before = int(coins[0])
-    assert {sj.SafeThompson().choose(memory, 0.0, coins) for _ in range(9)} == {0}
+    assert {sj.policies.SafeThompson().choose(memory, 0.0, coins) for _ in range(9)} == {0}
     assert int(coins[0]) == before  # playing safe draws nothing
 
 
-@pytest.mark.parametrize("policy", [sj.IMED(), sj.SafeIMED(), sj.LearnedIMED()], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [sj.policies.IMED(), sj.policies.SafeIMED(), sj.policies.LearnedIMED()], ids=repr
+)
 def test_leases_with_many_arms(policy: Policy) -> None:
     rng = np.random.default_rng(1)
     problem = sj.Problem(rng.uniform(0.2, 0.9, 30).tolist(), SETTINGS["B"].user)
@@ -114,6 +116,8 @@ def test_leases_with_many_arms(policy: Policy) -> None:
 @pytest.mark.parametrize(("setting", "checked"), [("B", 42.0), ("C", 19.0)])
 def test_regret_near_that_of_an_independent_program(setting: str, checked: float) -> None:
     """FACTS: about 42 and 19; "about" is taken as 10 %."""
-    result = sj.simulate(SETTINGS[setting], [sj.SafeIMED()], visits=20_000, runs=400, seed=2)
+    result = sj.simulate(
+        SETTINGS[setting], [sj.policies.SafeIMED()], visits=20_000, runs=400, seed=2
+    )
     error = result.regret.half_width[0, -1] * 4.5 / 1.96
     assert abs(result.regret.mean[0, -1] - checked) < 0.1 * checked + error

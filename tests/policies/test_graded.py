@@ -20,8 +20,8 @@ ARMS: list[twins.Table] = [
 ]
 THRESHOLD, VISITS = 0.5, 25
 PROBLEM = sj.Problem(
-    rewards=[sj.Discrete(*zip(*table, strict=True)) for table in ARMS],
-    user=sj.Levels(sj.TwoState(*Q.values()), thresholds=[THRESHOLD]),
+    rewards=[sj.rewards.Discrete(*zip(*table, strict=True)) for table in ARMS],
+    user=sj.users.Levels(sj.TwoState(*Q.values()), thresholds=[THRESHOLD]),
 )
 
 
@@ -37,18 +37,21 @@ def learned(environment: twins.Environment) -> naive.Scores:
 
 
 TWINS: list[tuple[Policy, twins.Twin]] = [
-    (sj.ULCB(), by_index(lambda S, m, N, t: m + (1 if S else -1) * sqrt(log(t) / (2 * N)))),
-    (sj.KLUCB(), by_index(naive.kl_ucb(0))),
-    (sj.IMED(), lambda environment: naive.imed(lambda S: True)),
-    (sj.LearnedIMED(threshold=THRESHOLD), learned),
     (
-        sj.LearnedEmpiricalIMED(),
+        sj.policies.ULCB(),
+        by_index(lambda S, m, N, t: m + (1 if S else -1) * sqrt(log(t) / (2 * N))),
+    ),
+    (sj.policies.KLUCB(), by_index(naive.kl_ucb(0))),
+    (sj.policies.IMED(), lambda environment: naive.imed(lambda S: True)),
+    (sj.policies.LearnedIMED(threshold=THRESHOLD), learned),
+    (
+        sj.policies.LearnedEmpiricalIMED(),
         lambda environment: twins.learned_imed(
             environment, THRESHOLD, explorer=twins.empirical_imed(environment)
         ),
     ),
-    (sj.EmpiricalKLUCB(), twins.empirical_kl_ucb),
-    (sj.EmpiricalIMED(cells=4), twins.empirical_imed),
+    (sj.policies.EmpiricalKLUCB(), twins.empirical_kl_ucb),
+    (sj.policies.EmpiricalIMED(cells=4), twins.empirical_imed),
 ]
 
 
@@ -74,7 +77,7 @@ def test_decisions_and_regret_are_those_of_the_twin(
     environment = twins.Environment(ARMS, user, seed, run)  # type: ignore[arg-type]
     ties = naive.AtRandom(seed, run)
     decisions = naive.run_scores(twin(environment), environment, VISITS, ties)
-    if not isinstance(policy, sj.EmpiricalIMED):  # one compiled, the others by Python
+    if not isinstance(policy, sj.policies.EmpiricalIMED):  # one compiled, the others by Python
         monkeypatch.setattr(chunks, "run_chunk", run_chunk.plain)
     out = chunks.chunk(PROBLEM, policy, seed, run, 1, np.arange(1, VISITS + 1))[0]
     ends = [i for i, (*_, left) in enumerate(decisions, 1) if left]

@@ -14,7 +14,7 @@ IMPROPER = sj.Problem([0.8, 0.7, 0.6], sj.TwoState(0.1, 0.05, 0.1, 0.6))
 
 
 def watched(visits: list[float]) -> sj.Policy:
-    policy = sj.LearnedIMED(bins=2, follow_improper=True)
+    policy = sj.policies.LearnedIMED(bins=2, follow_improper=True)
     memory = policy.memory(2)
     for b, steps in enumerate(visits):
         memory.moves[b, 0, 0] = steps
@@ -50,14 +50,14 @@ def test_signs_are_to_be_surer_as_time_goes_on() -> None:
 
 def test_nothing_changes_as_long_as_no_sign_is_followed() -> None:
     """Runs with the option and without are the same where no cost seems to be below 0."""
-    options = [sj.LearnedIMED(), sj.LearnedIMED(follow_improper=True)]
+    options = [sj.policies.LearnedIMED(), sj.policies.LearnedIMED(follow_improper=True)]
     result = sj.simulate(sj.paper.SETTINGS["B"], options, visits=300, runs=16, seed=2)
     assert np.array_equal(result.regret.mean[0], result.regret.mean[1])
 
 
 @pytest.mark.parametrize("name", ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"])
 def test_the_arm_of_least_mean_is_played_where_that_is_best(name: str) -> None:
-    policy = sj.POLICIES[name](follow_improper=True)
+    policy = sj.policies.POLICIES[name](follow_improper=True)
     memory = policy.memory(3)
     for arm, (pulls, successes) in enumerate([(50, 40), (40, 20), (60, 42)]):
         policy.tell(memory, arm, pulls, successes)
@@ -73,7 +73,7 @@ def test_regret_stays_small_where_it_was_a_share_of_all_visits() -> None:
     assert sj.theory.case(IMPROPER) == "improper"
     with pytest.warns(sj.theory.AssumptionWarning):
         result = sj.simulate(
-            IMPROPER, [sj.LearnedIMED(), sj.LearnedIMED(follow_improper=True)],
+            IMPROPER, [sj.policies.LearnedIMED(), sj.policies.LearnedIMED(follow_improper=True)],
             visits=5_000, checkpoints=[500, 5_000], runs=64, seed=3,
         )  # fmt: skip
     as_usual, followed = result.regret.mean

@@ -11,12 +11,17 @@ from sojourn.paper import SETTINGS
 from sojourn.policies.watched import FIRST_LOOK, Watched, good_rewards, mistake_costs, reconsider
 from sojourn.simulation.chunks import chunk
 
-EVERY = [sj.LearnedUCB(), sj.LearnedKLUCB(), sj.LearnedIMED(), sj.LearnedThompson()]
+EVERY = [
+    sj.policies.LearnedUCB(),
+    sj.policies.LearnedKLUCB(),
+    sj.policies.LearnedIMED(),
+    sj.policies.LearnedThompson(),
+]
 
 
 def expected_memory(problem: sj.Problem, steps: float, bins: int = 4) -> Watched:
     """What a two-state user would have shown on average in so many steps from each state."""
-    memory = sj.LearnedIMED(bins=bins).memory(problem.arms)
+    memory = sj.policies.LearnedIMED(bins=bins).memory(problem.arms)
     user, mean = problem.user, max(problem.means)
     for state in (0, 1):
         for reward, chance in ((0, 1 - mean), (1, mean)):
@@ -45,7 +50,7 @@ def test_estimates_agree_with_a_literal_computation() -> None:
     """The formulas of the docstring, with numpy.linalg and dictionaries."""
     rng = np.random.default_rng(4)
     for _ in range(20):
-        memory = sj.LearnedIMED(bins=3).memory(2)
+        memory = sj.policies.LearnedIMED(bins=3).memory(2)
         memory.moves[:] = rng.integers(0, 30, (3, 2, 3))
         seen = memory.moves.sum(axis=2)
         memory.left[:] = rng.integers(0, seen + 1, (3, 3, 2))
@@ -102,7 +107,7 @@ def test_optimistic_everywhere_until_a_difference_shows() -> None:
 
 def test_more_than_two_bins_are_graded_by_cost() -> None:
     """Three bins that are known well: 1 at the least cost, -1 at the greatest, a line between."""
-    memory = sj.LearnedUCB(bins=3).memory(2)
+    memory = sj.policies.LearnedUCB(bins=3).memory(2)
     memory.pulls[:], memory.successes[:] = [1e9, 0], [5e8, 0]
     leave = np.array([[0.9, 0.1], [0.5, 0.2], [0.3, 0.3]])
     for b in range(3):
@@ -117,7 +122,7 @@ def test_more_than_two_bins_are_graded_by_cost() -> None:
 
 
 def test_steps_are_counted_by_arm_and_split_at_the_threshold() -> None:
-    policy = sj.LearnedIMED(bins=2, threshold=0.7)
+    policy = sj.policies.LearnedIMED(bins=2, threshold=0.7)
     memory = policy.memory(2)
     policy.update(memory, 1.0, 0, 0.7, False, 0.0)
     policy.update(memory, 0.0, 1, 0.69, True, 1.0)
@@ -128,7 +133,7 @@ def test_steps_are_counted_by_arm_and_split_at_the_threshold() -> None:
 
 
 def test_the_share_of_good_rewards_is_the_mean_where_levels_are_not_known() -> None:
-    memory = sj.LearnedIMED(bins=2).memory(2)
+    memory = sj.policies.LearnedIMED(bins=2).memory(2)
     assert good_rewards(memory, 0) == 0
     memory.pulls[:], memory.successes[:] = [30, 40], [15, 10]
     memory.seen[0, 1] = [2, 8]  # 20 pulls from elsewhere
@@ -141,14 +146,16 @@ def test_optimism_is_never_below_the_floor() -> None:
     memory = expected_memory(SETTINGS["B"], 1e5)
     reconsider(memory, 1.5, False)
     for floor in (-1.0, -0.3, 0.0):
-        policy = sj.LearnedKLUCB(floor=floor)
+        policy = sj.policies.LearnedKLUCB(floor=floor)
         assert [policy.optimism_now(memory, s) for s in (0.0, 1.0)] == [floor, 1.0]
-    assert sj.LearnedIMED().floor == sj.LearnedThompson().floor == 0.0
-    assert sj.LearnedUCB().floor == sj.LearnedKLUCB().floor == -1.0  # ULCB, or its opposite
+    assert sj.policies.LearnedIMED().floor == sj.policies.LearnedThompson().floor == 0.0
+    assert (
+        sj.policies.LearnedUCB().floor == sj.policies.LearnedKLUCB().floor == -1.0
+    )  # ULCB, or its opposite
 
 
 def test_estimates_are_made_on_a_geometric_schedule() -> None:
-    policy = sj.LearnedIMED()
+    policy = sj.policies.LearnedIMED()
     memory = policy.memory(2)
     looks = [FIRST_LOOK]
     for step in range(1, 2_000):
@@ -163,7 +170,7 @@ def test_estimates_are_made_on_a_geometric_schedule() -> None:
 @pytest.mark.parametrize("policy", EVERY[:3], ids=repr)
 @pytest.mark.parametrize(("setting", "dear"), [("B", 0), ("opposite", 1)])
 def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
-    policy: sj.LearnedUCB, setting: str, dear: int
+    policy: sj.policies.LearnedUCB, setting: str, dear: int
 ) -> None:
     """After K = 2,000 the dear state has at most a tenth of the regret it has without a gate."""
     problem = SETTINGS[setting]
@@ -190,4 +197,4 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
 )
 def test_bad_parameters(parameters: dict[str, float], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        sj.LearnedIMED(**parameters)
+        sj.policies.LearnedIMED(**parameters)

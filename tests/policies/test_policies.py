@@ -14,19 +14,19 @@ from rosters import roster
 
 import sojourn as sj
 from sojourn.engine.fingerprint import methods_of
-from sojourn.engine.streams import policy_stream, uniform
+from sojourn.engine.streams import draw_uniform, policy_stream
 from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy, gated
 from sojourn.policies.mixture import base_policy
 from sojourn.registry import described
 
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))
-EMA = sj.Problem([0.6, 0.8, 0.5], sj.Ema(theta=0.4, leave=sj.LogLeave(c6=20)))
-SHY = sj.Problem([0.6, 0.8], sj.StaysFirst(SETTINGS["B"].user))
+EMA = sj.Problem([0.6, 0.8, 0.5], sj.Ema(theta=0.4, leave=sj.users.LogLeave(c6=20)))
+SHY = sj.Problem([0.6, 0.8], sj.users.StaysFirst(SETTINGS["B"].user))
 ANY_START = sj.Problem([0.6, 0.8], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
 CURVE = sj.Problem([0.6, 0.8], sj.Ema(theta=0.5, leave=lambda s: 0.4 - 0.3 * s))
 
-BY_STEP = sj.UCBQLearning(H=6, by_step=True)
+BY_STEP = sj.policies.UCBQLearning(H=6, by_step=True)
 CONTRACT = [
     *(
         (problem, cls.for_problem(problem))
@@ -34,12 +34,12 @@ CONTRACT = [
         for cls in roster(problem)
     ),
     (SHY, BY_STEP),
-    (CURVE, sj.Uniform()),
-    (ANY_START, sj.KLULCB()),
+    (CURVE, sj.policies.Uniform()),
+    (ANY_START, sj.policies.KLULCB()),
 ]
 """Policies with the paper's two users; three that differ most with three more."""
 
-EVERY = [cls.for_problem(TWO_STATE) for cls in sj.POLICIES.values()]
+EVERY = [cls.for_problem(TWO_STATE) for cls in sj.policies.POLICIES.values()]
 each = pytest.mark.parametrize("policy", EVERY, ids=repr)
 
 
@@ -158,7 +158,7 @@ def test_pickle_and_repr(policy: Policy) -> None:
     copy = pickle.loads(pickle.dumps(policy))
     assert copy == policy and hash(copy) == hash(policy) and type(copy) is type(policy)
     assert "_numba_type_" not in vars(copy)
-    assert eval(repr(policy), {name: getattr(sj, name) for name in dir(sj)}) == policy
+    assert eval(repr(policy), vars(sj.users) | vars(sj.policies)) == policy
     assert type(policy).__name__ in repr(policy)
     assert type(policy)(**described(policy)[1]) == policy
 
@@ -176,8 +176,12 @@ def test_memory_is_fresh(policy: Policy) -> None:
 
 
 def test_memory_shapes() -> None:
-    assert [a.shape for a in sj.UCB().memory(4)] == [(4,), (4,), (1,)]
-    assert [a.shape for a in sj.QLearning(bins=3).memory(4)] == [(1, 3, 4), (1, 3, 4), (1,)]
+    assert [a.shape for a in sj.policies.UCB().memory(4)] == [(4,), (4,), (1,)]
+    assert [a.shape for a in sj.policies.QLearning(bins=3).memory(4)] == [
+        (1, 3, 4),
+        (1, 3, 4),
+        (1,),
+    ]
     assert BY_STEP.memory(2).q.shape == (7, 2, 2)
 
 
@@ -221,8 +225,8 @@ def test_a_policy_says_truly_whether_it_learns(policy: Policy) -> None:
 
 
 def test_every_policy_is_listed_once() -> None:
-    assert len(set(sj.ALL)) == len(sj.ALL)
-    for cls in sj.ALL:
+    assert len(set(sj.policies.ALL)) == len(sj.policies.ALL)
+    for cls in sj.policies.ALL:
         assert getattr(sj, cls.__name__) is cls
 
 
@@ -233,17 +237,30 @@ POSITIVE, SHARE = "a number from 0 to 1e+09", "a number from 0 to 1"
 @pytest.mark.parametrize(
     ("make", "name", "value", "allowed"),
     [
-        *((cls, "c", v, POSITIVE) for cls in (sj.UCB, sj.KLULCB) for v in (-1, NAN, INF, "4")),
-        (sj.ULCB, "c0", NAN, "number"),
-        (sj.KLULCB, "c1", "up", "number"),
-        (sj.ContULCB, "c1", INF, "number"),
-        *((sj.DiscULCB, "n", v, "whole number from 2 to 1e+09") for v in (1, 2.5, NAN, "4", True)),
-        *((sj.QLearning, "epsilon", v, SHARE) for v in (2, -0.1, NAN, None)),
-        *((sj.QLearning, "bins", v, "a whole number from 1 to 1000") for v in (0, 1.5)),
-        *((sj.UCBQLearning, "H", v, "a number from 1 to 1e+12") for v in (0, 0.5, NAN, INF)),
-        *((sj.FixedArm, "arm", v, "a whole number of at least 0") for v in (-1, 0.5, NAN, "0")),
-        (sj.UCB, "random_ties", "no", "True or False"),
-        (sj.KLULCB, "introduce_in_any_state", None, "True or False"),
+        *(
+            (cls, "c", v, POSITIVE)
+            for cls in (sj.policies.UCB, sj.policies.KLULCB)
+            for v in (-1, NAN, INF, "4")
+        ),
+        (sj.policies.ULCB, "c0", NAN, "number"),
+        (sj.policies.KLULCB, "c1", "up", "number"),
+        (sj.policies.ContULCB, "c1", INF, "number"),
+        *(
+            (sj.policies.DiscULCB, "n", v, "whole number from 2 to 1e+09")
+            for v in (1, 2.5, NAN, "4", True)
+        ),
+        *((sj.policies.QLearning, "epsilon", v, SHARE) for v in (2, -0.1, NAN, None)),
+        *((sj.policies.QLearning, "bins", v, "a whole number from 1 to 1000") for v in (0, 1.5)),
+        *(
+            (sj.policies.UCBQLearning, "H", v, "a number from 1 to 1e+12")
+            for v in (0, 0.5, NAN, INF)
+        ),
+        *(
+            (sj.policies.FixedArm, "arm", v, "a whole number of at least 0")
+            for v in (-1, 0.5, NAN, "0")
+        ),
+        (sj.policies.UCB, "random_ties", "no", "True or False"),
+        (sj.policies.KLULCB, "introduce_in_any_state", None, "True or False"),
     ],
 )
 def test_bad_parameters(make: type[Policy], name: str, value: Any, allowed: str) -> None:
@@ -259,21 +276,23 @@ def test_bad_parameters(make: type[Policy], name: str, value: Any, allowed: str)
 )
 def test_bad_parameters_of_ucb_q(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{name} = {value!r} is not allowed: it must be "):
-        sj.UCBQLearning(H=10, **{name: value})
+        sj.policies.UCBQLearning(H=10, **{name: value})
 
 
 def test_a_fixed_arm_must_be_there() -> None:
-    sj.FixedArm(arm=1).check_arms(2)
+    sj.policies.FixedArm(arm=1).check_arms(2)
     with pytest.raises(ValueError, match=r"arm = 2 is not allowed: .* from 0 to 1"):
-        sj.FixedArm(arm=2).check_arms(2)
+        sj.policies.FixedArm(arm=2).check_arms(2)
 
 
 def test_for_problem() -> None:
-    assert sj.FixedArm.for_problem(TWO_STATE) == sj.FixedArm(arm=1)
-    horizon = sj.UCBQLearning.for_problem(SETTINGS["A"]).H
+    assert sj.policies.FixedArm.for_problem(TWO_STATE) == sj.policies.FixedArm(arm=1)
+    horizon = sj.policies.UCBQLearning.for_problem(SETTINGS["A"]).H
     assert horizon == pytest.approx(110.0)
-    assert sj.UCBQLearning.for_problem(SETTINGS["A"], H=5, c=1) == sj.UCBQLearning(H=5, c=1)
-    assert sj.ULCB.for_problem(TWO_STATE, c=4) == sj.ULCB(c=4)
+    assert sj.policies.UCBQLearning.for_problem(
+        SETTINGS["A"], H=5, c=1
+    ) == sj.policies.UCBQLearning(H=5, c=1)
+    assert sj.policies.ULCB.for_problem(TWO_STATE, c=4) == sj.policies.ULCB(c=4)
 
 
 # --- indices -----------------------------------------------------------------------------------
@@ -292,12 +311,12 @@ def test_index_vectors(successes, pulls, t, ucb, lcb, kl_ucb, kl_lcb) -> None:
     def index(policy: Any, state: float) -> float:
         return policy.index(successes / pulls, pulls, log(t), 0.0, policy.optimism(state))
 
-    assert index(sj.UCB(), 0.0) == pytest.approx(ucb, rel=3e-12)
-    assert index(sj.ULCB(), 1.0) == pytest.approx(ucb, rel=3e-12)
-    assert index(sj.ULCB(), 0.0) == pytest.approx(lcb, rel=3e-12)
-    assert index(sj.KLUCB(), 0.0) == pytest.approx(kl_ucb, rel=3e-12)
-    assert index(sj.KLULCB(), 1.0) == pytest.approx(kl_ucb, rel=3e-12)
-    assert index(sj.KLULCB(), 0.0) == pytest.approx(kl_lcb, rel=3e-12, abs=1e-300)
+    assert index(sj.policies.UCB(), 0.0) == pytest.approx(ucb, rel=3e-12)
+    assert index(sj.policies.ULCB(), 1.0) == pytest.approx(ucb, rel=3e-12)
+    assert index(sj.policies.ULCB(), 0.0) == pytest.approx(lcb, rel=3e-12)
+    assert index(sj.policies.KLUCB(), 0.0) == pytest.approx(kl_ucb, rel=3e-12)
+    assert index(sj.policies.KLULCB(), 1.0) == pytest.approx(kl_ucb, rel=3e-12)
+    assert index(sj.policies.KLULCB(), 0.0) == pytest.approx(kl_lcb, rel=3e-12, abs=1e-300)
 
 
 def test_c_widens_the_bounds_as_the_formula_says() -> None:
@@ -305,9 +324,13 @@ def test_c_widens_the_bounds_as_the_formula_says() -> None:
     budget = log(t) + 4.0 * log(log(t))
     extra = 4.0 * log(log(t))
     width = sqrt(budget / (2 * pulls))
-    assert sj.UCB(c=4).index(mean, pulls, log(t), extra, 1.0) == pytest.approx(mean + width)
-    assert sj.ULCB(c=4).index(mean, pulls, log(t), extra, -1.0) == pytest.approx(mean - width)
-    p = sj.KLUCB(c=4).index(mean, pulls, log(t), extra, 1.0)
+    assert sj.policies.UCB(c=4).index(mean, pulls, log(t), extra, 1.0) == pytest.approx(
+        mean + width
+    )
+    assert sj.policies.ULCB(c=4).index(mean, pulls, log(t), extra, -1.0) == pytest.approx(
+        mean - width
+    )
+    p = sj.policies.KLUCB(c=4).index(mean, pulls, log(t), extra, 1.0)
     divergence = mean * log(mean / p) + (1 - mean) * log((1 - mean) / (1 - p))
     assert pulls * divergence == pytest.approx(budget)
 
@@ -320,8 +343,8 @@ def test_c_reaches_the_choice() -> None:
         for c in (0, 4)
     )
     assert np.argmax(plain) == 0 and np.argmax(wide) == 1
-    assert sj.UCB().choose(memory, 1.0, coins) == 0
-    assert sj.UCB(c=4).choose(memory, 1.0, coins) == 1
+    assert sj.policies.UCB().choose(memory, 1.0, coins) == 0
+    assert sj.policies.UCB(c=4).choose(memory, 1.0, coins) == 1
 
 
 def test_t_is_past_pulls_plus_one() -> None:
@@ -340,7 +363,7 @@ def test_t_is_past_pulls_plus_one() -> None:
     ]  # fmt: skip
     assert telling
     for n0, s0, n1, s1 in telling:
-        chosen = sj.UCB().choose(memory_of([n0, n1], [s0, s1]), 1.0, policy_stream(0, 0))
+        chosen = sj.policies.UCB().choose(memory_of([n0, n1], [s0, s1]), 1.0, policy_stream(0, 0))
         assert chosen == leader(n0 + n1 + 1, (n0, s0, n1, s1))
 
 
@@ -350,15 +373,15 @@ def test_t_is_past_pulls_plus_one() -> None:
 @pytest.mark.parametrize(
     ("policy", "table"),
     [
-        (sj.UCB(), {0.0: 1, 0.5: 1, 1.0: 1}),
-        (sj.KLUCB(), {0.0: 1, 0.5: 1, 1.0: 1}),
-        (sj.Greedy(), {0.0: 0, 1.0: 0}),
-        (sj.ULCB(), {0.0: -1, 1.0: 1}),
-        (sj.KLULCB(c0=-0.5, c1=2), {0.0: -0.5, 1.0: 2}),
-        (sj.DiscULCB(), {0.0: -1, 0.7499: -1, 0.75: 1, 1.0: 1}),
-        (sj.DiscKLULCB(n=2), {0.0: -1, 0.49: -1, 0.5: 1, 1.0: 1}),
-        (sj.ContULCB(), {0.0: -1, 0.25: -0.5, 0.5: 0, 0.75: 0.5, 1.0: 1}),
-        (sj.ContKLULCB(), {0.0: -1, 0.25: -0.5, 0.5: 0, 1.0: 1}),
+        (sj.policies.UCB(), {0.0: 1, 0.5: 1, 1.0: 1}),
+        (sj.policies.KLUCB(), {0.0: 1, 0.5: 1, 1.0: 1}),
+        (sj.policies.Greedy(), {0.0: 0, 1.0: 0}),
+        (sj.policies.ULCB(), {0.0: -1, 1.0: 1}),
+        (sj.policies.KLULCB(c0=-0.5, c1=2), {0.0: -0.5, 1.0: 2}),
+        (sj.policies.DiscULCB(), {0.0: -1, 0.7499: -1, 0.75: 1, 1.0: 1}),
+        (sj.policies.DiscKLULCB(n=2), {0.0: -1, 0.49: -1, 0.5: 1, 1.0: 1}),
+        (sj.policies.ContULCB(), {0.0: -1, 0.25: -0.5, 0.5: 0, 0.75: 0.5, 1.0: 1}),
+        (sj.policies.ContKLULCB(), {0.0: -1, 0.25: -0.5, 0.5: 0, 1.0: 1}),
     ],
     ids=repr,
 )
@@ -370,17 +393,26 @@ def test_optimism(policy: Any, table: dict[float, float]) -> None:
         assert turned.opposite() == policy and type(turned) is type(policy)
 
 
-@pytest.mark.parametrize("make", [sj.ULCB, sj.KLULCB, sj.DiscULCB, sj.ContKLULCB, sj.SafeIMED])
+@pytest.mark.parametrize(
+    "make",
+    [
+        sj.policies.ULCB,
+        sj.policies.KLULCB,
+        sj.policies.DiscULCB,
+        sj.policies.ContKLULCB,
+        sj.policies.SafeIMED,
+    ],
+)
 def test_explores_in_good_states_and_plays_safe_in_bad_ones(make: Callable[..., Any]) -> None:
     memory, coins = memory_of([100, 4], [70, 2]), policy_stream(0, 0)
     assert [make().choose(memory, s, coins) for s in (0.0, 1.0)] == [0, 1]
     assert [make().opposite().choose(memory, s, coins) for s in (0.0, 1.0)] == [1, 0]
-    assert [sj.Greedy().choose(memory, s, coins) for s in (0.0, 1.0)] == [0, 0]
+    assert [sj.policies.Greedy().choose(memory, s, coins) for s in (0.0, 1.0)] == [0, 0]
 
 
 # --- first pulls and ties ----------------------------------------------------------------------
 
-INDEX = [cls() for cls in sj.ALL if hasattr(cls, "index")]
+INDEX = [cls() for cls in sj.policies.ALL if hasattr(cls, "index")]
 SURE = [p for p in INDEX if not isinstance(p, gated.ThompsonExplorer)]
 
 
@@ -396,14 +428,14 @@ def test_first_pulls_in_arm_order(policy: Any, state: float) -> None:
 
 
 def test_introduce_only_at_positive_optimism() -> None:
-    policy = sj.ULCB(introduce_in_any_state=False)
+    policy = sj.policies.ULCB(introduce_in_any_state=False)
     coins = policy_stream(0, 0)
     assert policy.choose(policy.memory(3), 0.0, coins) == 0  # someone must be first
     memory = memory_of([0, 3, 2, 0], [0, 0, 2, 0])
     assert policy.choose(memory, 0.0, coins) == 2
     assert policy.choose(memory, 1.0, coins) == 0
-    assert sj.ULCB().choose(memory, 0.0, coins) == 0
-    assert sj.Greedy(introduce_in_any_state=False).choose(memory, 1.0, coins) == 2
+    assert sj.policies.ULCB().choose(memory, 0.0, coins) == 0
+    assert sj.policies.Greedy(introduce_in_any_state=False).choose(memory, 1.0, coins) == 2
     tied = memory_of([0, 2, 2, 0], [0, 1, 1, 0])
     assert {policy.choose(tied, 0.0, coins) for _ in range(50)} == {1, 2}
 
@@ -431,7 +463,7 @@ def test_coins_are_tossed_only_for_the_lead(policy: Any) -> None:
     assert int(coins[0]) == before
     policy.choose(ahead, 1.0, coins)
     expected = np.array([before], np.uint64)
-    uniform(expected)
+    draw_uniform(expected)
     assert coins[0] == expected[0]
 
 
@@ -449,7 +481,7 @@ def trajectory(steps: int, arms: int, seed: int):
 
 
 def test_q_learning_twin() -> None:
-    policy = sj.QLearning()
+    policy = sj.policies.QLearning()
     memory = policy.memory(3)
     Q = {(s, a): 0.0 for s in (0, 1) for a in range(3)}
     N = dict.fromkeys(Q, 0)
@@ -464,7 +496,7 @@ def test_q_learning_twin() -> None:
 
 
 def test_q_learning_explores_with_epsilon() -> None:
-    policy = sj.QLearning(epsilon=0.3)
+    policy = sj.policies.QLearning(epsilon=0.3)
     memory, coins, size = policy.memory(3), policy_stream(2, 0), 6000
     memory.q[0, 1] = [1.0, 3.0, 2.0]
     chosen = [policy.choose(memory, 1.0, coins) for _ in range(size)]
@@ -478,7 +510,7 @@ def test_q_learning_explores_with_epsilon() -> None:
 @pytest.mark.parametrize("by_step", [False, True])
 def test_ucb_q_twin(by_step: bool) -> None:
     H, c, p, arms = 6.5, 0.5, 0.1, 2
-    policy = sj.UCBQLearning(H=H, c=c, visits=50, p=p, by_step=by_step)
+    policy = sj.policies.UCBQLearning(H=H, c=c, visits=50, p=p, by_step=by_step)
     memory, coins = policy.memory(arms), policy_stream(0, 0)
     last = 6 if by_step else 0
     Q = {(h, s, a): H for h in range(last + 1) for s in (0, 1) for a in range(arms)}
@@ -508,8 +540,8 @@ def _indices(key: tuple[int, float, int]) -> tuple[int, int, int]:
 
 
 def test_uniform_is_uniform() -> None:
-    memory, coins, size = sj.Uniform().memory(4), policy_stream(3, 0), 8000
-    chosen = [sj.Uniform().choose(memory, 1.0, coins) for _ in range(size)]
+    memory, coins, size = sj.policies.Uniform().memory(4), policy_stream(3, 0), 8000
+    chosen = [sj.policies.Uniform().choose(memory, 1.0, coins) for _ in range(size)]
     for arm in range(4):
         assert abs(chosen.count(arm) / size - 1 / 4) < 4.5 * sqrt(3 / 16 / size)
 

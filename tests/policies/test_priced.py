@@ -125,7 +125,7 @@ def prices_in(costs: list[float], shares: list[float], arms: int = 2) -> list[fl
 
 def remember(problem: sj.Problem, steps: tuple[float, float]) -> sj.policies.priced.Priced:
     """What so many steps in states 0 and 1 show of the best arm on average."""
-    memory = sj.PricedIndex(bins=2).memory(problem.arms)
+    memory = sj.policies.PricedIndex(bins=2).memory(problem.arms)
     arm, mean = problem.best_arm, max(problem.means)
     for s in (0, 1):
         for r, chance in ((0, 1 - mean), (1, mean)):
@@ -165,7 +165,7 @@ def test_a_step_is_worth_no_more_than_is_known_for_sure() -> None:
 
 
 def test_where_nothing_was_seen_or_nothing_differs_there_is_one_price() -> None:
-    fresh = sj.PricedIndex(bins=3).memory(2)
+    fresh = sj.policies.PricedIndex(bins=3).memory(2)
     fresh.stance[:] = 0.5
     price(fresh, 0.0, False)
     assert fresh.stance.tolist() == [1, 1, 1]
@@ -241,7 +241,7 @@ def twin(history: list, t: int, state: int, arms: int, visits: int) -> list[floa
 @pytest.mark.parametrize("setting", ["B", "D", "opposite"])
 def test_it_plays_the_greatest_index(setting: str, visits: int) -> None:
     problem = SETTINGS[setting]
-    policy = sj.PricedIndex(bins=2, visits=visits)
+    policy = sj.policies.PricedIndex(bins=2, visits=visits)
     history = step_by_step(problem, policy, 3, 1, 60 if setting != "D" else 4)[:300]
     agenda, thought = 16.0, 0
     for t, (state, arm, _, _) in enumerate(history):
@@ -256,7 +256,7 @@ def test_it_plays_the_greatest_index(setting: str, visits: int) -> None:
 
 def test_one_price_is_a_plain_upper_bound() -> None:
     """With a floor of 1 the state does not matter: KL bounds of posterior means."""
-    policy = sj.PricedIndex(floor=1.0)
+    policy = sj.policies.PricedIndex(floor=1.0)
     memory = policy.memory(2)
     memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 919
     log_t = log(920)
@@ -273,13 +273,13 @@ def test_one_price_is_a_plain_upper_bound() -> None:
 
 
 def test_c_lengthens_what_is_ahead() -> None:
-    policy = sj.PricedIndex(c=2.0)
+    policy = sj.policies.PricedIndex(c=2.0)
     memory = policy.memory(4)
     assert policy.extra(memory, 3.0) == pytest.approx(log(AHEAD / 4) + 2 * log(3))
 
 
 def test_known_visits_end_exploration() -> None:
-    policy = sj.PricedIndex(visits=100)
+    policy = sj.policies.PricedIndex(visits=100)
     memory = policy.memory(2)
     memory.pulls[:], memory.successes[:], memory.clock[0] = [900, 20], [720, 14], 919
     memory.left[0, 0, 0] = 1
@@ -293,7 +293,9 @@ def test_known_visits_end_exploration() -> None:
 def test_it_has_less_regret_than_learned_imed() -> None:
     """Many arms is where it gains most; 4.5 standard errors of the difference."""
     problem = sj.Problem(np.linspace(0.8, 0.2, 12).tolist(), sj.TwoState(0.5, 0.2, 0.2, 0.05))
-    result = sj.simulate(problem, [sj.LearnedIMED(), sj.PricedIndex()], visits=500, runs=64, seed=2)
+    result = sj.simulate(
+        problem, [sj.policies.LearnedIMED(), sj.policies.PricedIndex()], visits=500, runs=64, seed=2
+    )
     gain = result.difference("LearnedIMED", "PricedIndex")
     assert gain.mean[-1] > 4.5 * gain.half_width[-1] / 1.96
 
@@ -310,4 +312,4 @@ def test_it_has_less_regret_than_learned_imed() -> None:
 )
 def test_bad_parameters(parameters: dict[str, float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        sj.PricedIndex(**parameters)
+        sj.policies.PricedIndex(**parameters)

@@ -8,11 +8,12 @@ import pytest
 import sojourn as sj
 from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.streams import policy_stream
+from sojourn.policies import UCB, AdaUCB, Counts, Greedy, KLUCBSwitch, LearnedAdaUCB
 from sojourn.policies.published import log_plus
 from sojourn.simulation.bounds import bound_name
 
 
-def counts(policy: sj.Policy, pulls: list[float], successes: list[float]) -> sj.Counts:
+def counts(policy: sj.Policy, pulls: list[float], successes: list[float]) -> Counts:
     memory = policy.memory(len(pulls))
     memory.pulls[:], memory.successes[:], memory.clock[0] = pulls, successes, sum(pulls)
     return memory
@@ -23,7 +24,7 @@ def moss(mean: float, n: float, phi: float) -> float:
 
 
 def test_the_switch_is_where_it_says() -> None:
-    policy = sj.KLUCBSwitch()
+    policy = KLUCBSwitch()
     memory = counts(policy, [3.0, 4.0, 493.0], [2.0, 2.0, 300.0])
     t, k = 501.0, 3
     assert floor((t / k) ** 0.2) == 2  # so none is below it
@@ -49,18 +50,18 @@ def test_the_switch_is_where_it_says() -> None:
 
 
 def test_an_arm_with_more_than_its_part_of_the_time_has_its_mean_for_index() -> None:
-    policy = sj.KLUCBSwitch()
+    policy = KLUCBSwitch()
     memory = counts(policy, [10.0, 90.0], [8.0, 45.0])
     assert policy.score(memory, 1, log(101.0), 0.0, 1.0, policy.target(memory, 1.0)) == 0.5
 
 
 def test_ada_ucb_is_ucb_where_mistakes_are_cheap_and_greedy_elsewhere() -> None:
-    ada = sj.AdaUCB.for_problem(sj.paper.SETTINGS["A"])
+    ada = AdaUCB.for_problem(sj.paper.SETTINGS["A"])
     assert (ada.c0, ada.c1, bound_name(ada)) == (0.0, 1.0, None)
-    assert sj.AdaUCB.for_problem(sj.paper.SETTINGS["opposite"]) == sj.AdaUCB(c0=1.0, c1=0.0)
+    assert AdaUCB.for_problem(sj.paper.SETTINGS["opposite"]) == AdaUCB(c0=1.0, c1=0.0)
     memory = counts(ada, [10.0, 40.0], [6.0, 26.0])
     stream = policy_stream(0, 0)
-    rules = {1.0: sj.UCB(), 0.0: sj.Greedy()}
+    rules = {1.0: UCB(), 0.0: Greedy()}
     for state, rule in rules.items():
         assert ada.choose(memory, state, stream) == rule.choose(memory, state, stream)
     assert ada.choose(memory, 1.0, stream) != ada.choose(memory, 0.0, stream)
@@ -70,7 +71,7 @@ def test_the_learned_load_is_that_of_the_costs() -> None:
     """Once departures have shown the case, the two differ in nothing but what came before."""
     problem = sj.paper.SETTINGS["A"]
     result = sj.simulate(
-        problem, [sj.UCB(), sj.AdaUCB.for_problem(problem), sj.LearnedAdaUCB()],
+        problem, [UCB(), AdaUCB.for_problem(problem), LearnedAdaUCB()],
         visits=1_000, runs=48, seed=1,
     )  # fmt: skip
     ucb, known, learned = result.regret.mean[:, -1]

@@ -10,9 +10,29 @@ import naive
 import pytest
 
 import sojourn as sj
-from sojourn.live import Choice, Experiment, operations
+from sojourn.live import Ask, Choice, Experiment, operations
 from sojourn.live.records import DECIDE, RESOLVE, Event
-from sojourn.policies import Policy
+from sojourn.policies import (
+    ALL,
+    IMED,
+    KLUCB,
+    KLULCB,
+    UCB,
+    ULCB,
+    ContULCB,
+    DiscKLULCB,
+    EpsilonMixture,
+    FixedArm,
+    Greedy,
+    KLUCBSwitch,
+    LearnedIMED,
+    LearnedKLUCB,
+    Policy,
+    PricedIndex,
+    QLearning,
+    Thompson,
+    Uniform,
+)
 from sojourn.policies.empirical import Empirical
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
@@ -32,7 +52,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
         for _ in range(15):
             visit, state, reward = experiment.visit(), 1.0, None
             while True:
-                arm = visit.decide(reward).arm
+                arm = visit.decide(Ask(reward=reward)).arm
                 reward = float(rng.random() < MEANS[arm])
                 left, state = rng.random() < q(state, reward), reward
                 if left:
@@ -41,7 +61,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
         return experiment.recent()[::-1], list(experiment.journal.store.history("news")[1])
 
 
-@pytest.mark.parametrize("cls", sj.ALL, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_every_policy_has_words_for_what_it_does(
     cls: type[Policy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +83,7 @@ def test_every_policy_has_words_for_what_it_does(
             assert figure[1] == short(value)
     inner = policy.policy if isinstance(policy, Wrapper) else policy
     by_bounds = isinstance(inner, Index) and not isinstance(
-        inner, Gated | Empirical | sj.Greedy | sj.KLUCBSwitch
+        inner, Gated | Empirical | Greedy | KLUCBSwitch
     )
     assert figures > 10 or not by_bounds
 
@@ -99,56 +119,56 @@ NOT = {"state": 0.0, "optimism": -1.0}
 @pytest.mark.parametrize(
     ("policy", "changes", "words"),
     [
-        (sj.KLULCB(), {}, "user is engaged: trying *cooking*, upper bound .92"),
-        (sj.KLULCB(), NOT, "user is not engaged: playing safe with *cooking*, lower bound .63"),
-        (sj.ULCB(), {"best": "cooking"},
+        (KLULCB(), {}, "user is engaged: trying *cooking*, upper bound .92"),
+        (KLULCB(), NOT, "user is not engaged: playing safe with *cooking*, lower bound .63"),
+        (ULCB(), {"best": "cooking"},
          "user is engaged: staying with *cooking*, upper bound .99"),
-        (sj.KLULCB(), {"new": True}, "user is engaged: first time *cooking* is shown"),
-        (sj.UCB(), {"state": 0.0}, "trying *cooking*, upper bound .99"),
+        (KLULCB(), {"new": True}, "user is engaged: first time *cooking* is shown"),
+        (UCB(), {"state": 0.0}, "trying *cooking*, upper bound .99"),
         (
-            sj.ContULCB(),
+            ContULCB(),
             {"state": 0.75, "optimism": 0.5},
             "user is engaged: trying *cooking*, upper bound .89 at optimism .50",
         ),
         (
-            sj.DiscKLULCB(n=4),
+            DiscKLULCB(n=4),
             {"state": 0.7, "optimism": -1.0},
             "user is not engaged: playing safe with *cooking*, lower bound .63",
         ),
-        (sj.Greedy(), {"optimism": 0.0}, "playing safe with *cooking*, mean .80"),
-        (sj.IMED(), {}, "trying *cooking*, little evidence against it, mean .80 of 100 pulls"),
-        (sj.Thompson(), {"pulls": 1.0, "successes": 1.0},
+        (Greedy(), {"optimism": 0.0}, "playing safe with *cooking*, mean .80"),
+        (IMED(), {}, "trying *cooking*, little evidence against it, mean .80 of 100 pulls"),
+        (Thompson(), {"pulls": 1.0, "successes": 1.0},
          "trying *cooking*, greatest draw, mean 1.00 of 1 pull"),
         (
-            sj.LearnedIMED(),
+            LearnedIMED(),
             {"state": 0.0, "optimism": 0.0},
             "user is not engaged, mistakes are dear: playing safe with *cooking*, mean .80",
         ),
         (
-            sj.LearnedKLUCB(),
+            LearnedKLUCB(),
             {"state": 0.0},
             "user is not engaged: trying *cooking*, upper bound .92",
         ),
         (
-            sj.PricedIndex(),
+            PricedIndex(),
             {"state": 0.0, "optimism": 0.2},
             "user is not engaged, mistakes are dearer: trying *cooking*, "
             "it may pay in the steps ahead, mean .80 of 100 pulls",
         ),
-        (sj.Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),
-        (sj.FixedArm(), {"optimism": None}, "always *cooking*"),
+        (Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),
+        (FixedArm(), {"optimism": None}, "always *cooking*"),
         (
-            sj.QLearning(),
+            QLearning(),
             {"optimism": None},
             "user is engaged: playing *cooking*, greatest value learned, "
             "or by chance 10% of the time",
         ),
         (
-            sj.EpsilonMixture(sj.KLUCB(), epsilon=0.2),
+            EpsilonMixture(KLUCB(), epsilon=0.2),
             {},
             "trying *cooking*, upper bound .92; or by chance, 20% of the time",
         ),
-        (sj.KLUCB(), {"pulls": 0.0, "successes": 0.0},
+        (KLUCB(), {"pulls": 0.0, "successes": 0.0},
          "trying *cooking*, its first result is awaited"),
     ],
 )  # fmt: skip

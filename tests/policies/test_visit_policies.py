@@ -42,7 +42,7 @@ PLAIN = sj.Problem([0.8, 0.6, 0.4], USER)
 
 def shown(problem: sj.Problem, steps: float, bins: int = 2, policy: Any = None) -> Any:
     """What users would have shown on average in so many steps of each arm from each state."""
-    memory = (policy or sj.VisitIMED(bins=bins)).memory(problem.arms)
+    memory = (policy or sj.policies.VisitIMED(bins=bins)).memory(problem.arms)
     for arm, state, level in product(range(problem.arms), (0, 1), (0, 1)):
         mean = problem.means[arm]
         b, after, n = state * (bins - 1), level * (bins - 1), steps * (mean if level else 1 - mean)
@@ -60,7 +60,7 @@ def shown(problem: sj.Problem, steps: float, bins: int = 2, policy: Any = None) 
 def drawn(seed: int, arms: int = 3, bins: int = 2) -> Any:
     """A memory of random counts."""
     rng = np.random.default_rng(seed)
-    memory = sj.VisitIMED(bins=bins).memory(arms)
+    memory = sj.policies.VisitIMED(bins=bins).memory(arms)
     memory.seen[:arms] = rng.integers(0, 40, (arms, bins, 2))
     memory.left[:arms] = rng.binomial(memory.seen[:arms].astype(int), rng.uniform(0.05, 0.4))
     memory.pulls[:] = memory.seen[:arms].sum(axis=(1, 2))
@@ -207,7 +207,7 @@ def test_with_much_data_the_best_rule_and_its_value_are_the_exact_ones(signs: bo
 
 
 def test_without_effects_it_is_imed_in_the_cheap_state_and_greedy_in_the_dear_one() -> None:
-    policy, learned = sj.VisitIMED(bins=2, faith=100), sj.LearnedIMED(bins=2)
+    policy, learned = sj.policies.VisitIMED(bins=2, faith=100), sj.policies.LearnedIMED(bins=2)
     problem, coins = sj.paper.SETTINGS["B"], policy_stream(1, 0)
     for steps, more in product((20.0, 100.0, 1000.0), (0.0, 3.0, 30.0)):
         memory, other = (shown(problem, steps, policy=p) for p in (policy, learned))
@@ -267,7 +267,7 @@ def test_items_that_drive_away_are_still_avoided_where_no_sign_is_followed() -> 
 
 
 def test_people_are_shown_what_they_like_least_only_if_that_is_asked_for() -> None:
-    options = [sj.VisitIMED(), sj.VisitIMED(follow_improper=True)]
+    options = [sj.policies.VisitIMED(), sj.policies.VisitIMED(follow_improper=True)]
     with pytest.warns(sj.theory.AssumptionWarning):
         result = sj.simulate(IMPROPER, options, visits=500, runs=8, seed=1)
     pulls = result.pulls.mean[:, -1, 1]  # by policy and arm, in state 1
@@ -276,7 +276,7 @@ def test_people_are_shown_what_they_like_least_only_if_that_is_asked_for() -> No
 
 
 def test_retired_arms_are_a_row_of_their_own() -> None:
-    policy, memory = sj.VisitIMED(bins=2), shown(PLAIN, 50.0)
+    policy, memory = sj.policies.VisitIMED(bins=2), shown(PLAIN, 50.0)
     memory.seen[3], memory.left[3] = memory.seen[0], memory.left[0]
     memory.moves[:, 0, 0] += memory.seen[3, :, 0]
     memory.moves[:, 1, 1] += memory.seen[3, :, 1]
@@ -297,7 +297,7 @@ def test_retired_arms_are_a_row_of_their_own() -> None:
 )
 def test_bad_parameters_of_visit_policies(name: str, value: float, allowed: str) -> None:
     with pytest.raises(ValueError, match=f"{name} = {value} is not allowed.*{allowed}"):
-        sj.VisitThompson(**{name: value})
+        sj.policies.VisitThompson(**{name: value})
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -307,5 +307,7 @@ def test_bad_parameters_of_visit_policies(name: str, value: float, allowed: str)
 def test_leases_change_nothing(seed: int) -> None:
     problem = sj.paper.SETTINGS["B" if seed else "opposite"]
     grid = np.array([50, 400])
-    rows = [chunk(problem, sj.VisitIMED(), seed, 0, 3, grid, leases=on) for on in (True, False)]
+    rows = [
+        chunk(problem, sj.policies.VisitIMED(), seed, 0, 3, grid, leases=on) for on in (True, False)
+    ]
     np.testing.assert_array_equal(*rows)

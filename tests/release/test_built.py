@@ -18,7 +18,7 @@ from sojourn.client import Client
 
 problem = sj.Problem(means=[0.9, 0.8], user=sj.TwoState(q00=1, q01=0, q10=0, q11=0))
 value: float = problem.value(1)
-result: sj.Result = sj.simulate(problem, [sj.UCB(), sj.KLULCB()], visits=100)
+result: sj.Result = sj.simulate(problem, [sj.policies.UCB(), sj.policies.KLULCB()], visits=100)
 wrong: str = problem.value(1)
 wrong = Client("http://x")
 """

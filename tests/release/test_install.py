@@ -14,14 +14,14 @@ from environments import ROOT, Built, build, environment
 SIMULATE = """
 import sojourn as sj
 problem = sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0))
-sj.simulate(problem, [sj.FixedArm(1)], visits=50, runs=2).save("r.csv")
+sj.simulate(problem, [sj.policies.FixedArm(1)], visits=50, runs=2).save("r.csv")
 print(sj.Result.load("r.csv").regret.mean[0, -1] > 0)
 """
 
 MISSING = {
     "sj.Result.load('r.csv').plot()": "a plot needs matplotlib: pip install 'sojourn[plot]'",
     "sj.Result.load('r.csv').to_frame()": "to_frame needs pandas: pip install 'sojourn[frame]'",
-    "sj.simulate(sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0)), [sj.UCB()], client=1)": (
+    "sj.simulate(sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0)), 'UCB', client=1)": (
         "client needs distributed: pip install 'sojourn[cluster]'"
     ),
     "sj.gym": "sojourn.gym needs gymnasium: pip install 'sojourn[gym]'",
@@ -48,7 +48,7 @@ USES = {
     "frame": (RESULT + "print(len(r.to_frame()) > 0)", "True"),
     "cluster": (
         "import sojourn as sj;"
-        "sj.simulate(sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0)), [sj.UCB()], client=1)",
+        "sj.simulate(sj.Problem([0.9, 0.8], sj.TwoState(1, 0, 0, 0)), 'UCB', client=1)",
         "sojourn.InputError: client = 1 is not allowed: it must be a dask.distributed.Client",
     ),
     "gym": (

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from research.__main__ import main
-from research.beyond import conclusions
-from research.beyond.claims import CLAIMS, Gains, Harmless, NearBetterCase, SeldomWorse
-from research.beyond.outcomes import Outcomes, TrialOutcome
-from research.beyond.problems import DRAWS, LOGS, PROBLEMS, cost_ratio, random_problems
-from research.beyond.rosters import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS
-from research.beyond.study import OUTCOMES, study
-from research.beyond.summaries import POLICIES, spread, worst
-from research.beyond.trials import TRIALS, trial
-from sojourn import KLULCB, LearnedIMED, SafeIMED, theory
-from sojourn.paper.trial import Trial
+from research.outcomes import Outcomes, spread
+from research.problems import DRAWS, LOGS, PROBLEMS, cost_ratio, random_problems
+from research.studies.beyond import STUDY, conclusions
+from research.studies.beyond.claims import CLAIMS, GAIN, Harmless, NearBetterCase, SeldomWorse
+from research.studies.beyond.outcomes import POLICIES, BeyondOutcome, worst
+from research.studies.beyond.trials import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS, TRIALS, trial
+from research.study import OUTCOMES, TypicalRatio
+from sojourn import theory
+from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Verdict, check
+from sojourn.policies import KLULCB, LearnedIMED, SafeIMED
 from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")
@@ -32,12 +32,12 @@ def made_up(
     roster: str = "main",
     spread: float = 1.0,
     ratio: float = 2.0,
-) -> TrialOutcome:
+) -> BeyondOutcome:
     """An outcome with these regrets, whose estimates have this standard error and no covariance."""
     size = len(regrets)
     facts = {"cost_ratio": ratio, "arms": 2.0, "length": 9.0}
     mean = np.array(list(regrets.values()))
-    return TrialOutcome(
+    return BeyondOutcome(
         trial(group, problem, roster, 100, 64),
         tuple(regrets),
         64,
@@ -47,7 +47,7 @@ def made_up(
     )
 
 
-def study_of(changed: Mapping[str, float]) -> Outcomes:
+def findings_of(changed: Mapping[str, float]) -> Outcomes[BeyondOutcome]:
     """Two made-up outcomes in every group: regrets are 100, but for those changed."""
     regrets = {label: changed.get(label, 100.0) for label in POLICIES}
     return Outcomes(
@@ -59,7 +59,7 @@ def study_of(changed: Mapping[str, float]) -> Outcomes:
     )
 
 
-def save(findings: Outcomes, folder: Path, *, seed: int, quick: bool) -> None:
+def save(findings: Outcomes[BeyondOutcome], folder: Path, *, seed: int, quick: bool) -> None:
     """Write the file that a study would."""
     rows = [outcome.to_dict() for outcome in findings.every]
     data = {"seed": seed, "quick": quick, "outcomes": rows}
@@ -75,12 +75,10 @@ def test_problems_of_the_study() -> None:
     assert max(problem.length.mean for problem in drawn) <= 60
     assert drawn[:5] == random_problems(5)
     for name, stated in (("nearly neutral, 1.06", 1.06), ("nearly neutral, 0.85", 0.85)):
-        assert cost_ratio(PROBLEMS["near-neutral"][name]().problem) == pytest.approx(
-            stated, abs=0.005
-        )
+        assert cost_ratio(PROBLEMS["near-neutral"][name]()) == pytest.approx(stated, abs=0.005)
     for name in PROBLEMS["opposite"]:
-        assert cost_ratio(PROBLEMS["opposite"][name]().problem) < 1.0
-    assert all(trial.make().problem.arms >= 2 for trial in TRIALS if trial.group != "random")
+        assert cost_ratio(PROBLEMS["opposite"][name]()) < 1.0
+    assert all(trial.make().arms >= 2 for trial in TRIALS if trial.group != "random")
     assert len({trial.name for trial in TRIALS}) == len(TRIALS)
 
 
@@ -89,14 +87,14 @@ def test_problems_of_the_study() -> None:
     [("OULAD", 1.07), ("EdNet", 1.13), ("MovieLens", 0.89), ("RoboMission", 0.68)],
 )
 def test_fitted_problems_have_the_ratios_of_the_logs(name: str, ratio: float) -> None:
-    assert cost_ratio(PROBLEMS["logs"][name]().problem) == pytest.approx(ratio, abs=0.006)
-    assert len(PROBLEMS["logs"][name]().problem.means) == 5
+    assert cost_ratio(PROBLEMS["logs"][name]()) == pytest.approx(ratio, abs=0.006)
+    assert len(PROBLEMS["logs"][name]().means) == 5
     assert name in LOGS
 
 
 def test_improper_problems_are_improper() -> None:
     for name, make in PROBLEMS["violations"].items():
-        improper = theory.case(make().problem) == "improper"
+        improper = theory.case(make()) == "improper"
         assert improper == name.startswith("best arm is not optimal")
 
 
@@ -126,16 +124,16 @@ def test_ratio_by_the_delta_method() -> None:
 def test_outcome_of_a_result_has_its_differences(tmp_path: Path) -> None:
     declared = trial("paper", "B", "caution", 30, 8)
     result = declared.run(quick=False, store=tmp_path / "c.db")
-    outcome = TrialOutcome.of(declared, result)
+    outcome = BeyondOutcome.of(declared, result)
     for p, one in enumerate(outcome.labels):
         assert outcome.regret(one).value == result.regret.mean[p, -1]
         for q, other in enumerate(outcome.labels):
             if p != q:
-                found = outcome._combined({one: 1.0, other: -1.0})
+                found = outcome.combined({one: 1.0, other: -1.0})
                 expected = result.difference(p, q)
                 assert found.value == pytest.approx(float(expected.mean[-1]))
                 assert found.high - found.value == pytest.approx(float(expected.half_width[-1]))
-    again = TrialOutcome.from_dict(declared, json.loads(json.dumps(outcome.to_dict())))
+    again = BeyondOutcome.from_dict(declared, json.loads(json.dumps(outcome.to_dict())))
     assert again.labels == outcome.labels and (again.covariance == outcome.covariance).all()
 
 
@@ -184,7 +182,7 @@ def test_what_the_priced_index_must_show() -> None:
             for i, r in enumerate(ratios)
         ]
     )
-    (gain,) = Gains(PRICED, LEARNED).measure(findings)
+    (gain,) = TypicalRatio("random", PRICED, LEARNED, GAIN).measure(findings)
     assert gain.interval.value == pytest.approx(np.prod(ratios) ** 0.2)
     many, worst = SeldomWorse(PRICED, LEARNED).measure(findings)
     assert many.interval.value == 2 and many.verdict is Verdict.CONFIRMED
@@ -206,10 +204,10 @@ def test_spread_and_worst_case() -> None:
 
 
 def test_conclusions_follow_the_numbers() -> None:
-    good = "\n".join(conclusions.conclude(study_of({"IMED": 60.0, BOUND: 50.0, LEARNED: 55.0})))
+    good = "\n".join(conclusions.conclude(findings_of({"IMED": 60.0, BOUND: 50.0, LEARNED: 55.0})))
     assert "IMED instead of KL-UCB, with no gate at all: 40 % less" in good
     assert f"The smallest worst case is that of {BOUND}:" in good
-    bad = "\n".join(conclusions.conclude(study_of({"IMED": 60.0, BOUND: 90.0, LEARNED: 90.0})))
+    bad = "\n".join(conclusions.conclude(findings_of({"IMED": 60.0, BOUND: 90.0, LEARNED: 90.0})))
     assert "The smallest worst case is that of IMED" in bad
     assert "50 % more" in bad
     assert "but not every risk" in bad and "without the bet" in good
@@ -233,7 +231,7 @@ def test_a_study_is_resumed_redrawn_and_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    how = {"precision": "full", "trials": TINY}
+    study, how = replace(STUDY, trials=TINY).conduct, {"precision": "full"}
     one = study(out=tmp_path / "a", progress=lambda now: seen.append(now.work), **how)  # type: ignore[arg-type]
     assert [o.runs for o in one.findings.every] == [6, 6, 6]
     assert seen and [*dict.fromkeys(seen)] == [*(trial.name for trial in TINY), "drawing"]
@@ -253,10 +251,10 @@ def test_a_study_is_resumed_redrawn_and_repeated(
 
 
 def test_the_page_has_everything(tmp_path: Path) -> None:
-    findings = study_of({"IMED": 60.0, BOUND: 50.0, "Safe IMED": 70.0})
+    findings = findings_of({"IMED": 60.0, BOUND: 50.0, "Safe IMED": 70.0})
     save(findings, tmp_path, seed=3, quick=False)
     trials = [o.trial for o in findings.every]
-    study(out=tmp_path, redraw=True, trials=trials)
+    replace(STUDY, trials=trials).conduct(out=tmp_path, redraw=True)
     page = (tmp_path / "report.md").read_text()
     assert "`python -m research beyond --precision full --seed 3`" in page
     assert "{" not in page
@@ -269,7 +267,7 @@ def test_the_page_has_everything(tmp_path: Path) -> None:
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    findings = study_of({"IMED": 60.0, BOUND: 50.0})
+    findings = findings_of({"IMED": 60.0, BOUND: 50.0})
     save(findings, tmp_path, seed=0, quick=True)
     assert main(["beyond", "--redraw", "--out", str(tmp_path)]) == 0
     assert "Report:" in capsys.readouterr().out
@@ -330,4 +328,4 @@ def test_outcomes_of_other_policies_are_refused(tmp_path: Path) -> None:
     """Labels of the first version named other policies."""
     save(Outcomes([made_up({"UCB": 1.0, "IMED": 2.0})]), tmp_path, seed=0, quick=True)
     with pytest.raises(ValueError, match="has other policies than this version"):
-        study(out=tmp_path, redraw=True)
+        STUDY.conduct(out=tmp_path, redraw=True)

@@ -1,6 +1,7 @@
-"""The study of items that drive people away: its problems, its arithmetic, its page."""
+"""The study of items that raise the exit rate: its problems, its arithmetic, its page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,23 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from research.beyond.outcomes import Outcomes
-from research.by_arm.claims import CLAIMS, FOLLOWING, LEARNED, OURS, RANDOM
-from research.by_arm.outcomes import ByArmOutcome, worse_than
-from research.by_arm.page import to_page
-from research.by_arm.problems import PROBLEMS, random_by_arm
-from research.by_arm.study import IMPROPER, ROSTER, TRIALS, study
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Environment, Trial, by_label
-from sojourn.paper.verdicts import Verdict, check
+from research.outcomes import Outcomes, PathOutcome
+from research.studies.by_arm import (
+    CLAIMS,
+    FOLLOWING,
+    GROUPS,
+    IMPROPER,
+    LEARNED,
+    OURS,
+    RANDOM,
+    ROSTER,
+    STUDY,
+    TRIALS,
+    random_by_arm,
+    worse_than,
+)
+from sojourn.paper.trials import Trial, by_label
+from sojourn.paper.verdicts import Report, Verdict, check
 
 
 def test_drawn_problems_keep_their_promises() -> None:
@@ -29,17 +38,17 @@ def test_drawn_problems_keep_their_promises() -> None:
 
 
 def test_every_problem_is_played_by_everybody() -> None:
-    assert {t.group for t in TRIALS} == set(PROBLEMS)
+    assert {t.group for t in TRIALS} == {group.name for group in GROUPS}
     assert len({t.name for t in TRIALS}) == len(TRIALS)
     for trial in TRIALS:
         assert trial.labels == tuple(IMPROPER if trial.group == "improper" else ROSTER)
-    improper = [make() for make in PROBLEMS["improper"].values()]
+    improper = [make() for make in GROUPS[2].problems.values()]
     assert [sj.theory.case(p) for p in improper] == ["improper", "improper"]
 
 
 def made(
     name: str, regret: dict[str, float], error: float = 0.01, early: float = 0.5
-) -> ByArmOutcome:
+) -> PathOutcome:
     """The outcome of a trial with these regrets at the end, and a share of them `early`."""
     trial = next(t for t in TRIALS if t.name == name)
     labels = trial.labels
@@ -48,10 +57,10 @@ def made(
     visits = trial.checkpoints
     path = np.outer(mean, np.linspace(early, 1.0, len(visits)) if len(visits) > 1 else [1.0])
     facts = {"arms": 3.0, "length": 10.0, "value": 5.0}
-    return ByArmOutcome(trial, labels, 10, mean, covariance, facts, visits, path, error * mean)
+    return PathOutcome(trial, labels, 10, mean, covariance, facts, visits, path, error * mean)
 
 
-def every(ours: float) -> Outcomes:
+def every(ours: float) -> Outcomes[PathOutcome]:
     regret = {OURS: ours, FOLLOWING: ours, LEARNED: 100.0, RANDOM: 200.0}
     names = [t.name for t in TRIALS if t.group not in ("random", "by arm")]
     names += [f"{group} {i}" for group in ("random", "by arm") for i in range(100)]
@@ -81,7 +90,7 @@ def test_claims_follow_the_numbers() -> None:
 def test_the_page_has_a_row_for_everybody() -> None:
     findings = every(9.0)
     report = Report(findings, [check(claim, findings) for claim in CLAIMS], "command", 0, "quick")
-    page = to_page(report)
+    page = STUDY.page(report)
     assert "Not run." not in page and page.count(f"| {OURS} |") >= 6
     assert "6 confirmed" in page
 
@@ -89,15 +98,16 @@ def test_the_page_has_a_row_for_everybody() -> None:
 @pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
 def test_a_study_is_kept_and_redrawn(tmp_path: Path) -> None:
     trial = Trial(
-        "clickbait", "clickbait", lambda: Environment.of(PROBLEMS["clickbait"]["clickbait"]()),
-        by_label(sj.Uniform()), 4, 4, visits=20, checkpoints=(10, 20), group="clickbait",
+        "clickbait", "clickbait", GROUPS[0].problems["clickbait"],
+        by_label(sj.policies.Uniform()), 4, 4, visits=20, checkpoints=(10, 20), group="clickbait",
         roster="main",
     )  # fmt: skip
-    report = study(trials=[trial], out=tmp_path)
+    study = replace(STUDY, trials=[trial]).conduct
+    report = study(out=tmp_path)
     assert {c.verdict for c in report.checked} == {Verdict.UNDECIDED}
     kept = json.loads((tmp_path / "outcomes.json").read_text())["outcomes"][0]
     assert kept["at"] == [10, 20] and kept["path"][0][0] < kept["path"][0][1]
-    again = study(trials=[trial], out=tmp_path, redraw=True)
+    again = study(out=tmp_path, redraw=True)
     assert again.findings.every[0].to_dict() == report.findings.every[0].to_dict()
     assert (tmp_path / "figures" / "by-arm.png").exists()
 

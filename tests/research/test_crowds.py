@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.beyond.crowds import Layered
-from research.beyond.problems import DIFFERENT, EVEN
-from research.beyond.tastes import Tastes, TastesJob, simulate_tastes
-from sojourn import Problem, SafeIMED, TwoState, simulate, theory
+from research.layered import Layered
+from research.problems import DIFFERENT, EVEN
+from research.tastes import Tastes, TastesJob, simulate_tastes
+from sojourn import Problem, TwoState, simulate, theory
+from sojourn.policies import SafeIMED
 from sojourn.simulation.chunks import chunk
 
 ROWS = [(0.5, 0.1, 0.1, 0.05)] * 3 + [(0.2, 0.1, 0.6, 0.02)] * 3

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from research.beyond.outcomes import Outcomes
-from research.by_arm.outcomes import ByArmOutcome
-from research.drift.claims import CLAIMS
-from research.drift.page import to_page
-from research.drift.problems import PROBLEMS, VISITS
-from research.drift.study import study
-from research.drift.trials import DETECTOR, EXPLORING, MOVING, PLAIN, STILL, TRIALS
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from research.outcomes import Outcomes, PathOutcome
+from research.studies.drift import (
+    CLAIMS,
+    DETECTOR,
+    EXPLORING,
+    MOVING,
+    PLAIN,
+    PROBLEMS,
+    STILL,
+    STUDY,
+    TRIALS,
+    VISITS,
+)
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.simulation.chunks import chunk
 
 
@@ -30,14 +35,14 @@ def test_the_best_arm_changes_and_the_users_do_not() -> None:
     assert still == ["B", "opposite", "A", "ema-1000"]
 
 
-def made(trial: Trial, ratio: float) -> ByArmOutcome:
+def made(trial: Trial, ratio: float) -> PathOutcome:
     mean = np.array([100.0 * ratio if x == DETECTOR.label else 100.0 for x in trial.labels])
     facts = {"arms": 3.0, "length": 4.0, "value": 2.0}
     own = (trial, trial.labels, 64, mean, 1e-4 * np.eye(mean.size), facts)
-    return ByArmOutcome(*own, (500, 2_000), np.stack([mean, mean], axis=1), np.zeros(mean.size))
+    return PathOutcome(*own, (500, 2_000), np.stack([mean, mean], axis=1), np.zeros(mean.size))
 
 
-def outcomes(moving: float, still: float) -> Outcomes:
+def outcomes(moving: float, still: float) -> Outcomes[PathOutcome]:
     ratios = {MOVING: moving, STILL: still}
     return Outcomes([made(trial, ratios[trial.group]) for trial in TRIALS])
 
@@ -53,10 +58,10 @@ def test_claims_follow_the_numbers(moving: float, still: float, verdict: Verdict
 
 def test_the_page_has_every_policy() -> None:
     found = outcomes(0.5, 1.01)
-    page = to_page(Report(found, [check(c, found) for c in CLAIMS], "command", 0, "quick"))
+    page = STUDY.page(Report(found, [check(c, found) for c in CLAIMS], "command", 0, "quick"))
     assert page.count(f"| {EXPLORING.label} |") == 2
     assert f"| {DETECTOR.label} | 50.000 ± 0.020 |" in page
-    assert "Not run." in to_page(Report(Outcomes([]), [], "command", 0, "quick"))
+    assert "Not run." in STUDY.page(Report(Outcomes([]), [], "command", 0, "quick"))
 
 
 def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) -> None:
@@ -66,17 +71,15 @@ def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) ->
     done = run("drift", "--redraw", "--out", str(tmp_path), "--json")
     assert done.code == 0
     assert [claim["verdict"] for claim in json.loads(done.out)] == ["confirmed"] * 2
-    assert study(trials=TRIALS, out=tmp_path, redraw=True).findings.every[0].trial is TRIALS[0]
+    assert STUDY.conduct(out=tmp_path, redraw=True).findings.every[0].trial is TRIALS[0]
 
 
 def test_a_trial_is_played_on_the_problem_that_changes() -> None:
-    """By its environment; its regret is that of a chunk of runs."""
+    """Its regret is that of a chunk of runs."""
     name, trial = "one change", TRIALS[0]
-    environment = trial.make()
-    assert environment.problem == PROBLEMS[name].at(1)
     how = {"visits": 60, "runs": 4, "checkpoints": [60]}
-    result = environment.simulate([sj.KLULCB()], **how)
+    result = trial.play(trial.make(), [sj.policies.KLULCB()], **how)
     assert result.problem == PROBLEMS[name]
-    rows = chunk(PROBLEMS[name], sj.KLULCB(), 0, 0, 4, np.array([60]))
+    rows = chunk(PROBLEMS[name], sj.policies.KLULCB(), 0, 0, 4, np.array([60]))
     assert result.regret.mean[0, -1] == pytest.approx(rows[:, -1, 0].mean(), rel=1e-12)
     assert PLAIN.label in trial.labels

@@ -1,7 +1,7 @@
 """The study of the horizon: its roster, its arithmetic, its page."""
 
 import json
-from functools import partial
+from dataclasses import replace
 from math import log
 from pathlib import Path as Folder
 from typing import Any
@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from research.beyond.outcomes import Outcomes
-from research.horizon.claims import CLAIMS
-from research.horizon.outcomes import HorizonOutcome, Path
-from research.horizon.page import to_page
-from research.horizon.study import study
-from research.horizon.trials import (
+from research.outcomes import Outcomes
+from research.studies.horizon import STUDY
+from research.studies.horizon.claims import CLAIMS
+from research.studies.horizon.trials import (
     EXACT,
     GROWTH,
     KNOWING,
@@ -26,13 +24,13 @@ from research.horizon.trials import (
     TENTH,
     TOLD,
     TRIALS,
+    HorizonOutcome,
+    Path,
     RunsTrial,
-    _environment,
     told,
 )
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.simulation.runs import run_regrets
 
 
@@ -55,13 +53,13 @@ def test_who_is_told_a_horizon_is_told_that_of_the_trial() -> None:
 
 def test_the_papers_policy_is_told_the_case() -> None:
     (trial,) = (t for t in TRIALS if t.name.startswith("opposite, growth"))
-    assert trial.build(PROBLEMS["opposite"]())[0] == sj.KLULCB().opposite()
-    assert trial.build(PROBLEMS["five arms"]())[0] == sj.KLULCB()
+    assert trial.build(PROBLEMS["opposite"]())[0] == sj.policies.KLULCB().opposite()
+    assert trial.build(PROBLEMS["five arms"]())[0] == sj.policies.KLULCB()
 
 
 SMALL = RunsTrial(
-    "B, small", "B", partial(_environment, "B"),
-    {"Uniform": sj.Uniform(), "Fixed arm": sj.FixedArm(arm=1)}, 40, 40,
+    "B, small", "B", PROBLEMS["B"],
+    {"Uniform": sj.policies.Uniform(), "Fixed arm": sj.policies.FixedArm(arm=1)}, 40, 40,
     visits=100, checkpoints=(10, 100), group=GROWTH,
 )  # fmt: skip
 
@@ -87,7 +85,7 @@ def test_paths_are_those_of_single_runs(tmp_path: Folder) -> None:
 
 def test_runs_that_a_store_does_not_have_are_an_error(tmp_path: Folder) -> None:
     how: dict[str, Any] = {"visits": 5, "runs": 4}
-    result = sj.simulate(PROBLEMS["B"](), [sj.Uniform()], **how, store=tmp_path / "one.db")
+    result = sj.simulate(PROBLEMS["B"](), [sj.policies.Uniform()], **how, store=tmp_path / "one.db")
     with pytest.raises(ValueError, match=r"other\.db does not have the runs of Uniform\(\)"):
         run_regrets(result, tmp_path / "other.db")
 
@@ -109,12 +107,12 @@ def made(trial: Trial, steep: float = 1.0, worst: float = 3.0, **multiples: floa
     )  # fmt: skip
 
 
-def findings(**how: float) -> Outcomes:
+def findings(**how: float) -> Outcomes[HorizonOutcome]:
     return Outcomes([made(trial, **how) for trial in TRIALS])
 
 
 def test_claims_follow_the_numbers() -> None:
-    def verdicts(outcomes: Outcomes) -> list[Verdict]:
+    def verdicts(outcomes: Outcomes[HorizonOutcome]) -> list[Verdict]:
         return [check(claim, outcomes).verdict for claim in CLAIMS]
 
     assert verdicts(findings(worst=1.0, **{PRICED: 0.9})) == [Verdict.CONFIRMED] * 6
@@ -126,16 +124,16 @@ def test_claims_follow_the_numbers() -> None:
 def test_the_page_has_a_row_for_everybody() -> None:
     found = findings(worst=1.0, **{PRICED: 0.9})
     report = Report(found, [check(claim, found) for claim in CLAIMS], "command", 0, "quick")
-    page = to_page(report)
+    page = STUDY.page(report)
     assert "6 confirmed" in page and "Not run." not in page
     for problem in PROBLEMS:
         assert page.count(f"| {problem} | Priced index | 50 |") == 1
         assert page.count(f"| {problem} | 1,000 | 50 |") == 1
-    assert "Not run." in to_page(Report(Outcomes([]), [], "command", 0, "quick"))
+    assert "Not run." in STUDY.page(Report(Outcomes([]), [], "command", 0, "quick"))
 
 
 def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Folder, run: Any) -> None:
-    report = study(trials=[SMALL], out=tmp_path)
+    report = replace(STUDY, trials=[SMALL]).conduct(out=tmp_path)
     assert report.findings.every[0].runs == 40
     assert (tmp_path / "figures" / "horizon.png").exists()
     found = findings(worst=1.0, **{PRICED: 0.9})

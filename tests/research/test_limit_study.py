@@ -1,28 +1,28 @@
 """The study of the limit: its roster, its arithmetic, its page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sojourn as sj
-from research.limit.claims import CLAIMS, HEADLINE
-from research.limit.outcomes import LimitOutcome, Limits
-from research.limit.page import to_page
-from research.limit.study import study
-from research.limit.trials import (
+from research.studies.limit import STUDY
+from research.studies.limit.claims import CLAIMS, HEADLINE
+from research.studies.limit.trials import (
     CASES,
     FOR_CHANGES,
     TRIALS,
     Case,
+    LimitOutcome,
+    Limits,
     LimitTrial,
     roster,
     title_of,
     told_title,
 )
-from sojourn.paper.reports import Report
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.stats.intervals import Interval
 from sojourn.validation import InputError
 from sojourn.values.finite import FiniteUser
@@ -32,18 +32,21 @@ SMALL = Case("B, 2 visits", CASES[0].make, 2, 12)
 
 
 def trial(**policies: Any) -> LimitTrial:
-    environment = TRIALS[0].make
-    return LimitTrial(SMALL.name, "B", environment, policies, 20, 20, visits=2, case=SMALL)
+    return LimitTrial(SMALL.name, "B", TRIALS[0].make, policies, 20, 20, visits=2, case=SMALL)
 
 
-TOLD = told_title(sj.PricedIndex)
+def conduct(trial: LimitTrial, out: Path, **how: Any) -> Report[Limits]:
+    return replace(STUDY, trials=[trial]).conduct(out=out, **how)
+
+
+TOLD = told_title(sj.policies.PricedIndex)
 EVERY = [
     *(
         title_of(cls)
-        for cls in (*sj.POLICIES.values(), *sj.policies.TOLD.values())
+        for cls in (*sj.policies.POLICIES.values(), *sj.policies.ORACLES.values())
         if cls not in FOR_CHANGES
     ),
-    *(TOLD, told_title(sj.UCBQLearning)),
+    *(TOLD, told_title(sj.policies.UCBQLearning)),
 ]
 BEST = {"Priced index": 1.1, TOLD: 1.05, "Exact index": 1.05}
 
@@ -52,9 +55,9 @@ def test_every_policy_of_the_registry_plays() -> None:
     for each in TRIALS[:1] + TRIALS[4:5]:
         assert set(each.players()) == set(roster(each.case)) == set(EVERY)
     players = TRIALS[4].players()
-    assert players["Exact index"] == sj.ExactIndex(CASES[4].user, visits=5)
-    assert players["Priced index"] == sj.PricedIndex()
-    assert players[TOLD] == sj.PricedIndex(visits=5)
+    assert players["Exact index"] == sj.policies.ExactIndex(CASES[4].user, visits=5)
+    assert players["Priced index"] == sj.policies.PricedIndex()
+    assert players[TOLD] == sj.policies.PricedIndex(visits=5)
 
 
 def test_cases_are_a_dozen_that_have_a_limit() -> None:
@@ -71,8 +74,10 @@ def test_who_does_not_fit_is_left_out() -> None:
     def refuse(problem: sj.Problem) -> sj.Policy:
         raise InputError("does not apply")
 
-    found = trial(One=sj.Uniform(), Other=refuse, Third=lambda problem: sj.FixedArm(arm=5))
-    assert found.players() == {"One": sj.Uniform()}
+    found = trial(
+        One=sj.policies.Uniform(), Other=refuse, Third=lambda problem: sj.policies.FixedArm(arm=5)
+    )
+    assert found.players() == {"One": sj.policies.Uniform()}
 
 
 def made(multiple: float, **others: float) -> LimitOutcome:
@@ -106,7 +111,7 @@ def test_policies_are_sorted_and_those_that_miss_cases_come_last() -> None:
 def test_the_page_has_a_row_for_everybody() -> None:
     findings = Limits([made(1.5, **BEST)])
     report = Report(findings, [check(claim, findings) for claim in CLAIMS], "command", 0, "quick")
-    page = to_page(report)
+    page = STUDY.page(report)
     assert f"{len(CLAIMS)} confirmed" in page
     for title in EVERY:
         assert page.count(f"| {title} |") == 2 + (title in HEADLINE)
@@ -115,22 +120,24 @@ def test_the_page_has_a_row_for_everybody() -> None:
 
 
 def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
-    one = trial(**{"Uniform": sj.Uniform(), "KL-ULCB": sj.FixedArm()})
-    report = study(trials=[one], out=tmp_path)
+    one = trial(**{"Uniform": sj.policies.Uniform(), "KL-ULCB": sj.policies.FixedArm()})
+    report = conduct(one, tmp_path)
     found = report.findings.every[0]
     assert found.low < found.high and set(found.regrets) == {"Uniform", "KL-ULCB"}
     kept = tmp_path / "trials" / "B, 2 visits.json"
     data = json.loads(kept.read_text())
     data["regrets"]["Uniform"]["value"] = 123.0  # taken from there, as it is not run again
     kept.write_text(json.dumps(data))
-    more = trial(**{**one.policies, "Greedy": sj.Greedy()})
-    again = study(trials=[more], out=tmp_path).findings.every[0].regrets
+    more = trial(**{**one.policies, "Greedy": sj.policies.Greedy()})
+    again = conduct(more, tmp_path).findings.every[0].regrets
     assert list(again) == ["Uniform", "KL-ULCB", "Greedy"] and again["Uniform"].value == 123.0
     assert again["KL-ULCB"] == found.regrets["KL-ULCB"] != again["Greedy"]
-    other = trial(**{**one.policies, "Uniform": sj.FixedArm()})  # another policy of that name
-    assert study(trials=[other], out=tmp_path).findings.every[0].regrets["Uniform"].value != 123.0
-    assert study(trials=[one], out=tmp_path, seed=1).findings.every[0].told == found.told
-    again = study(trials=[one], out=tmp_path, redraw=True)
+    other = trial(
+        **{**one.policies, "Uniform": sj.policies.FixedArm()}
+    )  # another policy of that name
+    assert conduct(other, tmp_path).findings.every[0].regrets["Uniform"].value != 123.0
+    assert conduct(one, tmp_path, seed=1).findings.every[0].told == found.told
+    again = conduct(one, tmp_path, redraw=True)
     assert again.seed == 1 and (tmp_path / "figures" / "limit.png").exists()
 
 

@@ -7,43 +7,38 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from research.beyond.outcomes import Outcomes
-from research.by_arm.outcomes import ByArmOutcome
-from research.signs.claims import CLAIMS
-from research.signs.page import to_page
-from research.signs.study import study
-from research.signs.trials import FOLLOWED, IMPROPER, LEARNED, PROPER, TRIALS
-from sojourn.paper.reports import Report
-from sojourn.paper.trial import Trial
-from sojourn.paper.verdicts import Verdict, check
+from research.outcomes import Outcomes, PathOutcome
+from research.studies.signs import CLAIMS, FOLLOWED, IMPROPER, LEARNED, PROPER, STUDY, TRIALS
+from sojourn.paper.trials import Trial
+from sojourn.paper.verdicts import Report, Verdict, check
 
 WRONG = [trial for trial in TRIALS if trial.group == IMPROPER]
 RIGHT = [trial for trial in TRIALS if trial.group == PROPER]
 
 
 def test_two_problems_are_improper_and_232_are_not() -> None:
-    assert [sj.theory.case(trial.make().problem) for trial in WRONG] == ["improper"] * 2
+    assert [sj.theory.case(trial.make()) for trial in WRONG] == ["improper"] * 2
     assert len(RIGHT) == len({trial.name for trial in RIGHT}) == 232
-    assert all(trial.make().problem.best_arm_is_optimal for trial in RIGHT[:32:4])
+    assert all(trial.make().best_arm_is_optimal for trial in RIGHT[:32:4])
     assert all(trial.labels == (LEARNED, FOLLOWED) for trial in RIGHT)
 
 
-def made(trial: Trial, regret: float, followed: float, error: float = 0.01) -> ByArmOutcome:
+def made(trial: Trial, regret: float, followed: float, error: float = 0.01) -> PathOutcome:
     mean = np.array([followed if x == FOLLOWED else regret for x in trial.labels])
     path = np.stack([mean / 2.0, mean], axis=1)
     facts = {"arms": 3.0, "length": 4.0, "value": 2.0}
     covariance = error**2 * np.eye(mean.size)
     own = (trial, trial.labels, 64, mean, covariance, facts)
-    return ByArmOutcome(*own, (500, 2_000), path, np.zeros(mean.size))
+    return PathOutcome(*own, (500, 2_000), path, np.zeros(mean.size))
 
 
-def outcomes(small: float, ratio: float) -> Outcomes:
+def outcomes(small: float, ratio: float) -> Outcomes[PathOutcome]:
     proper = [made(trial, 100.0, 100.0 * ratio) for trial in RIGHT[:3]]
     return Outcomes([*(made(trial, 4_000.0, small) for trial in WRONG), *proper])
 
 
 def test_claims_follow_the_numbers() -> None:
-    def verdicts(found: Outcomes) -> list[Verdict]:
+    def verdicts(found: Outcomes[PathOutcome]) -> list[Verdict]:
         return [check(claim, found).verdict for claim in CLAIMS]
 
     assert verdicts(outcomes(20.0, 1.005)) == [Verdict.CONFIRMED] * 2
@@ -52,10 +47,10 @@ def test_claims_follow_the_numbers() -> None:
 
 def test_the_page_tells_losses_apart() -> None:
     found = outcomes(20.0, 1.02)
-    page = to_page(Report(found, [check(c, found) for c in CLAIMS], "command", 0, "quick"))
+    page = STUDY.page(Report(found, [check(c, found) for c in CLAIMS], "command", 0, "quick"))
     assert f"| {FOLLOWED} | 10 |" in page
     assert "| loss surely above 1% | 3 |" in page and "| loss surely below 1% | 0 |" in page
-    assert "Not run." in to_page(Report(Outcomes([]), [], "command", 0, "quick"))
+    assert "Not run." in STUDY.page(Report(Outcomes([]), [], "command", 0, "quick"))
 
 
 def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) -> None:
@@ -65,5 +60,5 @@ def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) ->
     done = run("signs", "--redraw", "--out", str(tmp_path), "--json")
     assert done.code == 0
     assert [claim["verdict"] for claim in json.loads(done.out)] == ["confirmed"] * 2
-    report = study(trials=TRIALS, out=tmp_path, redraw=True)
+    report = STUDY.conduct(out=tmp_path, redraw=True)
     assert report.findings.every[0].labels == WRONG[0].labels

@@ -17,7 +17,7 @@ from serving import Server, serve
 
 from sojourn.live.shadowing import MEASURES
 from sojourn.policies.reasons import short
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
 from sojourn.service.dashboard.render import count, number
 
@@ -95,7 +95,9 @@ def share(server: Server, name: str, users: int) -> None:
     assert server.call("PUT", f"{base}/variants", body)[0] == 201
     ids = [(f"v{n}", f"u{n // 2}") for n in range(2 * users)]
     own = {"arm": "a", "propensity": 1.0}
-    opened = [{"call": "decide", "visit": v, "open": {"user": user}, "own": own} for v, user in ids]
+    opened = [
+        {"call": "decide", "visit": v, "opening": {"user": user}, "logged": own} for v, user in ids
+    ]
     made = server.call("POST", f"{base}/batch", {"calls": opened})[1]["answers"]
     homes = [answer["body"]["variant"] for answer in made]
     ends = [
@@ -117,7 +119,7 @@ def traffic(server: Server, experiment: str, visits: int, seed: int) -> None:
 
     for user in range(visits):
         visit, state = f"{base}/s{seed}v{user}", 1
-        decision = call("POST", f"{visit}/decisions", {"open": {"user": f"u{user}"}})
+        decision = call("POST", f"{visit}/decisions", {"opening": {"user": f"u{user}"}})
         while True:
             reward = int(rng.random() < MEANS.get(decision["arm"], 0.5))
             left, state = rng.random() < LEAVE[state, reward], reward

@@ -16,8 +16,7 @@ from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
 from sojourn.service.dashboard.panels import PANELS, SHADOW, VARIANT_PANELS, Panel
 from sojourn.service.dashboard.render import policy_label, templates
-from sojourn.service.dashboard.snapshots import Snapshots
-from sojourn.service.dashboard.view import SPANS, View
+from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
 
 TEMPLATES = {
     name: templates().loader.get_source(templates(), name)[0]  # type: ignore[union-attr]
@@ -148,9 +147,12 @@ def test_a_panel_is_one_template_and_one_line(
 @pytest.mark.parametrize(
     ("policy", "label"),
     [
-        (sj.KLULCB().opposite(), "KL-ULCB, opposite"),
-        (sj.LearnedIMED(floor=-1), "Learned IMED, floor=-1"),
-        (sj.EpsilonMixture(sj.UCB(c=4), 0.1), sj.EpsilonMixture(sj.UCB(c=4), 0.1).label),
+        (sj.policies.KLULCB().opposite(), "KL-ULCB, opposite"),
+        (sj.policies.LearnedIMED(floor=-1), "Learned IMED, floor=-1"),
+        (
+            sj.policies.EpsilonMixture(sj.policies.UCB(c=4), 0.1),
+            sj.policies.EpsilonMixture(sj.policies.UCB(c=4), 0.1).label,
+        ),
     ],
 )
 def test_policies_are_called_by_their_label(policy: Policy, label: str) -> None:

@@ -5,8 +5,8 @@ import random
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, MemoryStore
-from sojourn.service.insight import insight
+from sojourn.live import Experiment, Journal, SqliteStore
+from sojourn.live.monitor import insight
 
 SHARES = [(3.0, 2.0), (2.0, 2.0), (2.0, 3.0)]
 """Beta distributions of the share of an item that is watched; half or more in .69, .5 and .31."""
@@ -21,15 +21,15 @@ def case(threshold: float | None, seed: int) -> str:
     else with chance .06. With a threshold the experiment is told the shares.
     """
     rng = random.Random(seed)
-    journal = Journal(MemoryStore(), upkeep=False)
+    journal = Journal(SqliteStore.in_memory(), upkeep=False)
     experiment = Experiment(
         "clips", ["a", "b", "c"], store=journal, seed=seed, compiled=False,
-        policy=sj.LearnedIMED(), reward_threshold=threshold,
+        policy=sj.policies.LearnedIMED(), reward_threshold=threshold,
     )  # fmt: skip
     for _ in range(VISITS):
         visit, bored_before, reward = experiment.visit(), False, None
         while True:
-            arm = visit.step(reward) if reward is not None else visit.choose()
+            arm = visit.choose(reward) if reward is not None else visit.choose()
             watched = rng.betavariate(*SHARES["abc".index(arm)])
             bored = watched < 0.5
             reward = float(not bored) if threshold is None else watched

@@ -18,8 +18,8 @@ import serving
 from crashes import frozen, wait_until, workers
 
 from sojourn.live import Journal, Unavailable, open_store, verify
+from sojourn.service.cache import Cache
 from sojourn.service.catalog import Catalog
-from sojourn.service.reads import Reads
 
 DEADLINE = 2.0
 SLACK = 8.0  # seconds more than the deadline that a busy machine may take
@@ -39,13 +39,13 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
     with asgi.client(store=url, deadline=DEADLINE) as client:
         wait_until(lambda: client.put(NEWS, json=MADE).status_code < 300)
         for n in range(20):
-            body = {"open": {}, "request_id": "r", "step": 1}
+            body = {"opening": {}, "request": "r", "step": 1}
             path = f"{VISITS}/v{n}/decisions"
             wait_until(lambda path=path, body=body: client.post(path, json=body).is_success)
         calls = [
-            *[("POST", f"{VISITS}/v{n}/step", {"reward": 1, "request_id": "s"}) for n in range(20)],
-            *[("POST", f"{VISITS}/v{n}/decisions", {"request_id": "s"}) for n in range(20)],
-            *[("POST", f"{VISITS}/w{n}/decisions", {"request_id": "r"}) for n in range(40)],
+            *[("POST", f"{VISITS}/v{n}/step", {"reward": 1, "request": "s"}) for n in range(20)],
+            *[("POST", f"{VISITS}/v{n}/decisions", {"request": "s"}) for n in range(20)],
+            *[("POST", f"{VISITS}/w{n}/decisions", {"request": "r"}) for n in range(40)],
             *[("GET", f"{VISITS}/v{n}", None) for n in range(20)],
             ("PUT", f"{NEWS}/arms/c", {}),
             ("PUT", f"{NEWS}/arms/d", {}),
@@ -81,10 +81,10 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
         assert {status for _, status, _ in answers} == {503}
         wait_until(lambda: client.get("/readyz").status_code == 200)
         for n in range(20):  # one of the two had this request, and may have been committed
-            answer = client.post(f"{VISITS}/v{n}/decisions", json={"request_id": "s", "step": 2})
+            answer = client.post(f"{VISITS}/v{n}/decisions", json={"request": "s", "step": 2})
             assert answer.status_code == 200
         experiment = client.app.state.catalog.experiments["news"]
-        wait_until(lambda: not experiment._operations.stale())
+        wait_until(lambda: not experiment.branch.operations.stale())
         sums = dict.fromkeys(("pulls", "issued"), 0.0)
         for (what, *_), n in experiment.counts().items():
             sums[what] = sums.get(what, 0.0) + n
@@ -105,7 +105,7 @@ def test_a_service_that_starts_without_its_database_waits_for_it(server: str) ->
             assert client.get("/metrics").status_code == 200
         wait_until(lambda: client.get("/readyz").status_code == 200)
         wait_until(lambda: client.put(NEWS, json=MADE).is_success)
-        wait_until(lambda: client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success)
+        wait_until(lambda: client.post(f"{VISITS}/v/decisions", json={"opening": {}}).is_success)
 
 
 def test_workers_and_a_database_that_hangs(server: str) -> None:
@@ -126,10 +126,10 @@ def test_workers_and_a_database_that_hangs(server: str) -> None:
             assert service.process.poll() is None
         wait_until(lambda: "the store is there" in service.lines)
         for n in range(6):
-            path, body = f"{VISITS}/v{n}/decisions", {"open": {}, "request_id": "r"}
+            path, body = f"{VISITS}/v{n}/decisions", {"opening": {}, "request": "r"}
             wait_until(lambda path=path, body=body: service.call("POST", path, body)[0] == 200)
         with frozen(url), ThreadPoolExecutor(4) as pool:
-            body = {"request_id": "s"}
+            body = {"request": "s"}
             asked = [
                 pool.submit(service.call, "POST", f"{VISITS}/v{n}/decisions", body)
                 for n in range(4)
@@ -152,7 +152,7 @@ def test_ready_means_that_the_store_takes_writes(server: str) -> None:
     url = postgres.database(server, "room")
     with asgi.client(store=url) as client, psycopg.connect(url, autocommit=True) as db:
         assert client.put(NEWS, json=MADE).is_success
-        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success
+        assert client.post(f"{VISITS}/v/decisions", json={"opening": {}}).is_success
         assert client.get("/readyz").status_code == 200
         db.execute(postgres.FULL_DISK)
         assert client.get("/readyz").status_code == 200  # nothing was tried
@@ -170,16 +170,16 @@ def test_ready_on_a_full_disk_under_sqlite(tmp_path: Path) -> None:
         assert client.put(NEWS, json=MADE).is_success
         store = client.app.state.catalog.journal.store
         store._writer.execute("PRAGMA query_only = ON")  # as SQLite refuses what finds no room
-        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).status_code == 503
+        assert client.post(f"{VISITS}/v/decisions", json={"opening": {}}).status_code == 503
         assert client.get("/readyz").status_code == 503
         store._writer.execute("PRAGMA query_only = OFF")
         assert client.get("/readyz").status_code == 200
-        assert client.post(f"{VISITS}/v/decisions", json={"open": {}}).is_success
+        assert client.post(f"{VISITS}/v/decisions", json={"opening": {}}).is_success
 
 
 def test_those_who_look_on_share_what_they_read() -> None:
     """Thirty ask at once: one reads, then one more for all others; later ones read again."""
-    reads, began = Reads[int](), []
+    reads, began = Cache[int](), []
 
     def read() -> int:
         began.append(time.monotonic())

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import LastReward, MovingAverage
 from sojourn.live import Bucket, Settings
+from sojourn.live.monitor import Insight, insight
+from sojourn.live.monitor.departures import CASES, Departures
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
 from sojourn.policies.watched import Watched, reconsider
-from sojourn.service.insight import Insight, insight
-from sojourn.service.insight.departures import CASES, Departures
 from sojourn.stats.intervals import Z95, share
+from sojourn.users import LastReward, MovingAverage
 
 B = {(0, 0): 0.8, (0, 1): 0.2, (1, 0): 0.2, (1, 1): 0.1}
 D_OF_B = 5.66096, 2.58165
 """FACTS: gaps .566096 and .258165 for a difference of means of .1."""
-TWO = Settings(policy=sj.KLULCB())
+TWO = Settings(policy=sj.policies.KLULCB())
 ARMS = [Arm(0, "dance"), Arm(1, "news")]
 FAR = 4.5
 
@@ -143,7 +143,9 @@ BACKWARD = {(0, 0): 0.1, (0, 1): 0.1, (1, 0): 0.05, (1, 1): 0.95}
         (BACKWARD, 1e5, 0.5, "improper"),
     ],
 )
-@pytest.mark.parametrize("settings", [TWO, Settings(policy=sj.LearnedIMED())], ids=["2", "4"])
+@pytest.mark.parametrize(
+    "settings", [TWO, Settings(policy=sj.policies.LearnedIMED())], ids=["2", "4"]
+)
 def test_the_case(
     q: dict[tuple[int, int], float], steps: float, mean: float, word: str, settings: Settings
 ) -> None:
@@ -189,7 +191,7 @@ def test_costs_differ_just_where_learned_policies_see_a_difference() -> None:
             **{("left", 0, *at): n for at, n in np.ndenumerate(gone)},
             ("pulls", 0, 0, 0): pulls[0], ("successes", 0, 0, 0): 0.6 * pulls[0],
         }  # fmt: skip
-        learned = Settings(policy=sj.LearnedUCB(bins=3), user=MovingAverage(0.5))
+        learned = Settings(policy=sj.policies.LearnedUCB(bins=3), user=MovingAverage(0.5))
         word = insight(learned, ARMS, counts).case.word
         steps = np.diff(memory.stance)
         if not steps.any():
@@ -337,6 +339,6 @@ def test_states_have_names() -> None:
         (MovingAverage(0.5), 4, "average 0.25 to 0.5"),
         (MovingAverage(0.5), 3, "average .33 to .67"),
     ]:
-        settings = Settings(policy=sj.LearnedUCB(bins=bins), user=user)
+        settings = Settings(policy=sj.policies.LearnedUCB(bins=bins), user=user)
         found = insight(settings, ARMS, {("pulls", 0, 1, 0): 1.0})
         assert found.states == (words,)

@@ -9,16 +9,16 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
+from sojourn.live.monitor import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
 from sojourn.service.dashboard.render import policy_label
-from sojourn.service.insight import insight
 from sojourn.stats.departures import FALSE_ALARMS, ArmEffects, Table
 
 Q = np.array([[0.15, 0.08], [0.12, 0.06]])
 MEANS, SHIFTS = (0.8, 0.6, 0.4), (2.0, 0.0, 0.0)
-START = sj.LastReward(start=0)
-TWO = Settings(policy=sj.LearnedIMED(bins=2), user=START)
+START = sj.users.LastReward(start=0)
+TWO = Settings(policy=sj.policies.LearnedIMED(bins=2), user=START)
 ARMS = [Arm(0, "clickbait"), Arm(1, "cooking"), Arm(2, "news")]
 
 
@@ -68,7 +68,7 @@ def test_visit_values_are_those_of_the_model() -> None:
         assert row.visit_value is not None
         low, high = row.visit_value[1:]
         assert low < exact[[arm.name for arm in ARMS].index(row.name)] < high
-    graded = Settings(policy=sj.LearnedIMED(bins=2), user=START, reward_threshold=0.5)
+    graded = Settings(policy=sj.policies.LearnedIMED(bins=2), user=START, reward_threshold=0.5)
     half = {key: 0.5 * n if key[0] == "successes" else n for key, n in expected().items()}
     assert [found(half, graded)[a.name][0] for a in ARMS] == pytest.approx(
         [x / 2.0 for x in exact], rel=1e-3
@@ -179,7 +179,7 @@ def test_the_metric_and_the_page() -> None:
         calls = []
         for number in range(120):
             visit = f"v{number}"
-            calls.append({"call": "decide", "visit": visit, "open": {}})
+            calls.append({"call": "decide", "visit": visit, "opening": {}})
         answers = http.post("/v1/experiments/shorts/batch", json={"calls": calls}).json()["answers"]
         more = []
         for answer in answers:
@@ -199,11 +199,11 @@ def test_graded_rewards_are_told_as_such() -> None:
     with client() as http:
         graded = {"arms": ["a", "b"], "policy": {"name": "Uniform"}, "reward_threshold": 0.6}
         http.put("/v1/experiments/clips", json=graded)
-        http.post("/v1/experiments/clips/visits/v/decisions", json={"open": {}})
+        http.post("/v1/experiments/clips/visits/v/decisions", json={"opening": {}})
         http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
         page = http.get("/experiments/clips").text
         assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page
     for threshold in (None, 0.0, 0.6):
-        settings = Settings(policy=sj.LearnedIMED(), reward_threshold=threshold)
+        settings = Settings(policy=sj.policies.LearnedIMED(), reward_threshold=threshold)
         assert policy_label(settings) == "Learned IMED"
         assert described(settings.policy)[1]["threshold"] == (threshold or 0.5)

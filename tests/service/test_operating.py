@@ -10,8 +10,9 @@ from asgi import Caller, client
 import sojourn as sj
 from sojourn.cli.main import main
 from sojourn.live import Experiment, open_store
-from sojourn.service import keys, operating
+from sojourn.service.auth import keys
 from sojourn.service.options import Options
+from sojourn.service.routes import operations
 
 SHORTS = "/v1/experiments/shorts"
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "Uniform"}}
@@ -67,7 +68,7 @@ def test_the_service_archives_what_is_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also after a time in which the folder could not be written to."""
-    monkeypatch.setattr(operating, "ROUND", 0.05)
+    monkeypatch.setattr(operations, "ROUND", 0.05)
     folder = tmp_path / "archive"
     folder.touch()
     with client(archive=folder, keep_days=0.0) as http:
@@ -96,7 +97,9 @@ def test_options_of_the_archive(tmp_path: Path) -> None:
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live, to = str(tmp_path / "live.db"), str(tmp_path / "archive")
-    with Experiment("news", ["a"], sj.UCB(), store=f"sqlite:///{live}", compiled=False) as news:
+    with Experiment(
+        "news", ["a"], sj.policies.UCB(), store=f"sqlite:///{live}", compiled=False
+    ) as news:
         for number in range(4):
             shown = news.visit(user=f"u{number % 2}")
             shown.choose()

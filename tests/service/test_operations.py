@@ -22,8 +22,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.cli.main import main
-from sojourn.live import Experiment, Journal, Opening, open_store, verify
-from sojourn.logs import replay
+from sojourn.live import Ask, Experiment, Journal, Opening, open_store, verify
+from sojourn.logs import evaluate
 
 HERE = Path(__file__).parents[1] / "support"
 TOLERANCE = 4.5  # standard errors
@@ -31,7 +31,7 @@ B = sj.paper.SETTINGS["B"]
 Keys = set[tuple[str, int, str]]
 """What names an event: visit, step, kind."""
 
-MIXED = sj.EpsilonMixture(sj.ULCB.for_problem(B), epsilon=0.3)
+MIXED = sj.policies.EpsilonMixture(sj.policies.ULCB.for_problem(B), epsilon=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def serve_users(experiment: Experiment, problem: sj.Problem, visits: int, seed: 
             state, reward = 1.0, None
             while True:
                 opening = Opening(user=f"u{number % 400}", state=state) if reward is None else None
-                decision = await experiment.adecide(f"v{number}", reward, opening=opening)
+                decision = await experiment.adecide(
+                    f"v{number}", Ask(reward=reward, opening=opening)
+                )
                 mean = problem.means[experiment.arms.index(decision.arm)]
                 reward = float(rng.random() < mean)
                 if rng.random() < problem.user.leave_probability(state, reward, 0):
@@ -175,7 +177,7 @@ def test_an_export_is_fitted_without_any_option(
     assert json.loads(capsys.readouterr().out)["case"] == found.case
 
 
-def test_propensities_are_exported_and_replayed(served: Path, tmp_path: Path) -> None:
+def test_propensities_are_exported_and_evaluated(served: Path, tmp_path: Path) -> None:
     """A visit with the better arm only is worth what theory says, seen from the mixture's log."""
     file = tmp_path / "steps.parquet"
     assert main(["store", "export", str(served), "shorts", str(file)]) == 0
@@ -184,19 +186,19 @@ def test_propensities_are_exported_and_replayed(served: Path, tmp_path: Path) ->
     likely, rare = ((log["propensity"].round(12) == chance).sum() for chance in (0.85, 0.15))
     error = sqrt(0.85 * 0.15 / (likely + rare))
     assert abs(likely / (likely + rare) - 0.85) < TOLERANCE * error
-    found = replay(log, sj.FixedArm(0), arms=["good", "less"], horizon=6)
-    short = replay_truth(horizon=6)
-    for method in ("weighted", "robust"):
+    found = evaluate(log, sj.policies.FixedArm(0), max_steps=6)
+    short = truth_up_to(max_steps=6)
+    for method in ("PDIS", "DR"):
         estimate = found.reward[method]
         assert estimate.std_error < 0.1 * short
         assert abs(estimate.mean - short) < TOLERANCE * estimate.std_error
 
 
-def replay_truth(horizon: int) -> float:
+def truth_up_to(max_steps: int) -> float:
     """The reward of the first steps of a visit if only the better arm is shown."""
     mean, user = B.means[0], B.user
     here, total = {1.0: 1.0}, 0.0
-    for _ in range(horizon):
+    for _ in range(max_steps):
         after: dict[float, float] = {}
         for state, chance in here.items():
             total += chance * mean
@@ -233,7 +235,7 @@ def goes_on(url: str) -> None:
         open_visits = [e.visit for e in journal.store.history("load")[1] if e.kind == "open"]
         left = {e.visit for e in journal.store.history("load")[1] if e.kind == "leave"}
         for visit in set(open_visits) - left:
-            experiment.decide(visit, request="on")
+            experiment.decide(visit, Ask(request="on"))
             assert experiment.get(visit).end(1)
         assert experiment.visit(id="new").choose() in experiment.arms
     assert verify_all(url) == {}
@@ -298,7 +300,7 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with counts.open("w", newline="") as file:
         csv.writer(file).writerows([("arm", "pulls", "successes"), ("a", 10, 4), ("b, c", 2.5, 0)])
     same.write_text(json.dumps({"arms": {"a": {"pulls": 10, "successes": 4}}}))
-    with Experiment("news", ["a", "b, c"], sj.UCB(), store=url, compiled=False):
+    with Experiment("news", ["a", "b, c"], sj.policies.UCB(), store=url, compiled=False):
         assert main(["store", "warm-start", str(live), "news", str(counts)]) == 2
         assert (
             "the file is in use by a server: ask it, by PUT /v1/experiments/news/prior"
@@ -328,7 +330,9 @@ def test_warm_start_of_postgres_that_is_being_served(server: str, tmp_path: Path
     counts = tmp_path / "counts.csv"
     pd.DataFrame({"arm": ["a"], "pulls": [30], "successes": [20]}).to_csv(counts, index=False)
     with Journal(url, upkeep=False) as journal:
-        experiment = Experiment("news", ["a", "b"], sj.UCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
+        )
         assert main(["store", "warm-start", url, "news", str(counts)]) == 0
         experiment.refresh()
         assert experiment.memory.pulls.tolist() == [30, 0]

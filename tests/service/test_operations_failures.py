@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Unavailable, verify
+from sojourn.live import Ask, Experiment, Journal, Unavailable, verify
 
 FAKE_CLOCK = """
 CREATE SCHEMA fake;
@@ -42,7 +42,7 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
 
         with Journal(url + SEARCH_PATH, upkeep=False) as journal:
             experiment = Experiment(
-                "news", ["a", "b"], sj.UCB(), store=journal, reward_wait=60, compiled=False
+                "news", ["a", "b"], sj.policies.UCB(), store=journal, reward_wait=60, compiled=False
             )
             visits = [experiment.visit(id=f"v{n}") for n in range(3)]
             for visit in visits:
@@ -51,7 +51,7 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
             jump(-86_400.0)
             assert experiment.now() < began - 86_000
             assert experiment.sweep() == 0
-            visits[0].step(1)
+            visits[0].choose(1)
             assert visits[0].row.deadline < began - 86_000
             jump(0.0)
             assert experiment.sweep() == 1  # its last sign of life was on the day before
@@ -75,16 +75,18 @@ def test_a_full_disk_of_the_database(server: str) -> None:
     """As PostgreSQL reports it. Calls fail with its words, and go on when there is room."""
     url = postgres.database(server, "disk")
     with Journal(url, upkeep=False) as journal, psycopg.connect(url, autocommit=True) as db:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
-        visit.decide(request="r1")
+        visit.decide(Ask(request="r1"))
         db.execute(postgres.FULL_DISK)
         for _ in range(3):
             with pytest.raises(Unavailable, match=r"cannot be used .*could not extend file"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         assert visit.row.step == 1
         db.execute("DROP TRIGGER full_disk ON sojourn_event")
-        assert visit.decide(1, request="r2").step == 2
+        assert visit.decide(Ask(reward=1, request="r2")).step == 2
         assert experiment.memory.clock[0] == 1
         assert verify(journal.store, "news") == {}
 
@@ -93,18 +95,20 @@ def test_the_database_is_away_and_back(server: str) -> None:
     """Connections are cut and new ones refused; then they are allowed again."""
     url = postgres.database(server, "away")
     with Journal(url, upkeep=False) as journal, psycopg.connect(server, autocommit=True) as db:
-        experiment = Experiment("news", ["a", "b"], sj.LearnedUCB(), store=journal, compiled=False)
+        experiment = Experiment(
+            "news", ["a", "b"], sj.policies.LearnedUCB(), store=journal, compiled=False
+        )
         visit = experiment.visit(id="v")
-        visit.decide(request="r1")
+        visit.decide(Ask(request="r1"))
         db.execute("ALTER DATABASE away ALLOW_CONNECTIONS false")
         db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'away'")
         for _ in range(2):
             with pytest.raises(Unavailable, match="the database cannot be used"):
-                visit.decide(1, request="r2")
+                visit.decide(Ask(reward=1, request="r2"))
         with pytest.raises(Unavailable, match="the database cannot be used"):
             journal.check()
         db.execute("ALTER DATABASE away ALLOW_CONNECTIONS true")
-        assert visit.decide(1, request="r2").step == 2
+        assert visit.decide(Ask(reward=1, request="r2")).step == 2
         journal.check()
         assert journal.store.writer == "writer 0"
         assert experiment.memory.clock[0] == 1

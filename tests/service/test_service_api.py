@@ -13,10 +13,10 @@ from asgi import Caller, client, in_parts
 
 from sojourn.live import Busy, Unavailable
 from sojourn.live.learner import Learner
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.errors import Refusal
-from sojourn.service.hot import CALLS, VISIT as VISIT_PATH, find
-from sojourn.service.limits import read_body
+from sojourn.service.fast_routes import FAST_ROUTES, VISIT as VISIT_PATH, find
+from sojourn.service.request import read_body
 from sojourn.validation import PolicyError
 
 SHORTS = "/v1/experiments/shorts"
@@ -58,13 +58,13 @@ def test_a_visit_from_begin_to_end(http: Caller) -> None:
     assert (opened.status_code, opened.json()) == (201, visit | {"pending_arm": None})
     assert http.put(f"{SHORTS}/visits/v1", json={"user": "u42"}).status_code == 200
 
-    decided = http.post(f"{SHORTS}/visits/v1/decisions", json={"request_id": "a"}).json()
+    decided = http.post(f"{SHORTS}/visits/v1/decisions", json={"request": "a"}).json()
     arms = {"dance", "cooking"}
     assert decided.pop("arm") in arms
-    assert decided.pop("variant") is decided.pop("would") is None
+    assert decided.pop("variant") is decided.pop("shadow_arm") is None
     assert decided == {"id": "v1:1", "visit": "v1", "step": 1, "state": 1.0, "propensity": None}
 
-    second = http.post(f"{SHORTS}/visits/v1/step", json={"reward": 0, "request_id": "b"}).json()
+    second = http.post(f"{SHORTS}/visits/v1/step", json={"reward": 0, "request": "b"}).json()
     assert (second["step"], second["state"]) == (2, 0.0)
     shown = http.get(f"{SHORTS}/visits/v1").json()
     assert shown == visit | {"step": 2, "state": 0.0, "pending_arm": second["arm"]}
@@ -86,24 +86,24 @@ def test_the_server_makes_ids_and_names_may_have_anything_printable(http: Caller
     odd = "/v1/experiments/a%2Fb%20%C3%A9%25"
     assert http.put(odd, json={"arms": ["x/y", "z"]}).json()["name"] == "a/b é%"
     assert http.get(odd).json()["name"] == "a/b é%"
-    assert http.post(f"{odd}/visits/v%2F1/decisions", json={"open": {}}).json()["id"] == "v/1:1"
+    assert http.post(f"{odd}/visits/v%2F1/decisions", json={"opening": {}}).json()["id"] == "v/1:1"
     assert http.get(f"{odd}/visits/v%2F1").json()["step"] == 1
     assert http.delete(f"{odd}/arms/x%2Fy").json()["retired"] is True
     assert http.get("/v1/experiments").json()["experiments"] == ["a/b é%", "shorts"]
 
 
 def test_the_same_request_has_the_same_answer(http: Caller) -> None:
-    body = {"request_id": "r1", "step": 1, "open": {"user": "ann"}}
+    body = {"request": "r1", "step": 1, "opening": {"user": "ann"}}
     first = http.post(f"{SHORTS}/visits/v/decisions", json=body)
     assert http.post(f"{SHORTS}/visits/v/decisions", json=body).json() == first.json()
-    body = {"request_id": "r2", "step": 2, "reward": 1}
+    body = {"request": "r2", "step": 2, "reward": 1}
     second = http.post(f"{SHORTS}/visits/v/step", json=body)
     assert http.post(f"{SHORTS}/visits/v/step", json=body).json() == second.json()
-    http.post(f"{SHORTS}/visits/v/step", json={"request_id": "r3", "step": 3, "reward": 0})
+    http.post(f"{SHORTS}/visits/v/step", json={"request": "r3", "step": 3, "reward": 0})
     assert http.post(f"{SHORTS}/visits/v/step", json=body).json() == second.json()
     assert metric(http, "sojourn_steps_total", experiment="shorts") == 3
     assert metric(http, "sojourn_rewards_total", outcome="learned") == 2
-    for wrong in ({"step": 2}, {"step": 2, "request_id": "r4"}, {"step": 9}):
+    for wrong in ({"step": 2}, {"step": 2, "request": "r4"}, {"step": 9}):
         assert http.post(f"{SHORTS}/visits/v/decisions", json=wrong).status_code == 409
 
 
@@ -113,7 +113,7 @@ def test_every_kind_of_reward_has_an_answer_and_a_metric(http: Caller) -> None:
         return answer.json().get("outcome", answer.status_code)
 
     for visit in ("v1", "v2", "v3"):
-        http.post(f"{SHORTS}/visits/{visit}/decisions", json={"open": {}})
+        http.post(f"{SHORTS}/visits/{visit}/decisions", json={"opening": {}})
     assert reward("v1", 1, 1) == "learned"
     assert reward("v1", 1, 1) == "same"
     assert reward("v1", 1, 0) == 409
@@ -135,7 +135,7 @@ def test_every_kind_of_reward_has_an_answer_and_a_metric(http: Caller) -> None:
 
 def test_idle_visits_time_out(http: Caller) -> None:
     http.put("/v1/experiments/quick", json={**PLAIN, "idle_timeout": 0.01})
-    http.post("/v1/experiments/quick/visits/v/decisions", json={"open": {}})
+    http.post("/v1/experiments/quick/visits/v/decisions", json={"opening": {}})
     catalog = http.app.state.catalog
     while http.get("/v1/experiments/quick/visits/v").json()["status"] == "open":
         catalog.experiments["quick"].sweep()
@@ -172,7 +172,7 @@ def test_a_batch_is_answered_in_order(http: Caller) -> None:
 def test_graded_rewards(http: Caller) -> None:
     """Without a threshold they are refused, alone and in a batch; with one they are learned."""
     visit = f"{SHORTS}/visits/v"
-    http.post(f"{visit}/decisions", json={"open": {}})
+    http.post(f"{visit}/decisions", json={"opening": {}})
     calls = [
         {"call": "reward", "visit": "v", "step": 1, "value": 0.7},
         {"call": "step", "visit": "v", "reward": 0.7},
@@ -189,7 +189,7 @@ def test_graded_rewards(http: Caller) -> None:
     assert http.put(SHORTS, json={**PLAIN, "reward_threshold": 0.5}).status_code == 409
     made = http.put("/v1/experiments/graded", json={**PLAIN, "reward_threshold": 0.5})
     assert made.json()["reward_threshold"] == 0.5
-    calls = [{"call": "decide", "visit": "v", "open": {}}, {**calls[2], "call": "end"}]
+    calls = [{"call": "decide", "visit": "v", "opening": {}}, {**calls[2], "call": "end"}]
     answers = http.post("/v1/experiments/graded/batch", json={"calls": calls}).json()["answers"]
     assert [answer["status"] for answer in answers] == [200, 200]
     assert 0.7 in [arm["mean"] for arm in http.get("/v1/experiments/graded").json()["arms"]]
@@ -209,7 +209,7 @@ def test_experiments_change(http: Caller) -> None:
     for arm, status in (("dance", 200), ("cooking", 200), ("news", 409), ("golf", 404)):
         assert http.delete(f"{SHORTS}/arms/{arm}").status_code == status, arm
     assert http.put(f"{SHORTS}/arms/dance", json={}).json()["retired"] is False
-    decided = http.post(f"{SHORTS}/visits/v/decisions", json={"open": {}}).json()
+    decided = http.post(f"{SHORTS}/visits/v/decisions", json={"opening": {}}).json()
     assert decided["propensity"] == 0.5
 
 
@@ -225,8 +225,8 @@ REFUSED = [
     ("POST", f"{VISIT}/step", '{"reward": NaN}', 422, "reward"),
     ("POST", f"{VISIT}/step", '{"reward": "1"}', 422, "reward = '1' is not allowed"),
     ("POST", f"{VISIT}/step", '{"reward": true}', 422, "reward = True is not allowed"),
-    ("POST", f"{VISIT}/decisions", '{"request_id": ""}', 422, "request_id = '' is not allowed"),
-    ("POST", f"{VISIT}/decisions", '{"request_id": "a\\u0000"}', 422, "it must be printable"),
+    ("POST", f"{VISIT}/decisions", '{"request": ""}', 422, "request = '' is not allowed"),
+    ("POST", f"{VISIT}/decisions", '{"request": "a\\u0000"}', 422, "it must be printable"),
     ("POST", f"{VISIT}/decisions", "{}", 404, "there is no visit 'v1' in 'shorts'"),
     ("POST", "/v1/experiments/none/visits/v/decisions", "{}", 404, "no experiment 'none'"),
     ("POST", f"{SHORTS}/visits/{'v' * 201}/decisions", "{}", 422, "1 to 200 printable characters"),
@@ -317,11 +317,11 @@ def test_an_error_inside_a_decision_is_a_bug_of_the_service(
 ) -> None:
     """NumPy's ValueError is not blamed on the caller, and the experiment still serves."""
     assert metric(http, "sojourn_bugs_total") == 0
-    batch = {"calls": [{"call": "decide", "visit": "b", "open": {}}]}
+    batch = {"calls": [{"call": "decide", "visit": "b", "opening": {}}]}
     with monkeypatch.context() as patch:
         patch.setattr(Learner, "choose", planted)
         for number, (path, body) in enumerate(
-            [(f"{VISIT}/decisions", {"open": {}}), (f"{SHORTS}/batch", batch)], 1
+            [(f"{VISIT}/decisions", {"opening": {}}), (f"{SHORTS}/batch", batch)], 1
         ):
             caplog.clear()
             answer = http.post(path, json=body)
@@ -333,7 +333,7 @@ def test_an_error_inside_a_decision_is_a_bug_of_the_service(
                 traceback.format_tb(record.exc_info[2])
             )
             assert metric(http, "sojourn_bugs_total") == number
-    decided = http.post(f"{VISIT}/decisions", json={"open": {}})
+    decided = http.post(f"{VISIT}/decisions", json={"opening": {}})
     assert (decided.status_code, decided.json()["step"]) == (200, 1)
     assert http.post(f"{VISIT}/step", json={"reward": 1}).json()["step"] == 2
     assert metric(http, "sojourn_bugs_total") == 2
@@ -454,9 +454,9 @@ def test_metrics_of_requests_and_commits(http: Caller) -> None:
 
 
 def test_what_is_in_the_schema_is_what_runs(http: Caller) -> None:
-    """The calls that the gate answers are in the schema, and FastAPI has no second version."""
+    """The calls of the middleware are in the schema, and FastAPI has no second version."""
     described = http.get("/openapi.json").json()["paths"]
-    for call in CALLS:
+    for call in FAST_ROUTES:
         operation = described[call.path][call.method.lower()]
         assert operation["operationId"] == call.name
         body = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -468,8 +468,8 @@ def test_what_is_in_the_schema_is_what_runs(http: Caller) -> None:
         for route in http.app.routes
         for method in getattr(route, "methods", [])
     }
-    assert not installed & {(call.method, call.path) for call in CALLS}
-    assert ("GET", VISIT_PATH) in installed  # which is no call of the gate's
+    assert not installed & {(call.method, call.path) for call in FAST_ROUTES}
+    assert ("GET", VISIT_PATH) in installed  # which is no call of the middleware
 
 
 def test_paths_that_only_look_like_calls_of_visits(http: Caller) -> None:

@@ -44,7 +44,7 @@ def http(tmp_path_factory: Any) -> Iterator[Caller]:
 
 
 def test_the_others_are_served(http: Caller) -> None:
-    decided = http.post(f"{GOOD}/visits/v1/decisions", json={"open": {}})
+    decided = http.post(f"{GOOD}/visits/v1/decisions", json={"opening": {}})
     assert decided.status_code == 200 and decided.json()["arm"] == "a"
     listed = http.get("/v1/experiments").json()
     assert listed["experiments"] == ["empty", "frail", "gone", "good", "odd", "vast"]
@@ -60,7 +60,7 @@ def test_calls_on_a_broken_one_say_why_it_is_not_served(http: Caller) -> None:
         http.get(vast),
         http.get(f"{vast}/insight"),
         http.post(f"{vast}/visits", json={}),
-        http.post(f"{vast}/visits/v/decisions", json={"open": {}}),
+        http.post(f"{vast}/visits/v/decisions", json={"opening": {}}),
         http.put(f"{vast}/arms/d", json={}),
         http.post(f"{vast}/batch", json={"calls": []}),
         http.delete(f"{vast}/arms/a"),
@@ -86,7 +86,7 @@ def test_good_settings_repair_it_and_it_can_be_dropped(http: Caller) -> None:
     assert http.get(ODD).status_code == 409
     repaired = http.put(ODD, json={"arms": ["d"]})
     assert repaired.status_code == 200 and len(repaired.json()["arms"]) == 4
-    assert http.post(f"{ODD}/visits/v/decisions", json={"open": {}}).status_code == 200
+    assert http.post(f"{ODD}/visits/v/decisions", json={"opening": {}}).status_code == 200
     assert http.delete("/v1/experiments/empty").status_code == 200
     assert http.get("/v1/experiments/empty").status_code == 404
     assert http.get("/v1/experiments").json()["broken"].keys() == {"frail", "gone", "vast"}

@@ -82,7 +82,7 @@ def test_kill_the_database_under_the_service() -> None:
 def check_says_503(url: str) -> None:
     request = urllib.request.Request(
         f"{url}/v1/experiments/load/visits/new/decisions",
-        b'{"open": {}, "request_id": "r"}',
+        b'{"opening": {}, "request": "r"}',
         {"content-type": "application/json"},
         method="POST",
     )

@@ -16,8 +16,9 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.cli.main import main
-from sojourn.service import keys, logs, sessions
+from sojourn.service import logs
 from sojourn.service.app import Options
+from sojourn.service.auth import keys, sessions
 from sojourn.service.server import run
 
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "Uniform"}}
@@ -61,7 +62,7 @@ def test_unknown_ids_take_the_same_comparison(
         compared.append((len(one), len(other)))
         return one == other
 
-    monkeypatch.setattr("sojourn.service.keys.hmac.compare_digest", compare)
+    monkeypatch.setattr("sojourn.service.auth.keys.hmac.compare_digest", compare)
     assert ring.find("sj_unknown_secret") is None
     assert ring.find("nonsense") is None
     assert ring.find(token) is not None
@@ -98,9 +99,9 @@ def test_who_may_do_what(tmp_path: Path) -> None:
         assert refused.json()["error"] == "unauthorized"
         assert refused.headers["www-authenticate"] == "Bearer"
         hot = "/v1/experiments/news/visits/v/decisions"
-        assert http.post(hot, json={"open": {}}).status_code == 401
-        assert http.post(hot, json={"open": {}}, **auth(shorts)).status_code == 403
-        assert http.post(hot, json={"open": {}}, **auth(all_)).status_code == 200
+        assert http.post(hot, json={"opening": {}}).status_code == 401
+        assert http.post(hot, json={"opening": {}}, **auth(shorts)).status_code == 403
+        assert http.post(hot, json={"opening": {}}, **auth(all_)).status_code == 200
         assert http.get("/v1/experiments", **auth(shorts)).json()["experiments"] == ["shorts"]
         assert http.put("/v1/experiments/more", json=PLAIN, **auth(shorts)).status_code == 403
         assert (
@@ -116,7 +117,7 @@ def test_who_may_do_what(tmp_path: Path) -> None:
 NEW = """
 import sys
 from pathlib import Path
-from sojourn.service import keys
+from sojourn.service.auth import keys
 for name in sys.argv[2:]:
     keys.make(Path(sys.argv[1]), [name])
 """
@@ -148,22 +149,14 @@ def test_the_file_stays_as_readable_as_it_was(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-def test_files_from_before_there_were_roles(tmp_path: Path) -> None:
+def test_every_key_of_a_file_has_a_role(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
-    entries = [
-        {"id": id, "hash": "0" * 64, "experiments": names, "made": 0.0, "expires": None}
-        for id, names in {"a": ["*"], "b": ["shorts", "news"]}.items()
-    ]
-    file.write_text(json.dumps({"keys": entries}))
-    assert {key.id: key.role for key in keys.read(file).values()} == {"a": "operator", "b": "owner"}
+    key = {"id": "a", "hash": "0" * 64, "experiments": ["shorts"], "made": 0.0, "expires": None}
+    file.write_text(json.dumps({"keys": [key | {"role": "read"}]}))
     keys.make(file, ["*"])
-    assert [key.role for key in keys.read(file).values()] == ["operator", "owner", "owner"]
-    for wrong in (
-        {"role": "king"},
-        {"role": "operator", "experiments": ["shorts"]},
-        {"role": None},
-    ):
-        file.write_text(json.dumps({"keys": [entries[0] | wrong]}))
+    assert [key.role for key in keys.read(file).values()] == ["read", "owner"]
+    for wrong in ({}, {"role": "king"}, {"role": "operator"}, {"role": None}):
+        file.write_text(json.dumps({"keys": [key | wrong]}))
         with pytest.raises(ValueError, match="is not a file of keys"):
             keys.read(file)
 
@@ -190,7 +183,7 @@ def test_keys_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, token = keys.make(file, ["*"], expires_in_days=1)
     ring, now = keys.Keyring(file), time.time()
     assert ring.find(token) is not None
-    monkeypatch.setattr("sojourn.service.keys.time.time", lambda: now + 86_401)
+    monkeypatch.setattr("sojourn.service.auth.keys.time.time", lambda: now + 86_401)
     assert ring.find(token) is None
 
 
@@ -290,7 +283,7 @@ def test_nothing_secret_is_logged_at_any_level(tmp_path: Path) -> None:
                         }
                     }  # fmt: skip
                     http.put(url, json=PLAIN, **both)
-                    http.post(f"{url}/visits/v/decisions", json={"open": {}}, **both)
+                    http.post(f"{url}/visits/v/decisions", json={"opening": {}}, **both)
                     http.post(f"{url}/visits/v/step", json={"reward": 3}, **both)
                     http.get(f"/experiments/{path}", **both)
             http.request("BREW", "/", **auth(tokens[0]))

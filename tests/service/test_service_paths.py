@@ -13,7 +13,8 @@ from asgi import client
 from wire import PARSERS, Wire, listening
 
 from sojourn.live.names import check_name
-from sojourn.service import keys, logs
+from sojourn.service import logs
+from sojourn.service.auth import keys
 
 ONE = "/v1/experiments/one"
 DECIDE = "/v1/experiments/two/visits/v/decisions"
@@ -51,10 +52,10 @@ def server(
 def test_no_path_gets_around_the_keys(server: Served, prefix: str) -> None:
     """Nothing is done or shown that lies behind a path that is open to all."""
     for method, path in (("POST", DECIDE), ("GET", "/v1/experiments/two")):
-        status, text = server.ask(method, prefix + path, '{"open": {}}')
+        status, text = server.ask(method, prefix + path, '{"opening": {}}')
         below = prefix.startswith("/static/")  # where every path is open, and there are only files
         assert status in ((401, 404, 405) if below else (400, 401)), text
-        assert 400 <= server.ask(method, prefix + path, '{"open": {}}', **server.one)[0] < 500
+        assert 400 <= server.ask(method, prefix + path, '{"opening": {}}', **server.one)[0] < 500
     status, _ = server.ask("GET", "/v1/experiments/two/visits/v", **server.every)
     assert status == 404  # no visit was opened
 
@@ -81,7 +82,7 @@ def test_the_key_is_for_the_experiment_that_is_called(server: Served) -> None:
     "/v1/experiments/one/arms/{}", "/experiments/{}", "/events/{}", "/static/{}", "/{}",
 ])  # fmt: skip
 def test_names_that_are_none(server: Served, path: str, name: str) -> None:
-    """A sentence each, with and without a call of the gate's; nothing is made."""
+    """A sentence each, with and without a call of the middleware; nothing is made."""
     for method in ("GET", "PUT") if path.startswith("/v1") else ("GET",):
         status, text = server.ask(method, path.format(name), "{}", **server.every)
         assert status == 422, text

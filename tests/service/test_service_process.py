@@ -22,7 +22,7 @@ from serving import PATIENCE, Server, serve
 from sojourn import extras
 from sojourn.cli.main import main
 from sojourn.live import open_store, verify
-from sojourn.service import keys
+from sojourn.service.auth import keys
 from sojourn.service.metrics import drop_dead_gauges
 
 SHORTS = "/v1/experiments/shorts"
@@ -59,7 +59,7 @@ async def load(server: Server, name: str, acknowledged: list[tuple[str, int, str
     """Steps of one visit until the server hangs up; what was answered is noted."""
     host, _, port = server.url[7:].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    body = b'{"open": {}}'
+    body = b'{"opening": {}}'
     for step in range(1, 100_000):
         try:
             writer.write(
@@ -115,7 +115,7 @@ def test_a_graceful_stop_loses_nothing(tmp_path: Path) -> None:
 def test_who_hangs_up_is_served_nevertheless() -> None:
     with serve() as server:
         server.call("PUT", SHORTS, PLAIN)
-        body = b'{"open": {}}'
+        body = b'{"opening": {}}'
         for number in range(20):
             caller = connect(server)
             path = f"{SHORTS}/visits/v{number}/decisions"
@@ -199,7 +199,7 @@ def test_workers_share_a_database(tmp_path: Path) -> None:
                 path = f"{server.url}{SHORTS}/visits/v/decisions"
                 request = urllib.request.Request(
                     path,
-                    json.dumps({"open": {}, "step": step, "request_id": f"r{step}"}).encode(),
+                    json.dumps({"opening": {}, "step": step, "request": f"r{step}"}).encode(),
                     {"content-type": "application/json", "authorization": f"Bearer {key}"},
                 )
                 with urllib.request.urlopen(request) as answer:

@@ -9,7 +9,8 @@ import pytest
 from asgi import Caller, client
 from starlette.routing import Mount, Route
 
-from sojourn.service import hot, keys
+from sojourn.service import fast_routes
+from sojourn.service.auth import keys
 
 V1 = "/v1/experiments/{experiment}"
 ALL_ROLES = "decide read owner operator"
@@ -78,7 +79,7 @@ async def stub(scope: Any, receive: Any, send: Any) -> None:
 
 def routes(http: Caller) -> set[str]:
     """All routes of the service, with their methods."""
-    found = {f"{call.method} {call.path}" for call in hot.CALLS}
+    found = {f"{call.method} {call.path}" for call in fast_routes.FAST_ROUTES}
     for route in http.app.routes:
         if isinstance(route, Mount):
             assert route.path == "/static"
@@ -90,21 +91,21 @@ def routes(http: Caller) -> set[str]:
 
 
 @pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Caller, Path]]:
-    """A service whose gate lets through to nothing, and its file of keys."""
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Caller, Path]]:
+    """A service whose middleware lets through to nothing, and its file of keys."""
     file = tmp_path / "keys.json"
     keys.make(file, ["*"], role="operator")
     with client(keys=file) as http:
         for route in sorted(EXPECTED.keys() - routes(http)):
             method, path = route.split()
             http.app.router.routes.append(Route(path, stub, methods=[method]))
-        monkeypatch.setattr(http.app.gate, "app", stub)
-        monkeypatch.setattr(hot, "answer", nothing)
+        monkeypatch.setattr(http.app.outermost, "app", stub)
+        monkeypatch.setattr(fast_routes, "answer", nothing)
         yield http, file
 
 
-def test_every_route_with_every_role(gate: tuple[Caller, Path]) -> None:
-    http, file = gate
+def test_every_route_with_every_role(service: tuple[Caller, Path]) -> None:
+    http, file = service
     assert routes(http) == EXPECTED.keys(), "a new route: who may take it?"
     callers = {
         (role, name): keys.make(file, [name], role=role)[1]

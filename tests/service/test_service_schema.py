@@ -1,6 +1,7 @@
 """Schemathesis against a running service, by the schema that the service itself gives."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 import pytest
 import schemathesis
@@ -8,6 +9,8 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from serving import Server, serve
 
+from sojourn.live import Ask, Logged, Opening
+from sojourn.service import models
 from sojourn.service.app import Options, create
 
 SHORTS = "/v1/experiments/shorts"
@@ -45,3 +48,23 @@ def test_the_service_is_as_its_schema_says(case: schemathesis.Case, server: Serv
             names["visit"] = f"v{len(str(case.body)) % 3}"
             server.call("PUT", f"{SHORTS}/visits/{names['visit']}", {})
     case.call_and_validate(base_url=server.url, excluded_checks=[positive_data_acceptance])
+
+
+def test_a_body_has_the_fields_of_an_ask() -> None:
+    """What a call may say over HTTP is what it may say in the process, by the same names."""
+    of_ask = {field.name for field in fields(Ask)}
+    assert set(models.StepIn.model_fields) == of_ask
+    assert set(models.DecideIn.model_fields) == of_ask - {"reward"}
+    assert set(models.LoggedIn.model_fields) == {field.name for field in fields(Logged)}
+    assert set(models.OpeningIn.model_fields) == {field.name for field in fields(Opening)} - {
+        "epoch"
+    }
+    body = {
+        "reward": 0.5, "request": "r", "step": 2, "opening": {"user": "u", "state": 0.5},
+        "logged": {"arm": "a", "propensity": 0.25}, "candidates": ["a", "b"],
+    }  # fmt: skip
+    assert set(body) == of_ask
+    assert models.StepIn(**body).ask() == Ask(
+        reward=0.5, request="r", step=2, opening=Opening("u", 0.5), logged=Logged("a", 0.25),
+        candidates=("a", "b"),
+    )  # fmt: skip

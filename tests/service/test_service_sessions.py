@@ -10,7 +10,7 @@ import httpx
 import pytest
 from asgi import Caller, client
 
-from sojourn.service import keys, sessions
+from sojourn.service.auth import keys, sessions
 from sojourn.service.dashboard import snapshots, stream
 
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "Uniform"}}
@@ -128,7 +128,7 @@ def test_sessions_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     texts = [ring.sign_in(key) for key in (long, short)]
     for hours, valid in ((0, [True, True]), (5.9, [True, True]), (6.1, [True, False]),
                          (11.9, [True, False]), (12.1, [False, False])):  # fmt: skip
-        monkeypatch.setattr("sojourn.service.keys.time.time", lambda h=hours: now + 3600 * h)
+        monkeypatch.setattr("sojourn.service.auth.keys.time.time", lambda h=hours: now + 3600 * h)
         assert [ring.signed_in(text) is not None for text in texts] == valid
 
 
@@ -167,7 +167,7 @@ def revoke(service: tuple[Caller, Path, keys.Key, str], _: Any, __: Any) -> None
 
 def expire(_: Any, __: Any, patch: pytest.MonkeyPatch) -> None:
     later = time.time() + 86_401
-    patch.setattr("sojourn.service.keys.time.time", lambda: later)
+    patch.setattr("sojourn.service.auth.keys.time.time", lambda: later)
 
 
 @pytest.mark.parametrize("end", [sign_out, revoke, expire])

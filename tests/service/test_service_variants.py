@@ -7,7 +7,7 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.live.plan import STOP_EXPLORING, Alarm
-from sojourn.service import keys
+from sojourn.service.auth import keys
 
 SHORTS = "/v1/experiments/shorts"
 FIXED = {"name": "FixedArm", "parameters": {"arm": 0}}
@@ -38,7 +38,7 @@ def said(http: Caller, method: str, path: str, body: Any = None) -> tuple[int, A
 def test_visits(http: Caller) -> None:
     homes = {}
     for n in range(20):
-        body = {"open": {"user": f"u{n}"}, "own": {"arm": "b", "propensity": 0.5}}
+        body = {"opening": {"user": f"u{n}"}, "logged": {"arm": "b", "propensity": 0.5}}
         status, made = said(http, "POST", f"{SHORTS}/visits/v{n}/decisions", body)
         assert status == 200 and made["arm"] == ("b" if made["variant"] == "old" else "a")
         assert made["propensity"] == (0.5 if made["variant"] == "old" else 1.0)
@@ -48,11 +48,13 @@ def test_visits(http: Caller) -> None:
     assert set(homes.values()) == {"old", "new"}
     old = next(n for n, home in homes.items() if home == "old")
     status, wrong = said(http, "POST", f"{SHORTS}/visits/v{old}/step", {"reward": 1})
-    assert status == 422 and wrong["detail"].startswith("own is missing")
-    status, wrong = said(http, "POST", f"{SHORTS}/visits/v{old}/decisions", {"own": {"arm": "x"}})
+    assert status == 422 and wrong["detail"].startswith("logged is missing")
+    status, wrong = said(
+        http, "POST", f"{SHORTS}/visits/v{old}/decisions", {"logged": {"arm": "x"}}
+    )
     assert status == 422 and "there is no such arm in 'shorts:old'" in wrong["detail"]
     calls = [
-        {"call": "step", "visit": f"v{old}", "reward": 1, "own": {"arm": "a"}},
+        {"call": "step", "visit": f"v{old}", "reward": 1, "logged": {"arm": "a"}},
         {"call": "end", "visit": f"v{old}", "reward": 1},
         {"call": "open", "user": "u1"},
     ]
@@ -110,7 +112,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     split = http.app.state.catalog.experiments["shorts"]
     for n in range(260):
         visit = split.visit(user=f"u{n}")
-        visit.choose(own="a")
+        visit.choose(logged="a")
         visit.end(0 if visit.opened.variant == "new" else int(n % 3 > 0))
     split.watch()
     shown = said(http, "GET", f"{SHORTS}/variants")[1]
@@ -140,7 +142,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     alarm = Alarm(
         at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
     )
-    split.change(lambda plan: plan.stopped(alarm))
+    split._rollout.change(lambda plan: plan.stopped(alarm))
     page = http.get("/experiments/shorts").text
     assert "new does not explore since" in page and "stops exploring.</p>" in page
     assert "new does not explore: it plays only what it knows to be best" in page
@@ -209,18 +211,18 @@ def test_in_the_shadow(http: Caller) -> None:
     would = []
     for n in range(20):
         body = {
-            "open": {"user": f"u{n}"},
-            "own": {"arm": "b", "propensity": 0.5},
-            "request_id": "1",
+            "opening": {"user": f"u{n}"},
+            "logged": {"arm": "b", "propensity": 0.5},
+            "request": "1",
         }
         for _ in range(2):  # the same answer again
             made = said(http, "POST", f"{SHORTS}/visits/v{n}/decisions", body)[1]
-            assert made["would"] == ("a" if made["variant"] == "old" else None)
+            assert made["shadow_arm"] == ("a" if made["variant"] == "old" else None)
         said(http, "PUT", f"{SHORTS}/visits/v{n}/end", {"reward": 1})
-        would.append(made["would"])
+        would.append(made["shadow_arm"])
     status, found = said(http, "GET", f"{SHORTS}:old/shadow")
     assert status == 200 and found["steps"] == found["weighed"] == would.count("a")
-    assert found["pairs"] == [{"shown": "b", "would": "a", "steps": would.count("a")}]
+    assert found["pairs"] == [{"shown": "b", "shadow_arm": "a", "steps": would.count("a")}]
     assert (found["verdict"], found["matched"], found["tried"]) == ("not yet", 0, ["a"])
     assert found["match"] == {"value": 0.0, "low": 0.0, "high": 1.0}
     page = http.get("/experiments/shorts:old").text
@@ -236,7 +238,7 @@ def test_the_store_keeps_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'live.db'}"
     with client(store=url) as http:
         said(http, "PUT", f"{SHORTS}/variants", GIVEN)
-        body = {"open": {"user": "u1"}, "own": {"arm": "b"}}
+        body = {"opening": {"user": "u1"}, "logged": {"arm": "b"}}
         home = said(http, "POST", f"{SHORTS}/visits/v/decisions", body)[1]["variant"]
         said(http, "DELETE", f"{SHORTS}/shares")
     with client(store=url) as http:

@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from sojourn import extras
 from sojourn.live import Unavailable
 from sojourn.service import telemetry
-from sojourn.service.keys import make
+from sojourn.service.auth.keys import make
 from sojourn.service.options import Options
 from sojourn.service.server import run
 
@@ -57,7 +57,7 @@ def decide(http: Caller, **options: Any) -> int:
 
 def test_off_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with client() as http:
-        assert http.app.gate.traces is None
+        assert http.app.outermost.traces is None
         assert http.app.state.catalog.journal.writer.watch is None
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sojourn.show import curves, style
-from sojourn.show.curves import Line, Plot, spread
+from sojourn.show.curves import spread
+from sojourn.show.style import Line, Plot
 
 pytest.importorskip("matplotlib")
 

@@ -3,8 +3,7 @@
 import jinja2
 import pytest
 
-from sojourn.show.pages import render
-from sojourn.show.tables import Table
+from sojourn.show.tables import Table, render
 
 REPORT = """{% extends "page.html" %}
 {% block main %}{{ text }}{{ table }}{{ svg | safe }}{% endblock %}

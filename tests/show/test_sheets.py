@@ -8,8 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.logs.deciding.advice import Advice
-from sojourn.show.sheets import STYLE, Shown, html, text
-from sojourn.show.tables import Table
+from sojourn.show.tables import STYLE, Shown, Table, html, text
 
 
 def words(shown: str) -> list[str]:
@@ -38,7 +37,7 @@ def values(fit: sj.Fit) -> list[Shown]:
         sj.recommend("B", visits=20, precision="50%", max_runs=8),
         sj.theory.summary("opposite"),
         sj.theory.bayes_optimum(sj.TwoState(0.8, 0.2, 0.2, 0.1), visits=2, pulls=10),
-        sj.logs.replay(sj.logs.synthetic_log("C", "Uniform", visits=500), sj.Uniform()),
+        sj.logs.evaluate(sj.logs.synthetic_log("C", "Uniform", visits=500), sj.policies.Uniform()),
         fit,
     ]
 
@@ -64,8 +63,8 @@ def test_advice_is_shown_too() -> None:
         (sj.paper.SETTINGS["ema-100"], "1 0.8 2.754 1.48 1.219 1.085 1"),
         (
             sj.Problem(
-                rewards=[sj.Beta(3, 2), 0.5],
-                user=sj.Levels(sj.TwoState(1, 0, 0, 0), thresholds=[0.5]),
+                rewards=[sj.rewards.Beta(3, 2), 0.5],
+                user=sj.users.Levels(sj.TwoState(1, 0, 0, 0), thresholds=[0.5]),
             ),
             "1 Bernoulli(mean=0.5)",
         ),

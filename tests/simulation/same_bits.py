@@ -26,9 +26,9 @@ RUNS = 8
 
 def policies(problem: sj.Problem) -> list[Any]:
     """Every policy, those of the opposite case, and a mixture over one that learns departures."""
-    made = [cls.for_problem(problem) for cls in sj.ALL]
+    made = [cls.for_problem(problem) for cls in sj.policies.ALL]
     flipped = [policy.opposite() for policy in made if hasattr(policy, "opposite")]
-    return [*made, *flipped, sj.EpsilonMixture(sj.LearnedIMED())]
+    return [*made, *flipped, sj.policies.EpsilonMixture(sj.policies.LearnedIMED())]
 
 
 def records(

@@ -26,7 +26,7 @@ PHASES = [(0, [0.6, 0.4, 0.5], "B"), (40, [0.3, 0.4, 0.7], "B"), (90, [0.6, 0.5,
 
 PROBLEM = Problem.changing((after, sj.Problem(mu, SETTINGS[who].user)) for after, mu, who in PHASES)
 GRID = np.array([10, 40, 41, 85, 120])
-POLICY = sj.KLULCB(random_ties=False)  # of ties the twin takes the first
+POLICY = sj.policies.KLULCB(random_ties=False)  # of ties the twin takes the first
 
 
 class Moving(naive.Environment):
@@ -82,7 +82,7 @@ def test_one_phase_is_the_plain_problem() -> None:
     np.testing.assert_allclose(chunk(alike, POLICY, 0, 0, 10, grid), found, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("policy", [sj.LearnedIMED(), sj.LearnedThompson()])
+@pytest.mark.parametrize("policy", [sj.policies.LearnedIMED(), sj.policies.LearnedThompson()])
 def test_other_memories_and_streams_go_on_too(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

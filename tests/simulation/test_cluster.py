@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
 ]
 
-POLICIES = [sj.UCB(), sj.ULCB(), sj.Uniform()]
+POLICIES = [sj.policies.UCB(), sj.policies.ULCB(), sj.policies.Uniform()]
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,8 @@ def test_the_same_bits_as_at_home(client: distributed.Client, how_many: dict[str
 
 def test_a_leave_curve_of_one_s_own_travels(client: distributed.Client) -> None:
     problem = sj.Problem([0.9, 0.8], sj.Ema(0.5, leave=lambda s: 0.5 - 0.3 * s))
-    there = sj.simulate(problem, [sj.Uniform()], visits=40, runs=40, client=client)
-    assert_same(there, sj.simulate(problem, [sj.Uniform()], visits=40, runs=40))
+    there = sj.simulate(problem, [sj.policies.Uniform()], visits=40, runs=40, client=client)
+    assert_same(there, sj.simulate(problem, [sj.policies.Uniform()], visits=40, runs=40))
 
 
 def test_a_killed_worker_costs_nothing_but_time(client: distributed.Client) -> None:
@@ -99,7 +99,7 @@ def test_a_chunk_that_is_always_lost_is_an_error(
 ) -> None:
     monkeypatch.setattr(Cluster, "result", lambda self, future: None)
     with pytest.raises(RuntimeError, match="was lost 5 times: its workers died"):
-        sj.simulate(SETTINGS["B"], [sj.UCB()], visits=30, runs=2, client=client)
+        sj.simulate(SETTINGS["B"], [sj.policies.UCB()], visits=30, runs=2, client=client)
 
 
 def test_few_futures_at_a_time(client: distributed.Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_few_futures_at_a_time(client: distributed.Client, monkeypatch: pytest.M
         return future
 
     monkeypatch.setattr(Cluster, "submit", submit)
-    sj.simulate(SETTINGS["B"], [sj.Uniform()], visits=2, runs=400, client=client)
+    sj.simulate(SETTINGS["B"], [sj.policies.Uniform()], visits=2, runs=400, client=client)
     assert len(most) == 50 and max(most) <= 4
 
 
@@ -138,7 +138,7 @@ def test_workers_with_other_code_are_refused() -> None:
 def test_an_asynchronous_client_is_refused(client: distributed.Client) -> None:
     async def attempt() -> None:
         async with distributed.Client(client.scheduler.address, asynchronous=True) as other:
-            sj.simulate(SETTINGS["B"], [sj.UCB()], client=other)
+            sj.simulate(SETTINGS["B"], [sj.policies.UCB()], client=other)
 
     with pytest.raises(ValueError, match="client is asynchronous, which is not allowed"):
         asyncio.run(attempt())

@@ -16,11 +16,11 @@ ERRORS = 4.5
 
 
 @pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
-@pytest.mark.parametrize("user", [sj.StaysFirst(B), sj.TwoState(0.1, 0.05, 0.1, 0.6)])
+@pytest.mark.parametrize("user", [sj.users.StaysFirst(B), sj.TwoState(0.1, 0.05, 0.1, 0.6)])
 def test_the_plan_is_played_as_it_was_meant(user: sj.User, compiled: Any, interpreted: Any) -> None:
     """On given means: first steps of their own, visits left, arms and rules to settle on."""
     plan = sj.theory.bayes_optimum(user, visits=4, fixed=True, pulls=12, plan=True).plan
-    policy, problem = sj.Planned.of(plan), sj.Problem([0.6, 0.3], user)
+    policy, problem = sj.policies.Planned.of(plan), sj.Problem([0.6, 0.3], user)
     result = sj.simulate(problem, [policy], visits=4, runs=4_000, seed=1)
     expected = 4 * problem.value() - plan.reward(problem.means).mean
     assert abs(result.regret.mean[0, -1] - expected) < ERRORS * result.regret.std_error[0, -1]
@@ -33,8 +33,10 @@ def test_the_plan_is_played_as_it_was_meant(user: sj.User, compiled: Any, interp
 
 
 def test_it_knows_which_visit_and_which_step_it_is_at() -> None:
-    plan = sj.theory.bayes_optimum(sj.StaysFirst(B), visits=3, fixed=True, pulls=6, plan=True).plan
-    policy = sj.Planned.of(plan)
+    plan = sj.theory.bayes_optimum(
+        sj.users.StaysFirst(B), visits=3, fixed=True, pulls=6, plan=True
+    ).plan
+    policy = sj.policies.Planned.of(plan)
     memory = policy.memory(2)
     first, zero, one = (plan.visits.user.codes.index(code) for code in (-2.0, 0.0, 1.0))
     for left in (2, 1, 0, 0):  # after this visit; a fourth one is played like the third
@@ -47,7 +49,11 @@ def test_it_knows_which_visit_and_which_step_it_is_at() -> None:
 
 def test_regret_over_the_prior() -> None:
     best = sj.theory.bayes_optimum(B, visits=4, pulls=60, plan=True)
-    found = over_prior(best, [sj.FixedArm(), sj.Uniform(), sj.Planned.of(best.plan)], runs=1_200)
+    found = over_prior(
+        best,
+        [sj.policies.FixedArm(), sj.policies.Uniform(), sj.policies.Planned.of(best.plan)],
+        runs=1_200,
+    )
     error = found.control.std() / found.runs**0.5
     assert abs(found.control.mean() - best.high) < ERRORS * error
     # Always one arm: the values of visits with the best mean, and with any.
@@ -59,7 +65,9 @@ def test_regret_over_the_prior() -> None:
     # The control knows that the optimum is the optimum.
     assert found.multiple(2).value == pytest.approx(1.0, abs=1e-9)
     assert found.multiple(1).low > 1.2
-    plain = over_prior(sj.theory.bayes_optimum(B, visits=4, pulls=60), sj.Uniform(), runs=1_200)
+    plain = over_prior(
+        sj.theory.bayes_optimum(B, visits=4, pulls=60), sj.policies.Uniform(), runs=1_200
+    )
     np.testing.assert_array_equal(plain.regrets[0], found.regrets[1])
     width = [r.high - r.low for r in (plain.regret(0), found.regret(1))]
     assert width[1] < width[0]
@@ -78,15 +86,15 @@ def test_runs_do_not_depend_on_their_number() -> None:
 def test_mistakes() -> None:
     best = sj.theory.bayes_optimum(B, visits=2, pulls=5)
     with pytest.raises(ValueError, match=r"plan = None is not allowed"):
-        sj.Planned.of(best.plan)
+        sj.policies.Planned.of(best.plan)
     with pytest.raises(ValueError, match=r"runs = 1 is not allowed"):
-        over_prior(best, [sj.Uniform()], runs=1)
+        over_prior(best, [sj.policies.Uniform()], runs=1)
     with pytest.raises(ValueError, match=r"which is not a policy"):
         over_prior(best, ["UCB"])  # type: ignore[list-item]
     plan = sj.theory.bayes_optimum(B, visits=2, pulls=5, plan=True).plan
     with pytest.raises(ValueError, match=r"this plan is for 2 arms, and there are 3"):
-        sj.simulate(sj.Problem([0.1, 0.2, 0.3], B), [sj.Planned.of(plan)])
+        sj.simulate(sj.Problem([0.1, 0.2, 0.3], B), [sj.policies.Planned.of(plan)])
     blind = sj.Chain(next=[[0, 1]] * 2, leave=[[0.8, 0.2], [0.2, 0.1]], seen=[0.5, 0.5])
     plan = sj.theory.bayes_optimum(blind, visits=2, pulls=5, plan=True).plan
     with pytest.raises(ValueError, match=r"states of the user apart that look alike"):
-        sj.Planned.of(plan)
+        sj.policies.Planned.of(plan)

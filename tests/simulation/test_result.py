@@ -24,7 +24,7 @@ from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Result, saved
 from sojourn.simulation.chunks import chunk
 
-POLICIES = [sj.UCB(), sj.ULCB(c0=-0.5), sj.Uniform(), sj.UCB()]
+POLICIES = [sj.policies.UCB(), sj.policies.ULCB(c0=-0.5), sj.policies.Uniform(), sj.policies.UCB()]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def test_the_same_policy_twice_differs_by_nothing(result: Result) -> None:
 
 
 def test_pairing_makes_differences_sharper() -> None:
-    result = sj.simulate(SETTINGS["B"], [sj.KLUCB(), sj.KLULCB()], visits=200, runs=64)
+    result = sj.simulate(
+        SETTINGS["B"], [sj.policies.KLUCB(), sj.policies.KLULCB()], visits=200, runs=64
+    )
     unpaired = np.hypot(*result.regret.std_error[:, -1])
     assert result.difference(0, 1).std_error[-1] < 0.7 * unpaired
 
@@ -83,13 +85,15 @@ def test_policies_go_by_label_class_name_or_number(result: Result) -> None:
     for name in ("ULCB, c0=-0.5", "ulcb:c0=-0.5", "ULCB", "ulcb", 1):
         assert result.index(name) == 1
     assert result.index("UCB") == 0 and result.index("UCB (2)") == 3
-    others = sj.simulate(SETTINGS["B"], [sj.KLULCB(), sj.KLULCB().opposite()], visits=2, runs=2)
+    others = sj.simulate(
+        SETTINGS["B"], [sj.policies.KLULCB(), sj.policies.KLULCB().opposite()], visits=2, runs=2
+    )
     assert others.labels == ["KL-ULCB", "KL-ULCB, opposite"]
     assert [others.index(name) for name in ("KLULCB", "kl-ulcb, Opposite")] == [0, 1]
 
 
 def test_a_name_that_fits_two_policies_is_refused() -> None:
-    policies = [sj.ULCB(c0=-0.5), sj.ULCB(c0=0.5)]
+    policies = [sj.policies.ULCB(c0=-0.5), sj.policies.ULCB(c0=0.5)]
     result = sj.simulate(SETTINGS["B"], policies, visits=2, runs=2)
     assert result.labels == ["ULCB, c0=-0.5", "ULCB, c0=0.5"]
     assert [result.index(label) for label in result.labels] == [0, 1]
@@ -144,8 +148,8 @@ TWO = sj.TwoState(0.5, 0.1, 0.3, 0.05)
     [
         sj.Problem([0.8, 0.6], sj.ByArm.odds(TWO, [2, 0])),
         sj.Problem(
-            rewards=[sj.Beta(3, 2), 0.5, sj.Sample([0.2, 0.9])],
-            user=sj.Levels(TWO, thresholds=[0.5]),
+            rewards=[sj.rewards.Beta(3, 2), 0.5, sj.rewards.Empirical([0.2, 0.9])],
+            user=sj.users.Levels(TWO, thresholds=[0.5]),
         ),
     ],
     ids=["by arm", "graded"],
@@ -154,7 +158,7 @@ TWO = sj.TwoState(0.5, 0.1, 0.3, 0.05)
 def test_results_outside_the_paper_load_as_the_same_bits(
     problem: sj.Problem, tmp_path: Path
 ) -> None:
-    result = sj.simulate(problem, [sj.Uniform()], visits=20, runs=4, seed=3)
+    result = sj.simulate(problem, [sj.policies.Uniform()], visits=20, runs=4, seed=3)
     result.save(tmp_path / "r.csv")
     loaded = Result.load(tmp_path / "r.csv")
     assert_same(loaded, result)
@@ -179,11 +183,11 @@ def test_files_of_the_version_before_labels_load(result: Result, tmp_path: Path)
 
 
 def test_what_was_asked_for_is_saved_too(tmp_path: Path) -> None:
-    problem = sj.Problem([0.3, 0.6], sj.StaysFirst(sj.Ema(0.5, sj.LogLeave(100))))
+    problem = sj.Problem([0.3, 0.6], sj.users.StaysFirst(sj.Ema(0.5, sj.users.LogLeave(100))))
     with pytest.warns(sj.theory.AssumptionWarning):
         result = sj.simulate(
             problem,
-            [sj.UCBQLearning(H=5), sj.UCBQLearning(H=6, by_step=True)],
+            [sj.policies.UCBQLearning(H=5), sj.policies.UCBQLearning(H=6, by_step=True)],
             visits=5,
             precision="2 else 30%",
         )
@@ -291,24 +295,29 @@ class Last(Policy):
 def test_models_and_policies_of_one_s_own_have_to_be_given_again(tmp_path: Path) -> None:
     problem = sj.Problem([0.9, 0.8], sj.Ema(0.5, leave=lambda s: 0.5 - 0.3 * s))
     with pytest.warns(sj.theory.AssumptionWarning):
-        result = sj.simulate(problem, [Last(), sj.Uniform()], visits=5, runs=4)
+        result = sj.simulate(problem, [Last(), sj.policies.Uniform()], visits=5, runs=4)
     path = tmp_path / "r.csv"
     result.save(path)
     for given, sentence in (
         ({}, "its user model is not of this package: load it with problem=Problem("),
         ({"problem": problem}, "Last() is not a policy of this package: load it with policies=["),
         ({"problem": SETTINGS["B"]}, "the result is of Problem("),
-        ({"problem": problem, "policies": [sj.UCB()]}, "the result is of Last(), Uniform("),
+        (
+            {"problem": problem, "policies": [sj.policies.UCB()]},
+            "the result is of Last(), Uniform(",
+        ),
     ):
         with pytest.raises(ValueError) as refusal:
             Result.load(path, **given)
         assert str(refusal.value).startswith(f"{path}: {sentence}")
-    assert_same(Result.load(path, problem=problem, policies=[Last(), sj.Uniform()]), result)
+    assert_same(
+        Result.load(path, problem=problem, policies=[Last(), sj.policies.Uniform()]), result
+    )
 
 
 def test_merged_results_are_those_of_all_runs() -> None:
     def part(first: int, seed: int = 0, **more: Any) -> Result:
-        policies = [sj.UCB(), sj.Uniform()]
+        policies = [sj.policies.UCB(), sj.policies.Uniform()]
         arguments = {"visits": 30, "runs": 10, "seed": seed, "first_run": first, **more}
         return sj.simulate(SETTINGS["B"], policies, **arguments)
 
@@ -325,11 +334,13 @@ def test_merged_results_are_those_of_all_runs() -> None:
         (part(10, visits=31), "results at different checkpoints cannot be merged"),
         (5, "5 is not a result"),
         (
-            sj.simulate(SETTINGS["B"], [sj.UCB()], visits=30, runs=2),
+            sj.simulate(SETTINGS["B"], [sj.policies.UCB()], visits=30, runs=2),
             "results of different policies cannot be merged",
         ),
         (
-            sj.simulate(SETTINGS["C"], [sj.UCB(), sj.Uniform()], visits=30, runs=2),
+            sj.simulate(
+                SETTINGS["C"], [sj.policies.UCB(), sj.policies.Uniform()], visits=30, runs=2
+            ),
             "results of different problem",
         ),
     ):

@@ -28,5 +28,5 @@ def test_the_record_has_every_policy_and_both_seeds() -> None:
     import sojourn as sj
 
     names = {key.split()[2].partition("(")[0] for key in RECORDED}
-    assert names == {cls.__name__ for cls in sj.ALL}
+    assert names == {cls.__name__ for cls in sj.policies.ALL}
     assert {int(key.split()[1]) for key in RECORDED} == set(SEEDS)

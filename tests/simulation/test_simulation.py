@@ -59,12 +59,12 @@ def test_gap_regret_and_raw_regret_agree(setting: str, visits: int, runs: int) -
 @pytest.mark.parametrize(
     ("setting", "policy", "expected", "error"),
     [
-        ("A", sj.UCB, 1720.7, 9.6),
-        ("A", sj.ULCB, 723.8, 4.9),
-        ("B", sj.UCB, 159.2, 0.8),
-        ("B", sj.ULCB, 136.9, 0.7),
-        ("B", sj.KLUCB, 73.5, 1.4),
-        ("B", sj.KLULCB, 64.1, 1.3),
+        ("A", sj.policies.UCB, 1720.7, 9.6),
+        ("A", sj.policies.ULCB, 723.8, 4.9),
+        ("B", sj.policies.UCB, 159.2, 0.8),
+        ("B", sj.policies.ULCB, 136.9, 0.7),
+        ("B", sj.policies.KLUCB, 73.5, 1.4),
+        ("B", sj.policies.KLULCB, 64.1, 1.3),
     ],
 )
 def test_regret_found_by_independent_programs(
@@ -78,7 +78,7 @@ def test_regret_found_by_independent_programs(
 
 def test_suboptimal_pulls_in_state_0_stay_bounded_under_ulcb_but_not_under_ucb() -> None:
     """Lemma 4: a constant under ULCB and KL-ULCB; under UCB and KL-UCB they grow with log K."""
-    policies = [sj.UCB(), sj.KLUCB(), sj.ULCB(), sj.KLULCB()]
+    policies = [sj.policies.UCB(), sj.policies.KLUCB(), sj.policies.ULCB(), sj.policies.KLULCB()]
     result = sj.simulate(
         SETTINGS["B"], policies, visits=4_000, runs=256, seed=3, checkpoints=[250, 1_000, 4_000]
     )
@@ -94,7 +94,7 @@ def test_suboptimal_pulls_in_state_0_stay_bounded_under_ulcb_but_not_under_ucb()
 
 def test_regret_is_the_sum_over_levels_and_over_pulls_times_gaps() -> None:
     problem = SETTINGS["D"]
-    result = sj.simulate(problem, [sj.UCB(), sj.Uniform()], visits=40, runs=8)
+    result = sj.simulate(problem, [sj.policies.UCB(), sj.policies.Uniform()], visits=40, runs=8)
     regret = result.regret.mean
     np.testing.assert_allclose(result.regret_by_level.mean.sum(axis=2), regret)
     np.testing.assert_allclose((result.pulls.mean * problem.gaps()).sum(axis=(2, 3)), regret)
@@ -102,8 +102,8 @@ def test_regret_is_the_sum_over_levels_and_over_pulls_times_gaps() -> None:
 
 
 def test_the_genie_earns_the_value_and_stays_as_long_as_computed() -> None:
-    problem = sj.Problem([0.3, 0.7], sj.StaysFirst(sj.TwoState(0.9, 0.3, 0.4, 0.1, start=0)))
-    genie = sj.FixedArm.for_problem(problem)
+    problem = sj.Problem([0.3, 0.7], sj.users.StaysFirst(sj.TwoState(0.9, 0.3, 0.4, 0.1, start=0)))
+    genie = sj.policies.FixedArm.for_problem(problem)
     result = sj.simulate(problem, [genie], visits=200, runs=300, checkpoints=[200])
     for found, exact in ((result.reward, problem.reward), (result.steps, problem.length)):
         assert abs(found.mean[0, 0] / 200 - exact.mean) < TOLERANCE * found.std_error[0, 0] / 200
@@ -114,7 +114,9 @@ def test_the_genie_earns_the_value_and_stays_as_long_as_computed() -> None:
 def test_regret_where_the_best_arm_is_not_optimal_is_against_the_true_optimum() -> None:
     problem = sj.Problem([0.8, 0.2], sj.TwoState(q00=0.1, q01=0.1, q10=0.1, q11=0.9))
     assert not problem.best_arm_is_optimal
-    result = sj.simulate(problem, [sj.FixedArm(0), sj.FixedArm(1)], visits=300, runs=200)
+    result = sj.simulate(
+        problem, [sj.policies.FixedArm(0), sj.policies.FixedArm(1)], visits=300, runs=200
+    )
     assert (result.regret.mean[:, -1] > 0.0).all()
     joint = result.regret.std_error[:, -1] + result.raw_regret.std_error[:, -1]
     assert (np.abs(result.regret.mean - result.raw_regret.mean)[:, -1] < TOLERANCE * joint).all()
@@ -122,7 +124,7 @@ def test_regret_where_the_best_arm_is_not_optimal_is_against_the_true_optimum() 
 
 @pytest.mark.parametrize("how_many", [{"runs": 100}, {"precision": "6%"}])
 def test_same_bits_whatever_the_workers(how_many: dict[str, Any], small_chunks: None) -> None:
-    policies = [sj.ULCB(), sj.QLearning(), sj.UCB()]
+    policies = [sj.policies.ULCB(), sj.policies.QLearning(), sj.policies.UCB()]
     results = [
         sj.simulate(SETTINGS["B"], policies, visits=50, seed=9, workers=workers, **how_many)
         for workers in (1, 2, 5)
@@ -132,9 +134,11 @@ def test_same_bits_whatever_the_workers(how_many: dict[str, Any], small_chunks: 
 
 
 def test_a_run_depends_on_its_number_only() -> None:
-    both = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=60)
-    late = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=40, first_run=20)
-    early = sj.simulate(SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=30, runs=20)
+    both = sj.simulate(SETTINGS["B"], [sj.policies.UCB(), sj.policies.ULCB()], visits=30, runs=60)
+    late = sj.simulate(
+        SETTINGS["B"], [sj.policies.UCB(), sj.policies.ULCB()], visits=30, runs=40, first_run=20
+    )
+    early = sj.simulate(SETTINGS["B"], [sj.policies.UCB(), sj.policies.ULCB()], visits=30, runs=20)
     np.testing.assert_allclose(early.merge(late).regret.mean, both.regret.mean, rtol=1e-12)
     np.testing.assert_allclose(early.merge(late).regret.std_error, both.regret.std_error)
 
@@ -150,7 +154,7 @@ def test_moments_joined_are_the_moments_of_all() -> None:
 
 
 def test_standard_errors_are_those_of_the_runs() -> None:
-    problem, policy = SETTINGS["B"], sj.UCB()
+    problem, policy = SETTINGS["B"], sj.policies.UCB()
     grid = checkpoint_grid(30, [10])
     rows = chunk(problem, policy, 4, 0, 40, grid)[:, :, 0]
     result = sj.simulate(problem, [policy], visits=30, runs=40, seed=4, checkpoints=[10])
@@ -192,7 +196,7 @@ def test_a_bar_is_shown_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("how_many", [{"runs": 40}, {"precision": "20%"}])
 def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) -> None:
     seen: list[Progress] = []
-    policies = [sj.UCB(), sj.ULCB()]
+    policies = [sj.policies.UCB(), sj.policies.ULCB()]
     result = sj.simulate(
         SETTINGS["B"], policies, visits=5, workers=1, progress=seen.append, **how_many
     )
@@ -204,7 +208,9 @@ def test_progress_reaches_the_end(how_many: dict[str, Any], small_chunks: None) 
 
 
 def test_to_dict_has_what_programs_need() -> None:
-    result = sj.simulate(SETTINGS["B"], [sj.ULCB(c0=-0.5)], visits=20, runs=4, checkpoints=2)
+    result = sj.simulate(
+        SETTINGS["B"], [sj.policies.ULCB(c0=-0.5)], visits=20, runs=4, checkpoints=2
+    )
     (policy,) = result.to_dict()["policies"]
     assert policy["name"] == "ULCB" and policy["runs"] == 4
     assert policy["parameters"]["c0"] == -0.5
@@ -244,7 +250,7 @@ def test_to_dict_has_what_programs_need() -> None:
 )
 def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError) as refusal:
-        sj.simulate(SETTINGS["B"], [sj.UCB()], **{"visits": 20, "runs": 2, **arguments})
+        sj.simulate(SETTINGS["B"], [sj.policies.UCB()], **{"visits": 20, "runs": 2, **arguments})
     assert str(refusal.value).startswith(sentence)
 
 
@@ -255,12 +261,15 @@ def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
         (["UBC"], "policy 'UBC' is not known: it must be one of UCB, KLUCB, "),
         (["UCB:d=1"], "UCB has no parameter 'd': its parameters are c"),
         (
-            sj.UCB,
+            sj.policies.UCB,
             "policy <class 'sojourn.policies.index.UCB'> is not allowed: it must be a policy "
             "such as UCB(), or the name of one; it is a class, so call it: UCB()",
         ),
         (None, "policy None is not allowed: it must be a policy such as UCB(), or the name of one"),
-        ([sj.FixedArm(2)], "arm = 2 is not allowed: it must be a whole number from 0 to 1"),
+        (
+            [sj.policies.FixedArm(2)],
+            "arm = 2 is not allowed: it must be a whole number from 0 to 1",
+        ),
     ],
 )
 def test_bad_policies(policies: object, sentence: str) -> None:
@@ -274,20 +283,20 @@ def test_problems_and_policies_go_by_name(tmp_path: Path) -> None:
     file = tmp_path / "b.json"
     file.write_text(json.dumps(problem_files.to_dict(SETTINGS["B"])))
     small = {"visits": 20, "runs": 2}
-    known = sj.simulate(SETTINGS["B"], [sj.UCB(c=2)], **small)
+    known = sj.simulate(SETTINGS["B"], [sj.policies.UCB(c=2)], **small)
     for problem in ("b", file, str(file)):
-        for policies in (sj.UCB(c=2), "UCB:c=2", ["UCB, c=2"]):
+        for policies in (sj.policies.UCB(c=2), "UCB:c=2", ["UCB, c=2"]):
             found = sj.simulate(problem, policies, **small)
             assert found.problem == known.problem and found.policies == known.policies
             np.testing.assert_array_equal(found.regret.mean, known.regret.mean)
-    set_for_it = sj.UCBQLearning.for_problem(SETTINGS["ema-100"])
+    set_for_it = sj.policies.UCBQLearning.for_problem(SETTINGS["ema-100"])
     assert policies_of("UCBQLearning", SETTINGS["ema-100"]) == (set_for_it,)
 
 
 @pytest.mark.parametrize("take", [
-    lambda problem: sj.simulate(problem, sj.UCB()), sj.recommend, sj.theory.summary,
+    lambda problem: sj.simulate(problem, sj.policies.UCB()), sj.recommend, sj.theory.summary,
     sj.theory.case, sj.theory.bounds, sj.theory.assumptions, sj.theory.warn_about,
-    sj.theory.lemma3, lambda problem: sj.check_policy(sj.UCB(), problem),
+    sj.theory.lemma3, lambda problem: sj.check(sj.policies.UCB(), problem),
     lambda problem: sj.logs.synthetic_log(problem, "Uniform", visits=1),
 ])  # fmt: skip
 def test_what_takes_a_problem_says_what_that_may_be(take: Callable[[object], object]) -> None:
@@ -311,7 +320,7 @@ def test_chunks_are_powers_of_two_of_bounded_work_and_memory() -> None:
 
 
 def test_every_policy_stops_on_its_own_when_it_is_precise_enough(small_chunks: None) -> None:
-    policies = [sj.UCB(), sj.Uniform(), sj.FixedArm(0)]
+    policies = [sj.policies.UCB(), sj.policies.Uniform(), sj.policies.FixedArm(0)]
     result = sj.simulate(SETTINGS["B"], policies, visits=100, precision=0.6, seed=2)
     assert (result.regret.half_width[:, -1] <= 0.6).all()
     assert result.reached == [True] * 3
@@ -335,7 +344,7 @@ def _looks_until(runs: int) -> list[int]:
 
 
 def test_precision_and_the_same_number_of_runs_give_the_same_bits(small_chunks: None) -> None:
-    policies = [sj.UCB(), sj.Uniform()]
+    policies = [sj.policies.UCB(), sj.policies.Uniform()]
     result = sj.simulate(SETTINGS["B"], policies, visits=60, precision="3%", seed=2)
     assert result.runs[0] != result.runs[1]
     for policy, runs, moments in zip(policies, result.runs, result.moments, strict=True):
@@ -345,11 +354,11 @@ def test_precision_and_the_same_number_of_runs_give_the_same_bits(small_chunks: 
 
 
 def test_precision_relative_to_the_regret_for_all_or_some(small_chunks: None) -> None:
-    problem, policies = SETTINGS["B"], [sj.UCB(), sj.Uniform()]
+    problem, policies = SETTINGS["B"], [sj.policies.UCB(), sj.policies.Uniform()]
     relative = sj.simulate(problem, policies, visits=60, precision="10%")
     assert (relative.regret.half_width <= 0.1 * relative.regret.mean)[:, -1].all()
     # A half-width of 0.9 takes about 600 runs of UCB and 9,000 of Q-learning.
-    policies = [sj.UCB(), sj.QLearning()]
+    policies = [sj.policies.UCB(), sj.policies.QLearning()]
     mixed = sj.simulate(problem, policies, visits=60, precision="0.9 else 6%", max_runs=900)
     width, share = mixed.regret.half_width[:, -1], 0.06 * mixed.regret.mean[:, -1]
     assert width[0] <= 0.9 < share[0] and 0.9 < width[1] <= share[1]
@@ -360,12 +369,14 @@ def test_a_precision_out_of_reach_is_said_with_numbers(small_chunks: None) -> No
     with pytest.warns(
         PrecisionWarning, match=r"Uniform did not reach the precision 0\.5: .* 200 runs"
     ):
-        some = sj.simulate(SETTINGS["B"], [sj.Uniform()], visits=30, precision=0.5, max_runs=200)
+        some = sj.simulate(
+            SETTINGS["B"], [sj.policies.Uniform()], visits=30, precision=0.5, max_runs=200
+        )
     assert (some.runs, some.reached) == ([200], [False])
     assert "precision 0.5 not reached by Uniform" in str(some)
     with pytest.warns(PrecisionWarning, match=r"about [\d,]+ would be needed, but"):
         hopeless = sj.simulate(
-            SETTINGS["B"], [sj.Uniform()], visits=30, precision=1e-3, max_runs=1_000
+            SETTINGS["B"], [sj.policies.Uniform()], visits=30, precision=1e-3, max_runs=1_000
         )
     assert hopeless.runs == [FLOOR]
     assert hopeless.precision is not None
@@ -390,7 +401,7 @@ def test_memory_is_bounded_while_chunks_wait(
     monkeypatch.setattr(sj.simulation.reduce, "HELD", 10)
     seen: list[int] = []
     sj.simulate(
-        SETTINGS["B"], [sj.Uniform()], visits=2, runs=800, workers=2,
+        SETTINGS["B"], [sj.policies.Uniform()], visits=2, runs=800, workers=2,
         progress=lambda p: seen.append(len(begun) - p.runs[0] // 8),
     )  # fmt: skip
     assert max(seen) <= 11
@@ -410,7 +421,11 @@ def test_ctrl_c_raises_with_what_is_done(small_chunks: None) -> None:
         Interrupted, match="runs finished; to be able to go on another time"
     ) as stop:
         sj.simulate(
-            SETTINGS["B"], [sj.UCB(), sj.ULCB()], runs=10_000, progress=progress, **arguments
+            SETTINGS["B"],
+            [sj.policies.UCB(), sj.policies.ULCB()],
+            runs=10_000,
+            progress=progress,
+            **arguments,
         )
     result = stop.value.result
     assert isinstance(stop.value, KeyboardInterrupt)
@@ -428,10 +443,10 @@ def test_ctrl_c_stops_in_the_middle_of_a_chunk() -> None:
     problem = sj.Problem([0.9, 0.8], sj.TwoState(0.0, 0.0, 0.0, 1e-6))
     before = set(threading.enumerate())  # other tests of this process may have left some
     try:
-        sj.simulate(problem, [sj.Uniform()], visits=1, runs=2)
+        sj.simulate(problem, [sj.policies.Uniform()], visits=1, runs=2)
         alarm.start()
         with pytest.raises(Interrupted):
-            sj.simulate(problem, [sj.Uniform()], visits=100_000, runs=2)
+            sj.simulate(problem, [sj.policies.Uniform()], visits=100_000, runs=2)
         for thread in set(threading.enumerate()) - before:
             if thread.name.startswith("sojourn"):
                 thread.join(timeout=60.0)
@@ -447,7 +462,7 @@ def test_an_error_in_a_chunk_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sj.simulation.work.Job, "compute", compute)
     with pytest.raises(ZeroDivisionError, match="in a worker"):
-        sj.simulate(SETTINGS["B"], [sj.Uniform()], visits=2, runs=2)
+        sj.simulate(SETTINGS["B"], [sj.policies.Uniform()], visits=2, runs=2)
 
 
 def test_importing_the_package_imports_nothing_optional() -> None:

@@ -22,7 +22,7 @@ from sojourn.simulation import Interrupted, Progress, Result, StoreWarning
 from sojourn.simulation.store import ChunkStore
 from sojourn.simulation.work import Job, machine_digest
 
-POLICIES = [sj.UCB(), sj.Uniform()]
+POLICIES = [sj.policies.UCB(), sj.policies.Uniform()]
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_more_runs_and_other_policies_use_what_is_there(store: Path, computed: l
     assert_same(more, simulate(runs=84))
     computed.clear()
     three = sj.simulate(
-        SETTINGS["B"], [sj.ULCB(), *POLICIES], visits=30, runs=64, seed=5, store=store
+        SETTINGS["B"], [sj.policies.ULCB(), *POLICIES], visits=30, runs=64, seed=5, store=store
     )
     assert {name for name, *_ in computed} == {"ULCB"}
     np.testing.assert_array_equal(
@@ -88,15 +88,15 @@ def test_more_runs_and_other_policies_use_what_is_there(store: Path, computed: l
         {"checkpoints": [7]},
         {"problem": SETTINGS["C"]},
         {"problem": sj.Problem([0.9, 0.8 + 1e-15], SETTINGS["B"].user)},
-        {"policies": [sj.UCB(c=4.0)]},
-        {"policies": [sj.ULCB()]},
+        {"policies": [sj.policies.UCB(c=4.0)]},
+        {"policies": [sj.policies.ULCB()]},
     ],
     ids=str,
 )
 def test_what_is_different_is_computed(
     store: Path, computed: list[Any], other: dict[str, Any]
 ) -> None:
-    usual = {"problem": SETTINGS["B"], "policies": [sj.UCB()], "visits": 30, "runs": 8}
+    usual = {"problem": SETTINGS["B"], "policies": [sj.policies.UCB()], "visits": 30, "runs": 8}
     sj.simulate(**usual, store=store)
     sj.simulate(**{**usual, **other}, store=store)
     assert len(computed) == 2
@@ -126,7 +126,7 @@ from pathlib import Path
 import sojourn as sj
 from sojourn.simulation import precision
 precision.CHUNK_STEPS = 0.0
-policies = [sj.UCB(), sj.Uniform()]
+policies = [sj.policies.UCB(), sj.policies.Uniform()]
 sj.simulate(
     sj.paper.SETTINGS["B"], policies, visits=30, runs=10_000_000, seed=5, workers=2,
     store=sys.argv[1], progress=lambda p: print(*p.runs, flush=True),
@@ -158,7 +158,7 @@ def test_killed_in_the_middle_nothing_finished_is_lost(store: Path, computed: li
 
 def test_two_processes_may_share_a_store(store: Path) -> None:
     with ChunkStore(store) as one, ChunkStore(store) as other:
-        job = Job(SETTINGS["B"], sj.UCB(), 0, np.array([10]))
+        job = Job(SETTINGS["B"], sj.policies.UCB(), 0, np.array([10]))
         for each in (one, other):
             each.enter(job)
             each.put(job, 0, job.compute(0, 8))
@@ -174,9 +174,9 @@ def test_chunks_of_other_code_are_not_used_and_that_is_said(
     arguments: dict[str, Any] = {"visits": 30, "runs": 8, "store": store}
     with monkeypatch.context() as patch:
         patch.setattr("sojourn.simulation.work.machine_digest", lambda: "other code")
-        sj.simulate(SETTINGS["B"], [sj.UCB()], **arguments)
+        sj.simulate(SETTINGS["B"], [sj.policies.UCB()], **arguments)
     with pytest.warns(StoreWarning, match=r"has chunks of UCB\(.* computed by other code"):
-        sj.simulate(SETTINGS["B"], [sj.UCB()], **arguments)
+        sj.simulate(SETTINGS["B"], [sj.policies.UCB()], **arguments)
     assert len(computed) == 2
     with sqlite3.connect(store) as database:
         assert database.execute("SELECT count(DISTINCT key) FROM chunks").fetchone() == (2,)
@@ -202,17 +202,17 @@ def test_the_key_changes_with_the_code_of_one_s_own_classes() -> None:
     assert len(keys) == 2
     curves = [lambda s: 0.5 - 0.25 * s, lambda s: 0.5 - 0.125 * s]
     problems = [sj.Problem([0.9, 0.8], sj.Ema(0.5, curve)) for curve in [*curves, curves[0]]]
-    keys = {Job(problem, sj.UCB(), 0, grid).key for problem in problems}
+    keys = {Job(problem, sj.policies.UCB(), 0, grid).key for problem in problems}
     assert len(keys) == 2
 
 
 def test_the_key_is_the_same_in_another_process() -> None:
     code = (
         "import numpy as np, sojourn as sj; from sojourn.simulation.work import Job\n"
-        "print(Job(sj.paper.SETTINGS['ema-100'], sj.ContKLULCB(), 1, np.array([10])).key)"
+        "print(Job(sj.paper.SETTINGS['ema-100'], sj.policies.ContKLULCB(), 1, np.array([10])).key)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    mine = Job(SETTINGS["ema-100"], sj.ContKLULCB(), 1, np.array([10]))
+    mine = Job(SETTINGS["ema-100"], sj.policies.ContKLULCB(), 1, np.array([10]))
     assert done.stdout.strip() == mine.key
 
 
@@ -221,7 +221,7 @@ def test_the_key_covers_the_engine_and_what_makes_a_chunk_of_rows(
 ) -> None:
     def key() -> str:
         machine_digest.cache_clear()
-        return Job(SETTINGS["B"], sj.UCB(), 0, np.array([9])).key
+        return Job(SETTINGS["B"], sj.policies.UCB(), 0, np.array([9])).key
 
     before = key()
     assert before == key()

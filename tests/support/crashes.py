@@ -46,7 +46,7 @@ def audit(
     doubled, differing = [], {}
     for experiment in experiments:
         differing |= verify(store, experiment, archive)
-        archived = [] if archive is None else events_in(store, experiment, archive)
+        archived = [] if archive is None else events_in(store, store.parts(experiment), archive)
         for event in chain(store.history(experiment)[1], *archived):
             key = event.kind, event.visit, str(event.step)
             if key in kept:

@@ -5,22 +5,22 @@ import sys
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.live import Experiment, Unavailable, verify
+from sojourn.live import Ask, Experiment, Unavailable, verify
 
 
 def main(path: str) -> None:
     with Experiment(
-        "disk", ["a", "b"], sj.LearnedUCB(), store=f"sqlite:///{path}", compiled=False
+        "disk", ["a", "b"], sj.policies.LearnedUCB(), store=f"sqlite:///{path}", compiled=False
     ) as experiment:
         visit = experiment.visit(id="v")
-        visit.decide(request="r0")
+        visit.decide(Ask(request="r0"))
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         size = Path(path + "-wal").stat().st_size + 20_000
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
         done = failed = 0
         for number in range(1, 100):
             try:
-                visit.decide(1, request=f"r{number}")
+                visit.decide(Ask(reward=1, request=f"r{number}"))
                 done = number
             except Unavailable as error:
                 failed += 1
@@ -29,7 +29,7 @@ def main(path: str) -> None:
                     break
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         kept = visit.row
-        decision = visit.decide(1, request="after")
+        decision = visit.decide(Ask(reward=1, request="after"))
         memory = experiment.memory
         print(done, failed, kept.step, decision.step, int(memory.clock[0]))
         print(verify(experiment.journal.store, "disk"), sentence)

@@ -12,7 +12,7 @@ import sys
 import threading
 
 import sojourn as sj
-from sojourn.live import Experiment, Journal, Split, Variant
+from sojourn.live import Ask, Experiment, Journal, Logged, Variant
 
 
 def say(*words: object) -> None:
@@ -20,23 +20,23 @@ def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def play(experiment: Experiment | Split, name: str) -> None:
-    number, own = 0, "b" if isinstance(experiment, Split) else None
+def play(experiment: Experiment, name: str) -> None:
+    number, own = 0, "b" if experiment.allocation is not None else None
     while True:
         number += 1
         user = None if own is None else f"user {name} {number // 2}"
         visit = experiment.visit(user, id=f"{name}-{number}")
         say("open", visit.id, 0, "-")
-        decision = visit.decide(request="first", own=own)
+        decision = visit.decide(Ask(request="first", logged=Logged.of(own)))
         say("decide", visit.id, decision.step, decision.arm)
         for step in range(1, 6):
             reward = (number + step) % 2
             if step % 2:
                 visit.reward(reward)
                 say("resolve", visit.id, step, reward)
-                decision = visit.decide(own=own)
+                decision = visit.decide(Ask(logged=Logged.of(own)))
             else:
-                decision = visit.decide(reward, own=own)
+                decision = visit.decide(Ask(reward=reward, logged=Logged.of(own)))
                 say("resolve", visit.id, step, reward)
             say("decide", visit.id, decision.step, decision.arm)
         visit.end(1)
@@ -44,15 +44,17 @@ def play(experiment: Experiment | Split, name: str) -> None:
 
 
 def main(url: str, name: str, share: str | None = None) -> None:
-    arms, policy = ["a", "b", "c"], sj.LearnedUCB()
+    arms, policy = ["a", "b", "c"], sj.policies.LearnedUCB()
     with Journal(url) as journal:
-        experiment: Experiment | Split
+        experiment: Experiment
         if share is None:
             experiment = Experiment("load", arms, policy, store=journal, compiled=False)
         else:
             old = Variant("old", 1.0 - float(share), policy, external=True)
             both = [old, Variant("new", float(share), policy)]
-            experiment = Split("load", arms, both, "old", store=journal, compiled=False)
+            experiment = Experiment(
+                "load", arms, variants=both, holdout="old", store=journal, compiled=False
+            )
         threads = [
             threading.Thread(target=play, args=(experiment, f"{name}.{n}"), daemon=True)
             for n in range(4)

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import ULCB, Result
+from sojourn import Result
 from sojourn.engine.kernel import BY_LEVEL, REGRET, STEPS, columns
 from sojourn.paper import SETTINGS
 from sojourn.paper.results import LabelledResult
+from sojourn.policies import ULCB
 from sojourn.simulation import Moments, Stream
 
 RUNS = 100

@@ -4,11 +4,14 @@ A policy with a user model is a loop of its own, and takes seconds to compile.
 """
 
 import sojourn as sj
-from sojourn.policies import Policy
+from sojourn.policies import POLICIES, Policy
 
-ON_AVERAGES: tuple[type[Policy], ...] = (
-    sj.UCB, sj.KLUCB, sj.DiscULCB, sj.DiscKLULCB, sj.ContULCB, sj.ContKLULCB,
-    sj.KLULCB, sj.IMED, sj.SafeIMED, sj.LearnedIMED, sj.QLearning, sj.FixedArm, sj.EpsilonMixture,
+ON_AVERAGES: tuple[type[Policy], ...] = tuple(
+    POLICIES[name]
+    for name in (
+        "UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB", "KLULCB", "IMED",
+        "SafeIMED", "LearnedIMED", "QLearning", "FixedArm", "EpsilonMixture",
+    )
 )  # fmt: skip
 """Those of figures and recommendations for moving averages, and every kind of lease and memory.
 
@@ -18,4 +21,4 @@ What all policies do in states between 0 and 1 is compared call by call, without
 
 def roster(problem: sj.Problem) -> tuple[type[Policy], ...]:
     """All policies for users of two states, some for others."""
-    return tuple(sj.ALL) if isinstance(problem.user, sj.TwoState) else ON_AVERAGES
+    return tuple(sj.policies.ALL) if isinstance(problem.user, sj.TwoState) else ON_AVERAGES

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import sojourn as sj
 from sojourn.client import Client
-from sojourn.live import Busy, Conflict, Unavailable
+from sojourn.live import Ask, Busy, Conflict, Logged, Unavailable
 
 ARMS = ["a", "b", "c"]
-POLICY = sj.LearnedUCB()
+POLICY = sj.policies.LearnedUCB()
 PATIENCE = 60.0
 
 
@@ -78,12 +78,15 @@ class Load:
         """Note an acknowledged fact."""
         self.said.append([str(word) for word in words])
 
+    def ask(self, reward: float | None = None) -> Ask:
+        return Ask(reward=reward, logged=Logged.of(self.own))
+
     def _alone(self, shorts: Any, number: int) -> None:
         """Visits of one's own, in all ways to tell rewards."""
         draw = random.Random(number)
         while not self.stop.is_set():
             visit = shorts.visit(user=self.user(number))
-            decision = self.insist(lambda v=visit: v.decide(own=self.own))
+            decision = self.insist(lambda v=visit: v.decide(self.ask()))
             self.say("open", visit.id, 0, "-")
             self.say("decide", visit.id, 1, decision.arm)
             for step in range(1, 6):
@@ -91,9 +94,9 @@ class Load:
                 reward = self.feeling(decision, draw)
                 if step % 2:
                     assert self.insist(lambda v=visit, r=reward: v.reward(r)) in ("learned", "same")
-                    decision = self.insist(lambda v=visit: v.decide(own=self.own))
+                    decision = self.insist(lambda v=visit: v.decide(self.ask()))
                 else:
-                    decision = self.insist(lambda v=visit, r=reward: v.decide(r, own=self.own))
+                    decision = self.insist(lambda v=visit, r=reward: v.decide(self.ask(r)))
                 self.say("resolve", visit.id, step, reward)
                 self.say("decide", visit.id, step + 1, decision.arm)
             self.insist(lambda v=visit: v.end(1))
@@ -104,7 +107,7 @@ class Load:
         """Decisions for visits that others decide for too; one of them comes first."""
         for name in self.shared:  # all want the same first decision, and get it
             visit = shorts.visit(id=name)
-            first = self.insist(lambda v=visit: v.decide(request="first", step=1))
+            first = self.insist(lambda v=visit: v.decide(Ask(request="first", step=1)))
             self.firsts.add((name, first.arm))
         draw = random.Random(number)
         while not self.stop.is_set():
@@ -112,7 +115,7 @@ class Load:
             reward = float(draw.random() < 0.5)
             for _ in range(3):
                 try:
-                    decision = self.insist(lambda v=visit, r=reward: v.decide(r))
+                    decision = self.insist(lambda v=visit, r=reward: v.decide(Ask(reward=r)))
                 except Conflict:
                     self.troubles["Conflict"] += 1
                     continue

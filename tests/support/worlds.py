@@ -180,7 +180,7 @@ WORLDS: Mapping[str, Callable[[], World]] = {
     "skewed": partial(world, rule=SKEWED),
     "by state": partial(world, rule=np.array(PICKY)),
     "equal arms": partial(world, (0.5,) * 50),
-    # Items that drive people away.
+    # Items that raise the exit rate.
     "clickbait": clickbait,
     "clickbait, mild": partial(world, (0.65, 0.6, 0.4), CLICKBAIT, arm_odds=(0.5, 0.0, 0.0)),
     "clickbait, users differ": partial(clickbait, taste=0.8, leaving=0.8, correlation=-0.5),

@@ -130,7 +130,7 @@ def test_arms_of_one_prior_may_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "arms", "pulls"), [(sj.StaysFirst(B), 2, 10), (B, 3, 3), (IMPROPER, 2, 8)]
+    ("user", "arms", "pulls"), [(sj.users.StaysFirst(B), 2, 10), (B, 3, 3), (IMPROPER, 2, 8)]
 )
 def test_the_plan_attains_the_regret(user: sj.User, arms: int, pulls: int) -> None:
     """The mean of its reward over the prior is the Bayes value; this is where it has to commit."""
@@ -169,7 +169,7 @@ def test_who_is_told_plays_by_the_best_rule_even_if_it_is_not_the_best_arm() -> 
 
 
 def test_the_first_step_counts() -> None:
-    shy = sj.theory.bayes_optimum(sj.StaysFirst(B), visits=3, pulls=30)
+    shy = sj.theory.bayes_optimum(sj.users.StaysFirst(B), visits=3, pulls=30)
     assert shy.told > sj.theory.bayes_optimum(B, visits=3, pulls=30).told
 
 
@@ -207,7 +207,7 @@ def test_posteriors_are_beta_distributions() -> None:
 @pytest.mark.parametrize(
     ("user", "given", "message"),
     [
-        (sj.Ema(0.5, sj.LogLeave(c6=5)), {}, "it must have finitely many states"),
+        (sj.Ema(0.5, sj.users.LogLeave(c6=5)), {}, "it must have finitely many states"),
         (sj.ByArm([B, B]), {}, "leave alike after every arm"),
         (sj.TwoState(1, 0, 0, 0), {}, "prior = (1.0, 1.0) is not allowed: as a mean nears 1 visits "
          "of this user become so long that they are worth infinitely much on average, unless b is "

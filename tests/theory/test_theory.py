@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState, User, theory
-from sojourn.paper.settings import SETTINGS
+from sojourn import Ema, Problem, TwoState, User, theory
+from sojourn.settings import SETTINGS
 from sojourn.theory.slopes import kl_slope
-from sojourn.users import Space
+from sojourn.users import LogLeave, Space, StaysFirst
 
 A, B, OPPOSITE = SETTINGS["A"], SETTINGS["B"], SETTINGS["opposite"]
 NORMAL = ["ULCB", "KL-ULCB", "lower bound"]

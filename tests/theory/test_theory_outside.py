@@ -7,13 +7,16 @@ from sojourn import theory
 
 TWO = sj.TwoState(0.15, 0.08, 0.12, 0.06)
 CLICKBAIT = sj.Problem([0.8, 0.6, 0.4], sj.ByArm.odds(TWO, [2, 0, 0]))
-SHARES = sj.Problem(rewards=[sj.Beta(2, 5), 0.4], user=sj.Levels(TWO, thresholds=[0.5]))
+SHARES = sj.Problem(
+    rewards=[sj.rewards.Beta(2, 5), 0.4], user=sj.users.Levels(TWO, thresholds=[0.5])
+)
 BOTH = sj.Problem(
-    rewards=[sj.Sample([0.3, 0.9]), 0.4],
-    user=sj.StaysFirst(sj.Levels(sj.ByArm.odds(TWO, [1, 0]), thresholds=[0.5])),
+    rewards=[sj.rewards.Empirical([0.3, 0.9]), 0.4],
+    user=sj.users.StaysFirst(sj.users.Levels(sj.ByArm.odds(TWO, [1, 0]), thresholds=[0.5])),
 )
 AVERAGE = sj.Problem(
-    rewards=[sj.Sample([0.6]), 0.4], user=sj.Ema(theta=0.5, leave=sj.LogLeave(c6=100))
+    rewards=[sj.rewards.Empirical([0.6]), 0.4],
+    user=sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=100)),
 )
 WHY = {
     CLICKBAIT: "leaving depends on the arm",
@@ -59,7 +62,9 @@ def test_case_and_assumptions(problem: sj.Problem) -> None:
 
 def test_levels_alone_change_nothing() -> None:
     """With rewards of 0 and 1 a threshold makes no difference, and the paper applies."""
-    plain, levels = (sj.Problem([0.9, 0.8], u) for u in (TWO, sj.Levels(TWO, thresholds=[0.5])))
+    plain, levels = (
+        sj.Problem([0.9, 0.8], u) for u in (TWO, sj.users.Levels(TWO, thresholds=[0.5]))
+    )
     assert theory.case(levels) == theory.case(plain)
     slopes = [[bound.slope for bound in theory.bounds(problem)] for problem in (plain, levels)]
     assert slopes[0] == slopes[1]

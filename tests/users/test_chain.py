@@ -17,6 +17,7 @@ import sojourn.gym
 from sojourn import Chain, problem_files
 from sojourn.cli import main
 from sojourn.engine.steps import draw_next
+from sojourn.live import Ask
 from sojourn.live.states import describe, from_description, states_in_words
 from sojourn.theory.model import as_two_state
 
@@ -60,7 +61,7 @@ def test_two_states_play_as_the_two_state_user() -> None:
     """The same draws decide the same steps, 64 at a time or one by one."""
     two = sj.paper.SETTINGS["B"]
     chain = sj.Problem(two.means, Chain(next=[[0, 1]] * 2, leave=[[0.8, 0.2], [0.2, 0.1]]))
-    policies = [sj.ULCB(), sj.FixedArm()]
+    policies = [sj.policies.ULCB(), sj.policies.FixedArm()]
     ours, theirs = (
         sj.simulate(problem, policies, visits=200, runs=8, seed=3) for problem in (chain, two)
     )
@@ -89,7 +90,9 @@ def test_values_are_those_of_plain_iteration(user: Chain) -> None:
 def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
     """Reward, length and regret from gaps against exact ones, at 4.5 standard errors."""
     problem = sj.Problem([0.8, 0.3], user)
-    result = sj.simulate(problem, [sj.FixedArm(0), sj.Uniform()], visits=50, runs=400, seed=5)
+    result = sj.simulate(
+        problem, [sj.policies.FixedArm(0), sj.policies.Uniform()], visits=50, runs=400, seed=5
+    )
     best, uniform = result.visit_reward.mean[:, -1]
     errors = result.visit_reward.std_error[:, -1]
     assert abs(best - problem.value()) < 4.5 * errors[0]
@@ -104,8 +107,8 @@ def test_runs_have_the_values_in_the_mean(user: Chain) -> None:
 def test_compiled_is_interpreted(compiled: Any, interpreted: Any) -> None:
     problem = sj.Problem([0.8, 0.3], MOODS)
     np.testing.assert_array_equal(
-        compiled(problem, sj.ContULCB(), 2, 1, [5, 40]),
-        interpreted(problem, sj.ContULCB(), 2, 1, [5, 40]),
+        compiled(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
+        interpreted(problem, sj.policies.ContULCB(), 2, 1, [5, 40]),
     )
 
 
@@ -146,7 +149,7 @@ def test_the_theory_knows_what_it_does_not_cover() -> None:
 
 
 def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for user in (PATIENCE, MOODS, sj.StaysFirst(PATIENCE)):
+    for user in (PATIENCE, MOODS, sj.users.StaysFirst(PATIENCE)):
         problem = sj.Problem([0.8, 0.3], user)
         plain = json.loads(json.dumps(problem_files.to_dict(problem)))
         assert problem_files.from_dict(plain) == problem
@@ -165,14 +168,16 @@ def test_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_live(tmp_path: Path) -> None:
     """The state follows the table, and a store knows it again."""
     store = f"sqlite:///{tmp_path / 'live.db'}"
-    with sj.Experiment("e", ["a", "b"], sj.ULCB(), PATIENCE, store=store, compiled=False) as live:
+    with sj.Experiment(
+        "e", ["a", "b"], sj.policies.ULCB(), PATIENCE, store=store, compiled=False
+    ) as live:
         visit = live.visit(id="v")
         states = [visit.decide().state]
-        states += [visit.decide(reward).state for reward in (0, 0, 1, 0)]
+        states += [visit.decide(Ask(reward=reward)).state for reward in (0, 0, 1, 0)]
         assert states == [1.0, 0.5, 0.0, 0.5, 0.0]
     with sj.Experiment.open("e", store, compiled=False) as live:
         assert live.settings.user == PATIENCE
-        assert live.get("v").decide(1).state == 0.5
+        assert live.get("v").decide(Ask(reward=1)).state == 0.5
     assert from_description(json.loads(json.dumps(describe(PATIENCE)))) == PATIENCE
     with pytest.raises(ValueError, match="a live state must follow from the rewards"):
         sj.Experiment("e", ["a"], user=MOODS, compiled=False)
@@ -218,7 +223,7 @@ def test_it_is_a_value() -> None:
         "Chain(next=((0, 1), (0, 1)), leave=((1.0, 0.0), (0.0, 0.0)))"
     )
     assert states_in_words(PATIENCE, 3) == ("state 0", "state 1", "state 2")
-    assert sj.check_user(MOODS) == []
+    assert sj.check(MOODS) == []
 
 
 @pytest.mark.parametrize(

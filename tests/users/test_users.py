@@ -42,7 +42,7 @@ def test_two_state_refuses(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("theta", [0, 1, -0.5, 1.5, float("nan"), "half"])
 def test_ema_refuses_theta(theta: object) -> None:
-    message = refused(lambda: sj.Ema(theta=theta, leave=sj.LogLeave(c6=5)))
+    message = refused(lambda: sj.Ema(theta=theta, leave=sj.users.LogLeave(c6=5)))
     assert message == (
         f"theta = {theta!r} is not allowed: it must be a number strictly between 0 and 1"
     )
@@ -50,7 +50,7 @@ def test_ema_refuses_theta(theta: object) -> None:
 
 @pytest.mark.parametrize("c6", [0, -1, float("nan"), float("inf")])
 def test_log_leave_refuses(c6: float) -> None:
-    message = refused(lambda: sj.LogLeave(c6=c6))
+    message = refused(lambda: sj.users.LogLeave(c6=c6))
     assert message == f"c6 = {c6!r} is not allowed: it must be a number greater than 0"
 
 
@@ -80,8 +80,8 @@ def test_bad_starts(start: object, sentence: str) -> None:
 
 
 def test_stays_first_refuses() -> None:
-    for bad in (None, 0.5, sj.StaysFirst(HARSH)):
-        message = refused(lambda bad=bad: sj.StaysFirst(bad))
+    for bad in (None, 0.5, sj.users.StaysFirst(HARSH)):
+        message = refused(lambda bad=bad: sj.users.StaysFirst(bad))
         assert message == f"user = {bad!r} is not allowed: it must be another user model"
 
 
@@ -109,12 +109,14 @@ def test_log_leave_is_the_papers_curve() -> None:
     for c6 in (5.0, 1000.0):
         for s in (0.0, 0.1, 0.5, 1.0):
             paper = 1 - np.log(c6 * s + 1) / np.log(c6 + 1)
-            assert sj.LogLeave(c6=c6).probability(s) == pytest.approx(paper, abs=1e-15)
+            assert sj.users.LogLeave(c6=c6).probability(s) == pytest.approx(paper, abs=1e-15)
 
 
-@pytest.mark.parametrize("user", [HARSH, sj.Ema(theta=0.5, leave=sj.LogLeave(c6=1000), start=0.6)])
+@pytest.mark.parametrize(
+    "user", [HARSH, sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=1000), start=0.6)]
+)
 def test_stays_first(user: sj.User) -> None:
-    shy = sj.StaysFirst(user)
+    shy = sj.users.StaysFirst(user)
     assert shy.space == user.space
     start, marked = user.begin(0.5), shy.begin(0.5)
     assert marked < 0.0
@@ -131,7 +133,7 @@ def test_stays_first(user: sj.User) -> None:
 
 def test_stays_first_is_worth_more() -> None:
     plain = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
-    problem, shy = (sj.Problem([0.9, 0.8], u) for u in (plain, sj.StaysFirst(plain)))
+    problem, shy = (sj.Problem([0.9, 0.8], u) for u in (plain, sj.users.StaysFirst(plain)))
     expected = 0.9 + 0.9 * problem.value(1) + 0.1 * problem.value(0)
     assert shy.value() == pytest.approx(expected, rel=1e-12)
 
@@ -155,7 +157,7 @@ def test_starts_in_a_simulation(compiled) -> None:
         [0.9, 0.8], sj.TwoState(q00=1, q01=1, q10=1, q11=1, start={0: 0.3, 1: 0.7})
     )
     visits = 20_000
-    row = compiled(problem, sj.FixedArm(), 3, 0, [visits])[0]
+    row = compiled(problem, sj.policies.FixedArm(), 3, 0, [visits])[0]
     assert row[2] == visits
     pulls = row[5:].reshape(2, 2)
     assert abs(pulls[0, 0] / visits - 0.3) < 4.5 * np.sqrt(0.21 / visits)
@@ -167,8 +169,8 @@ def test_start_reads_back() -> None:
         sj.TwoState(0.1, 0.2, 0.3, 0.4),
         sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0),
         sj.TwoState(0.1, 0.2, 0.3, 0.4, start={0: 0.5, 1: 0.5}),
-        sj.Ema(theta=0.3, leave=sj.LogLeave(c6=7.5), start={0.25: 0.5, 1: 0.5}),
-        sj.StaysFirst(sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0)),
+        sj.Ema(theta=0.3, leave=sj.users.LogLeave(c6=7.5), start={0.25: 0.5, 1: 0.5}),
+        sj.users.StaysFirst(sj.TwoState(0.1, 0.2, 0.3, 0.4, start=0)),
     ):
         assert eval(repr(user), vars(sj.users)) == user
         assert pickle.loads(pickle.dumps(user)) == user
@@ -224,13 +226,13 @@ def test_own_user_example_runs(example: ModuleType, capsys: pytest.CaptureFixtur
     assert (result.pulls.mean[:, -1].sum(axis=2) > 0.0).all()  # every level of experience is met
 
 
-named = pytest.mark.parametrize("model", list(sj.USERS))
+named = pytest.mark.parametrize("model", list(sj.users.USERS))
 
 
 @named
 def test_a_named_model_describes_itself(model: str) -> None:
     """What files, stores and the API keep of it gives it back; live it has a state in [0, 1]."""
-    cls = sj.USERS[model]
+    cls = sj.users.USERS[model]
     keys = problem_files.keys_of(cls)
     settings = problem_files.EXAMPLES.get(model, {"theta": 0.5} if "theta" in keys else {})
     user = cls.from_settings(**settings, start=0)
@@ -248,7 +250,7 @@ def test_a_named_model_describes_itself(model: str) -> None:
 
 @named
 def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> None:
-    cls = sj.USERS[model]
+    cls = sj.users.USERS[model]
     if not hasattr(cls, "leave_probability"):
         with pytest.raises(ValueError, match="it must be one of two-state, ema, chain"):
             problem_files.from_dict({"means": [0.9, 0.8], "user": {"model": model}})
@@ -266,8 +268,10 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
 
 
 def test_a_wrapper_about_leaving_by_arm_keeps_the_contract() -> None:
-    user = sj.StaysFirst(sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.LogLeave(c6=1000)), [1, 0]))
-    assert sj.check_user(user) == []
+    user = sj.users.StaysFirst(
+        sj.ByArm.odds(sj.Ema(theta=0.3, leave=sj.users.LogLeave(c6=1000)), [1, 0])
+    )
+    assert sj.check(user) == []
     copy = pickle.loads(pickle.dumps(user))
     assert copy == user and copy.leave_probability(1.0, 1.0, 0) == user.leave_probability(
         1.0, 1.0, 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from sojourn import Ema, LogLeave, Problem, StaysFirst, TwoState
-from sojourn.paper.settings import SETTINGS
+from sojourn import Ema, Problem, TwoState
+from sojourn.settings import SETTINGS
+from sojourn.users import LogLeave, StaysFirst
 
 MUST_CHEER = TwoState(q00=1, q01=0, q10=0, q11=0)
 

@@ -77,9 +77,9 @@ def test_a_chain_of_graded_levels_by_enumeration() -> None:
         [[0.2, 0.2, 0.2], [0.6, 0.1, 0.1], [0.1, 0.1, 0.1]],
     ]
     users = [sj.Chain(next=next_states, leave=table) for table in leave]
-    user = sj.Levels(sj.ByArm(users), thresholds=[0.25, 0.75])
+    user = sj.users.Levels(sj.ByArm(users), thresholds=[0.25, 0.75])
     rewards = [[(0.0, 0.25), (0.25, 0.5), (1.0, 0.25)], [(0.5, 0.5), (0.875, 0.5)]]
-    arms = [sj.Discrete(*zip(*rows, strict=True)) for rows in rewards]
+    arms = [sj.rewards.Discrete(*zip(*rows, strict=True)) for rows in rewards]
     problem = sj.Problem(rewards=arms, user=user)
     level = [(0.0, 0), (0.25, 1), (0.5, 1), (0.875, 2), (1.0, 2)]
     value, worth, length = naive.enumerated(
@@ -105,11 +105,11 @@ def plain_visit(problem: sj.Problem, draw: random.Random, reward: object) -> tup
         state = user.next_state(state, r)
 
 
-@pytest.mark.parametrize("wrap", [lambda u: u, sj.StaysFirst])
+@pytest.mark.parametrize("wrap", [lambda u: u, sj.users.StaysFirst])
 def test_a_plain_simulation_has_the_same_moments(wrap: type) -> None:
-    arms = [sj.Beta(0.8, 0.6), sj.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5])]
+    arms = [sj.rewards.Beta(0.8, 0.6), sj.rewards.Discrete([0, 0.5, 1], [0.2, 0.3, 0.5])]
     user = sj.ByArm([sj.TwoState(0.7, 0.3, 0.6, 0.2), sj.TwoState(0.3, 0.2, 0.4, 0.1)])
-    problem = sj.Problem(rewards=arms, user=wrap(sj.Levels(user, thresholds=[0.6])))
+    problem = sj.Problem(rewards=arms, user=wrap(sj.users.Levels(user, thresholds=[0.6])))
     draw = random.Random(7)
 
     def reward(arm: int) -> float:
@@ -130,12 +130,12 @@ def test_a_plain_simulation_has_the_same_moments(wrap: type) -> None:
     [
         CLICKBAIT,
         sj.Problem(
-            rewards=[sj.Beta(3, 2), 0.5, sj.Sample([0.2, 0.9, 1.0])],
-            user=sj.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.5]),
+            rewards=[sj.rewards.Beta(3, 2), 0.5, sj.rewards.Empirical([0.2, 0.9, 1.0])],
+            user=sj.users.Levels(sj.TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.5]),
         ),
         sj.Problem(
-            rewards=[sj.Beta(3, 2), 0.5],
-            user=sj.ByArm.odds(sj.Ema(theta=0.5, leave=sj.LogLeave(c6=50)), [0, -0.5]),
+            rewards=[sj.rewards.Beta(3, 2), 0.5],
+            user=sj.ByArm.odds(sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=50)), [0, -0.5]),
         ),
     ],
     ids=["clickbait", "graded", "graded moving average by arm"],
@@ -143,7 +143,7 @@ def test_a_plain_simulation_has_the_same_moments(wrap: type) -> None:
 @pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
 def test_gaps_and_rewards_tell_the_same_regret(problem: sj.Problem) -> None:
     """The simulator's sum of gaps against its rewards, which know nothing of values."""
-    result = sj.simulate(problem, [sj.Uniform()], visits=200, runs=300, seed=3)
+    result = sj.simulate(problem, [sj.policies.Uniform()], visits=200, runs=300, seed=3)
     lost, raw = result.regret, result.raw_regret
     error = float(raw.half_width[0, -1]) / 1.96
     assert abs(float(lost.mean[0, -1] - raw.mean[0, -1])) < 4.5 * error
@@ -159,7 +159,7 @@ def test_the_same_leaving_after_every_arm_is_the_papers_problem() -> None:
 
 
 def test_moving_averages_by_arm_agree_with_the_papers_solver() -> None:
-    user = sj.Ema(theta=0.5, leave=sj.LogLeave(c6=100))
+    user = sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=100))
     plain = sj.Problem([0.9, 0.8], user)
     by_arm = solve_by_arm(sj.ByArm([user, user]), plain.rewards)
     for s in (0.0, 0.3, 1.0):
@@ -171,7 +171,7 @@ def test_moving_averages_by_arm_agree_with_the_papers_solver() -> None:
 @pytest.mark.parametrize(("a", "b"), [(2, 5), (0.5, 0.5), (0.05, 3), (400, 300), (1, 1), (1e5, 7)])
 def test_the_points_of_a_beta(a: float, b: float) -> None:
     """Moments in closed form, and masses below a cut that are known."""
-    values, weights = sj.Beta(a, b).points()
+    values, weights = sj.rewards.Beta(a, b).points()
     moment = 1.0
     for k in range(6):
         assert float(weights @ values**k) == pytest.approx(moment, rel=1e-9)
@@ -179,7 +179,7 @@ def test_the_points_of_a_beta(a: float, b: float) -> None:
     masses = {(0.5, 0.5): (0.25, 1 / 3), (1, 1): (0.3, 0.3), (2, 5): (0.5, 1 - 7 / 64)}
     if (a, b) in masses:
         cut, mass = masses[a, b]
-        values, weights = sj.Beta(a, b).points([cut])
+        values, weights = sj.rewards.Beta(a, b).points([cut])
         assert weights[values < cut].sum() == pytest.approx(mass, rel=1e-10)
 
 
@@ -198,13 +198,19 @@ def test_beta_rewards_are_beta(a: float, b: float) -> None:
     deviation = sqrt(a * b / (a + b + 1)) / (a + b)
     assert abs(drawn.mean() - mean) < 4.5 * deviation / sqrt(drawn.size)
     for level in (0.1, 0.5):
-        values, weights = sj.Beta(a, b).points([level])
+        values, weights = sj.rewards.Beta(a, b).points([level])
         p = float(weights[values < level].sum())
         assert abs((drawn < level).mean() - p) < 4.5 * sqrt(p * (1 - p) / drawn.size)
 
 
 def test_discrete_rewards_have_their_chances() -> None:
-    arms = compiled([sj.Discrete([0.1, 0.4, 1], [0.5, 0.2, 0.3]), sj.Sample([0.3]), sj.Beta(2, 2)])
+    arms = compiled(
+        [
+            sj.rewards.Discrete([0.1, 0.4, 1], [0.5, 0.2, 0.3]),
+            sj.rewards.Empirical([0.3]),
+            sj.rewards.Beta(2, 2),
+        ]
+    )
     rng = policy_stream(2, 0)
     drawn = np.array([arms.reward_of(0, rng) for _ in range(4_000)])
     for value, p in ((0.1, 0.5), (0.4, 0.2), (1.0, 0.3)):
@@ -220,26 +226,34 @@ def test_discrete_rewards_have_their_chances() -> None:
             "the number of its arms is 3, and there are 2",
         ),
         (
-            lambda: sj.Problem(rewards=[sj.Beta(1, 2), 0.4], user=sj.TwoState(*Q)),
+            lambda: sj.Problem(rewards=[sj.rewards.Beta(1, 2), 0.4], user=sj.TwoState(*Q)),
             r"say from where on each is reached, as in Levels\(user, thresholds=\[0.5\]\)",
         ),
         (
             lambda: sj.ByArm([sj.TwoState(*Q), sj.TwoState(*Q, start=0)]),
             r"users\[1\] = .* must start and move",
         ),
-        (lambda: sj.ByArm([sj.TwoState(*Q), sj.Ema(0.5, sj.LogLeave(9))]), "must be of one class"),
         (
-            lambda: sj.ByArm.odds(sj.StaysFirst(sj.TwoState(*Q)), [1, 2]),
+            lambda: sj.ByArm([sj.TwoState(*Q), sj.Ema(0.5, sj.users.LogLeave(9))]),
+            "must be of one class",
+        ),
+        (
+            lambda: sj.ByArm.odds(sj.users.StaysFirst(sj.TwoState(*Q)), [1, 2]),
             "give ByArm a user for each arm",
         ),
         (lambda: sj.ByArm.odds(sj.TwoState(*Q), [1, 99]), r"odds\[1\] = 99 is not allowed"),
         (
-            lambda: sj.Levels(sj.TwoState(*Q), [0.2, 0.5]),
+            lambda: sj.users.Levels(sj.TwoState(*Q), [0.2, 0.5]),
             "this user has 2 levels, so give 1 above 0",
         ),
-        (lambda: sj.Levels(sj.MovingAverage(0.5), [0.5]), "does not follow graded rewards already"),
         (
-            lambda: sj.Problem(rewards=[{"beta": [1]}, 0.2], user=sj.Ema(0.5, sj.LogLeave(9))),
+            lambda: sj.users.Levels(sj.users.MovingAverage(0.5), [0.5]),
+            "does not follow graded rewards already",
+        ),
+        (
+            lambda: sj.Problem(
+                rewards=[{"beta": [1]}, 0.2], user=sj.Ema(0.5, sj.users.LogLeave(9))
+            ),
             "give a mean, or beta",
         ),
         (
@@ -247,9 +261,9 @@ def test_discrete_rewards_have_their_chances() -> None:
             r"rewards\[0\] = 1.5 is not allowed",
         ),
         (lambda: sj.Problem([0.1, 0.2], sj.TwoState(*Q), rewards=[0.2]), "give either means"),
-        (lambda: sj.Discrete([0, 1], [0.5, 0.6]), "they must add up to 1"),
-        (lambda: sj.Beta(0, 1), "a = 0 is not allowed"),
-        (lambda: sj.Sample([]), "sample is not allowed: it is empty"),
+        (lambda: sj.rewards.Discrete([0, 1], [0.5, 0.6]), "they must add up to 1"),
+        (lambda: sj.rewards.Beta(0, 1), "a = 0 is not allowed"),
+        (lambda: sj.rewards.Empirical([]), "sample is not allowed: it is empty"),
         (
             lambda: sj.Problem(
                 [0.5, 0.4], sj.ByArm([sj.TwoState(0.1, 0, 0.1, 0), sj.TwoState(0, 0, 0, 0)])
@@ -288,19 +302,23 @@ class Impatient(sj.User):
 def test_graded_rewards_reach_a_user_by_arm_as_they_are() -> None:
     user = sj.ByArm([Impatient(0.5, start=0), Impatient(0.8, start=0)])
     assert [user.leave_probability(0.0, 0.5, arm) for arm in (0, 1)] == [0.75, 0.6]
-    problem = sj.Problem(rewards=[sj.Sample([0.5]), sj.Sample([0.5])], user=user)
+    problem = sj.Problem(
+        rewards=[sj.rewards.Empirical([0.5]), sj.rewards.Empirical([0.5])], user=user
+    )
     assert problem.value() == pytest.approx(0.5 / 0.6)
 
 
 def test_levels_go_around_users_by_arm() -> None:
-    levels = sj.Levels(sj.TwoState(*Q), thresholds=[0.5])
+    levels = sj.users.Levels(sj.TwoState(*Q), thresholds=[0.5])
     with pytest.raises(ValueError, match="put Levels around ByArm"):
         sj.ByArm([levels, levels])
 
 
-@pytest.mark.parametrize("base", [sj.TwoState(*Q), sj.Ema(theta=0.5, leave=sj.LogLeave(c6=50))])
+@pytest.mark.parametrize(
+    "base", [sj.TwoState(*Q), sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=50))]
+)
 def test_prices_of_a_first_step_that_nobody_leaves(base: sj.User) -> None:
-    problem = sj.Problem([0.8, 0.6], sj.StaysFirst(sj.ByArm.odds(base, [2, 0])))
+    problem = sj.Problem([0.8, 0.6], sj.users.StaysFirst(sj.ByArm.odds(base, [2, 0])))
     for state in (0.0, 1.0, -1.0, -2.0):
         for arm in (0, 1):
             gap = problem.values.prices.gap(None, state, arm)

@@ -112,7 +112,7 @@ def test_where_the_table_ends_hardly_matters(user: sj.User, visits: float) -> No
     small, large = table(user, visits, 60), table(user, visits, 240)
     rows = 51 * 52 // 2
     np.testing.assert_allclose(small.index[:rows], large.index[:rows], atol=1e-2)
-    policy = sj.ExactIndex.of(small)
+    policy = sj.policies.ExactIndex.of(small)
     for n in (60, 120, 230):
         for k in (n // 5, n // 2, 9 * n // 10):
             mean = (1 + k) / (2 + n)
@@ -153,7 +153,7 @@ def test_progress() -> None:
 @pytest.mark.parametrize(
     ("user", "given", "message"),
     [
-        (sj.Ema(0.5, sj.LogLeave(c6=5)), {}, "it must have finitely many states"),
+        (sj.Ema(0.5, sj.users.LogLeave(c6=5)), {}, "it must have finitely many states"),
         (sj.TwoState(0.1, 0.05, 0.1, 0.6), {}, "it is better to show the arm of lower mean"),
         (B, {"visits": 0.5}, "visits = 0.5 is not allowed"),
         (B, {"pulls": 5}, "pulls = 5 is not allowed: it must be a whole number from 10 to 2000"),

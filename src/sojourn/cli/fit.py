@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..logs.reading.spec import LogSpec
 from ..show.progress import by_share, progress
-from .arguments import AsJson, number_or_text, option, with_options
+from .arguments import AsJson, option, with_options
 from .logs import LogSource, log_options
 from .output import print_json
 
@@ -14,18 +15,10 @@ if TYPE_CHECKING:
 EXAMPLE = "sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked"
 
 
-@with_options("options", log_options)
+@with_options("spec", log_options())
 def fit_command(
     source: LogSource,
-    options: dict[str, Any],
-    horizon: Annotated[
-        str | None,
-        option("When the log ends: visits still going on then are censored.", metavar="TIME|never"),
-    ] = None,
-    min_pulls: Annotated[int | None, option("Arms with fewer are rare; default: see docs.")] = None,
-    rare: Annotated[
-        str, option("Rare arms: count together, or refuse.", metavar="other|refuse")
-    ] = "other",
+    spec: LogSpec,
     ema: Annotated[bool, option("Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
         list[float] | None, option("Also the case with this threshold. Repeat for more.")
@@ -34,10 +27,15 @@ def fit_command(
         list[str] | None, option("Also the case with this gap. Repeat for more.", metavar="10min")
     ] = None,
     deciding: Annotated[
-        bool, option("Say what to run, or to keep what is there, by simulation.", "--decide")
+        bool,
+        option(
+            "Simulate candidate policies on the fitted model, and recommend one or keep the "
+            "current one.",
+            "--decide",
+        ),
     ] = False,
     visits: Annotated[
-        int | None, option("With --decide: how many there will be; default: as in the log.")
+        int | None, option("With --decide: visits to simulate; default: as in the log.")
     ] = None,
     report: Annotated[
         Path | None, option("Write an .html page; implies --decide.", metavar="FILE")
@@ -50,14 +48,13 @@ def fit_command(
     from ..logs.reporting.page import check_report
     from ..logs.reporting.screen import alternatives_table
 
-    options |= {"horizon": number_or_text(horizon), "min_pulls": min_pulls, "rare": rare}
     if visits is not None:
         validation.whole("--visits", visits, 1)
     if report is not None:
         check_report(report)
-    found = fit(source, ema=ema, **options)
+    found = fit(source, spec, ema=ema)
     tried: dict[str, Any] = {"thresholds": try_threshold or (), "gaps": try_gap or ()}
-    others = sensitivity(source, **tried, **options) if any(tried.values()) else ()
+    others = sensitivity(source, spec, **tried) if any(tried.values()) else ()
     if not as_json:
         print(found)
         if others:

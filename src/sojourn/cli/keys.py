@@ -39,7 +39,7 @@ def new_command(
     as_json: AsJson = False,
 ) -> None:
     """Make a key. It is printed once and kept nowhere; the file has its hash."""
-    from ..service import keys
+    from ..service.auth import keys
 
     validation.one_of("--role", role, keys.ROLES)
     if not experiment and role == keys.OPERATOR:
@@ -55,7 +55,7 @@ def new_command(
 @command("list", "sojourn keys list keys.json")
 def list_command(file: File, as_json: AsJson = False) -> None:
     """The keys of a file: their ids, roles, experiments, and when they expire."""
-    from ..service import keys
+    from ..service.auth import keys
 
     found = list(keys.read(file).values())
     if as_json:
@@ -74,7 +74,7 @@ def revoke_command(
     file: File, id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]
 ) -> None:
     """Take a key out of the file; a running service notices within a second."""
-    from ..service import keys
+    from ..service.auth import keys
 
     keys.revoke(file, id)
 

@@ -1,13 +1,17 @@
-"""Options of the commands that read a log: the same words mean the same for all of them."""
+"""What commands that read a log share: the log, and an option for each field of a `LogSpec`."""
 
 import csv
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from ..logs.reading.spec import LogSpec
 from ..validation import InputError
-from .arguments import option
+from .arguments import number_or_text, option
 
 LogSource = Annotated[
     str,
@@ -17,58 +21,8 @@ LogSource = Annotated[
 ]
 
 
-def _column(help_: str) -> Any:
-    return option(help_, metavar="COLUMN")
-
-
-def log_options(
-    visit: Annotated[str | None, _column("Which visit; or give --user, --time and --gap.")] = None,
-    user: Annotated[str | None, _column("Whose visit; intervals are clustered by it.")] = None,
-    time: Annotated[str | None, _column("ISO dates, seconds or milliseconds.")] = None,
-    step: Annotated[str | None, _column("The order of steps within a visit.")] = None,
-    arm: Annotated[str | None, _column("What was shown.")] = None,
-    reward: Annotated[str | None, _column("The reward: 0 or 1, or graded.")] = None,
-    left: Annotated[str | None, _column("1 on the step after which the user left.")] = None,
-    censored: Annotated[str | None, _column("1 where the visit ended without a departure.")] = None,
-    end: Annotated[str | None, _column("When the event ended.")] = None,
-    duration: Annotated[str | None, _column("How long it took, in seconds.")] = None,
-    propensity: Annotated[
-        str | None, _column("With what chance the arm was shown, if known.")
-    ] = None,
-    gap: Annotated[str | None, option("Idle time that ends a visit.", metavar="30min")] = None,
-    time_unit: Annotated[
-        str | None, option("Unit of times that are numbers.", metavar="s|ms|us|ns")
-    ] = None,
-    ties: Annotated[
-        str, option("Rows with the same time: steps, or one step.", metavar="keep|any|all|half")
-    ] = "keep",
-    threshold: Annotated[
-        float | None,
-        option(
-            "A graded reward counts as 1 from here on; if all are from 0 to 1, means are their own."
-        ),
-    ] = None,
-    unknown: Annotated[
-        list[float] | None, option("A number that means: not known. Repeat for more.")
-    ] = None,
-    arms: Annotated[
-        Path | None, option("A .csv with columns item and arm.", metavar="FILE")
-    ] = None,
-    bad: Annotated[
-        str, option("Bad rows: refuse the log, or skip them.", metavar="refuse|skip")
-    ] = "refuse",
-    guess: Annotated[bool, option("Guess columns from their names.")] = True,
-    table: Annotated[str | None, option("With an address: the table.")] = None,
-    sql: Annotated[str | None, option("With an address: a query.")] = None,
-) -> dict[str, Any]:
-    """How to read a log, as `fit` and `replay` take it."""
-    return {
-        "visit": visit, "user": user, "time": time, "step": step, "arm": arm, "reward": reward,
-        "left": left, "censored": censored, "end": end, "duration": duration,
-        "propensity": propensity, "gap": gap, "time_unit": time_unit, "ties": ties,
-        "threshold": threshold, "unknown": tuple(unknown or ()), "arms": _arm_map(arms),
-        "bad": bad, "guess": guess, "table": table, "sql": sql,
-    }  # fmt: skip
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _arm_map(path: Path | None) -> dict[str, str] | None:
@@ -81,3 +35,47 @@ def _arm_map(path: Path | None) -> dict[str, str] | None:
         raise InputError(
             f"--arms {path} is not allowed: it must be a .csv file with columns item and arm"
         ) from None
+
+
+class Typed(NamedTuple):
+    """How the command line takes a type of field: its own type, and what becomes of its value."""
+
+    kind: Any
+    read: Callable[[Any], Any] = _as_it_is
+
+
+TYPES = {
+    str | float | None: Typed(str | None, number_or_text),
+    tuple[float, ...]: Typed(list[float] | None, lambda numbers: tuple(numbers or ())),
+    Mapping[Any, str] | None: Typed(Path | None, _arm_map),
+}
+"""Those that the command line has no type for."""
+
+
+def _options(*without: str) -> dict[str, tuple[Parameter, Callable[[Any], Any]]]:
+    hints: dict[str, Any] = get_type_hints(LogSpec)
+    found = {}
+    for field in fields(LogSpec):
+        if field.name in without:
+            continue
+        typed = TYPES.get(hints[field.name], Typed(hints[field.name]))
+        said = option(field.metadata["help"], metavar=field.metadata["metavar"])
+        parameter = Parameter(
+            field.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None if field.default == () else field.default,
+            annotation=Annotated[typed[0], said],
+        )
+        found[field.name] = (parameter, typed[1])
+    return found
+
+
+def log_options(*without: str) -> Callable[..., LogSpec]:
+    """A function with a parameter for each field but those `without`, for `with_options`."""
+    options = _options(*without)
+
+    def read(**given: Any) -> LogSpec:
+        return LogSpec(**{name: options[name][1](value) for name, value in given.items()})
+
+    read.__signature__ = Signature([p for p, _ in options.values()])  # type: ignore[attr-defined]
+    return read

@@ -19,12 +19,12 @@ from ..live.errors import LiveError
 from ..validation import InputError, PolicyError
 from ..version import __version__
 from . import (
+    evaluate,
     fit,
     keys,
     limit,
     monitor,
     recommend,
-    replay,
     reproduce,
     serve,
     simulate,
@@ -35,7 +35,7 @@ from .arguments import option
 from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
 PANELS: dict[str, tuple[ModuleType, ...]] = {
-    "Your log": (fit, replay),
+    "Your log": (fit, evaluate),
     "Live": (serve, monitor),
     "Simulate and theory": (theory, limit, simulate, recommend, reproduce),
     "Operate": (store, keys),

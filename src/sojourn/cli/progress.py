@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..show.progress import Now, Show, progress as progress
 
 if TYPE_CHECKING:
-    from ..paper.work import Overall
+    from ..paper.study import Overall
 
 
 def by_work(show: Show) -> Callable[["Overall"], None]:

@@ -13,7 +13,7 @@ from .output import STOPPED, note, print_json, print_table
 from .progress import by_work, progress
 
 if TYPE_CHECKING:
-    from ..paper.reports import Report
+    from ..paper.verdicts import Report
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
@@ -37,7 +37,7 @@ class StudyOptions(NamedTuple):
 
 def precision_of(quick: bool, precision: str | None, best: str) -> str:
     """What --quick and --precision ask for; `best` is what is not quick."""
-    from ..paper.trial import QUICK
+    from ..paper.trials import QUICK
 
     if quick and precision not in (None, QUICK):
         raise InputError(f"give either --quick or --precision {best}, not both")
@@ -102,7 +102,7 @@ def reproduce_command(
     Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
     first run on a machine also compiles, which takes some minutes once.
     """
-    from ..paper.digest import digest
+    from ..paper.report import digest
     from ..paper.reproduce import reproduce
 
     if list_names:

@@ -97,14 +97,14 @@ def backup_command(
 
     To restore it, stop the server, remove the -wal file and put the copy in place of the store.
     """
-    from ..live import store_class
+    from ..live import backup
 
     url, file = store_and(words, "FILE")
     target = Path(file)
     if target.exists():
         raise InputError(f"FILE = {file!r} is not allowed: it is there already, give a new name")
     with file_errors_as_input():
-        store_class(url).backup(url, target)
+        backup(url, target)
     size = target.stat().st_size
     print_json({"file": file, "bytes": size}) if as_json else print(f"{file}: {size:,} bytes")
 
@@ -143,7 +143,8 @@ def archive_command(
                     raise
                 note(str(error))
         if shrink:
-            store.shrink()
+            with store.upkeep() as upkeep:
+                upkeep.compact(0.0, shrink=True)
     if as_json:
         print_json({"archived": {name: moved._asdict() for name, moved in done.items()}})
         return
@@ -160,6 +161,7 @@ def drop_command(
 ) -> None:
     """Delete an experiment with its variants and all they have; with its archive if given."""
     from ..live import drop_archived
+    from ..live.archiving import dropped_parts
     from ..live.variants import drop_with_variants
 
     url, experiment = store_and(words, "EXPERIMENT")
@@ -170,10 +172,21 @@ def drop_command(
         )
     with writable(url, f"DELETE /v1/experiments/{experiment}") as store:
         dropped = drop_with_variants(store, experiment)
-    if archive is not None:
-        for name in dropped:
-            drop_archived(name, archive)
-    print_json({"dropped": experiment}) if as_json else print(f"{experiment}: dropped")
+        removed = 0
+        if archive is not None:
+            removed = sum(drop_archived(store, name, archive) for name in dropped)
+        kept = sum(len(dropped_parts(store, name)) for name in dropped)
+    if as_json:
+        print_json({"dropped": experiment, "removed_files": removed, "kept_files": kept})
+        return
+    print(f"{experiment}: dropped")
+    if removed:
+        print(f"files of its archive that were deleted: {removed:,}")
+    if kept:
+        print(
+            f"files of its archive that stay: {kept:,}; users are still erased from them, and "
+            "--archive FOLDER would have deleted them"
+        )
 
 
 @command("erase", "sojourn store erase live.db u42 --archive archive")
@@ -183,19 +196,22 @@ def erase_command(
     as_json: AsJson = False,
 ) -> None:
     """Forget the id of a user in all visits and events; their visits stay, as nobody's."""
-    from ..live import erase_archived
+    from ..live import erase
 
     url, user = store_and(words, "USER")
     with writable(url, f"DELETE /v1/users/{user}") as store:
-        found = store.erase(user)
-        archived: int | None = 0 if archive is None else erase_archived(store, user, archive)
-        if archive is None and store.parts():
-            archived = None
-            note("there is an archive, which may have this user too: give its folder, --archive")
+        found = erase(store, user, archive)
+    if found.archived is None and archive is None:
+        note("there is an archive, which may have this user too: give its folder, --archive")
+    elif found.archived is None:
+        note("another call archives or erases: it erases this user from the archive as well")
     if as_json:
-        print_json({"visits": found, "archived": archived})
+        print_json(found._asdict())
     else:
-        print(f"{user}: erased; visits in the store {found:,}, in the archive {archived or 0:,}")
+        print(
+            f"{user}: erased; visits in the store {found.visits:,}, in the archive "
+            f"{found.archived or 0:,}"
+        )
 
 
 @command("audit", "sojourn store audit live.db shorts")

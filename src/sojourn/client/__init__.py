@@ -5,12 +5,13 @@ process behind HTTP changes one line. Needs httpx (`pip install 'sojourn[client]
 the server: no Numba, no NumPy, no policies.
 """
 
+from ..live.answers import Ask, Logged
 from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
 from .async_client import AsyncClient, AsyncExperiment, AsyncVisit
 from .client import Client, Experiment, Visit
 from .messages import AccessDenied
 
 __all__ = [
-    "AccessDenied", "AsyncClient", "AsyncExperiment", "AsyncVisit", "Busy", "Client", "Conflict",
-    "Ended", "Experiment", "LiveError", "NotFound", "Unavailable", "Visit",
+    "AccessDenied", "Ask", "AsyncClient", "AsyncExperiment", "AsyncVisit", "Busy", "Client",
+    "Conflict", "Ended", "Experiment", "LiveError", "Logged", "NotFound", "Unavailable", "Visit",
 ]  # fmt: skip

@@ -4,9 +4,10 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from ..live.answers import NOT_SENT, Decision, Own, ranked, reward_of
+from ..live.answers import NOT_SENT, Ask, Decision, Logged, Opening, ranked, reward_of, shallow
 from ..live.errors import Conflict
 from ..live.names import check_name
 from ..validation import InputError
@@ -18,6 +19,9 @@ from .standby import Away, Standby
 if TYPE_CHECKING:
     from ..policies import Policy
     from ..users import User
+
+
+DECIDED = tuple(field.name for field in fields(Decision) if field.init)
 
 
 class OtherSettings(TypedDict, total=False):
@@ -118,9 +122,7 @@ class AsyncExperiment:
     async def avisit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> "AsyncVisit":
-        given = {"user": user, "state": state}
-        opening = {name: value for name, value in given.items() if value is not None}
-        return AsyncVisit(self, id, opening)
+        return AsyncVisit(self, id, _given(Opening(user, state)))
 
     def get(self, id: str) -> "AsyncVisit":
         return AsyncVisit(self, id)
@@ -229,38 +231,19 @@ class AsyncVisit:
     def __repr__(self) -> str:
         return f"AsyncVisit({self._experiment.name!r}, {self.id!r})"
 
-    async def adecide(
-        self,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        own: Own | str | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Decision:
-        """The arm to show next, after the reward of the pending one if it has one.
+    async def adecide(self, ask: Ask | None = None) -> Decision:
+        """The arm to show next, after the reward of the pending step if there is one; see `Ask`.
 
-        `own` is what the caller's own recommender shows: the answer where the caller decides. With
-        `candidates`, the policy chooses among these arms.
-
-        After `Unavailable`, call it again: it gets the decision that was made, or makes it now.
+        After `Unavailable`, call it again: it returns the decision that was made, or makes it now.
         After `Conflict`, another process has continued the visit; the next call goes on from there.
 
-        If the client has a fallback and the service is away, the best arm of its last ranking, with
-        `Decision.fallback` and step 0. The reward of that arm is not sent: the next call asks again
-        what this one asked, until the service answers. With `own`, it is that arm;
-        with `candidates`, the best of them.
+        If the client has a fallback and the service is away, the answer is the best arm of the last
+        ranking, with `Decision.fallback` and step 0. The reward of that arm is not sent: the next
+        call asks again what this one asked, until the service answers. With `logged`, it is that
+        arm; with `candidates`, the best of them.
         """
-        own = Own.of(own)
-        told = None if own is None else {k: v for k, v in own._asdict().items() if v is not None}
-        reward = None if reward is None else reward_of(reward)
-        if step is None and self._step is not None:
-            step = self._step + 1
-        body = self._away or {
-            "request_id": request or self._request_id((reward, step)),
-            "step": step, "open": self._opening, "reward": reward, "own": told,
-            "candidates": None if candidates is None else list(candidates),
-        }  # fmt: skip
+        ask = ask or Ask()
+        body = self._away or self._body(ask)
         try:
             path = "decisions" if body["reward"] is None else "step"
             answer = await self._call("POST", path, **body)
@@ -273,13 +256,27 @@ class AsyncVisit:
             raise
         except Away:
             self._away = body
-            able = candidates or self._experiment.ranking
+            able = ask.candidates or self._experiment.ranking
             best = next((arm for arm in self._experiment.ranking if arm in able), able[0])
-            arm = best if own is None else own.arm
+            arm = best if ask.logged is None else ask.logged.arm
             return Decision(self.id, 0, arm, self._state, None)
         self._opening = self._unanswered = self._away = None
         self._step, self._state = answer["step"], answer["state"]
-        return Decision(*(answer.get(name) for name in Decision._fields))
+        return Decision(**{name: answer.get(name) for name in DECIDED})
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        """The body of a decision; the step is counted here unless the caller says which."""
+        step = ask.step
+        if step is None and self._step is not None:
+            step = self._step + 1
+        opening = self._opening if ask.opening is None else _given(ask.opening)
+        return {
+            **shallow(ask),
+            "request": ask.request or self._request_id((ask.reward, step)),
+            "step": step,
+            "opening": opening,
+            "logged": None if ask.logged is None else _given(ask.logged),
+        }
 
     async def areward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, by default the last one: "learned", "same" or "late".
@@ -322,3 +319,8 @@ class AsyncVisit:
         if self._unanswered is None or self._unanswered[0] != asked:
             self._unanswered = asked, uuid.uuid4().hex
         return self._unanswered[1]
+
+
+def _given(record: Opening | Logged) -> dict[str, Any]:
+    """What is sent of a record: the fields that are given."""
+    return {n: value for n, value in shallow(record).items() if value is not None and n != "epoch"}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ..live.answers import Own
+from ..live.answers import Ask, Logged
 from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
 from .caller import RETRIES, TIMEOUT, Caller, blocking, finish
 
@@ -28,7 +28,7 @@ class Client:
     ...     with Client(url) as client:
     ...         shorts = client.experiment("shorts", arms=["dance", "cooking", "news"])
     ...         visit = shorts.visit(user="u42")
-    ...         return [visit.choose(), visit.step(1)]
+    ...         return [visit.choose(), visit.choose(1)]
 
     Errors are `Busy`, `Unavailable`, `Conflict`, `Ended`, `NotFound` and `AccessDenied`, all of
     them a `LiveError`, and InputError for arguments that are not allowed.
@@ -135,12 +135,9 @@ class Visit:
     def id(self) -> str:
         return self._twin.id
 
-    def choose(self, own: Own | str | None = None) -> str:
-        return self.decide(own=own).arm
-
-    def step(self, reward: float, own: Own | str | None = None) -> str:
-        """The reward of the pending arm, and the arm to show next, in one round trip."""
-        return self.decide(reward, own=own).arm
+    def choose(self, reward: float | None = None, *, logged: Logged | str | None = None) -> str:
+        """The arm to show next, after the reward of the pending step, in one round trip."""
+        return self.decide(Ask(reward=reward, logged=Logged.of(logged))).arm
 
     decide = blocking("Visit.decide", AsyncVisit.adecide)
     reward = blocking("Visit.reward", AsyncVisit.areward)

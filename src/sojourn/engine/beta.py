@@ -3,7 +3,7 @@
 from math import exp, log, sqrt
 
 from .loops import jitable
-from .streams import Stream, uniform
+from .streams import Stream, draw_uniform
 
 HALF_UNIT = 2.0**-54
 LOG_4 = log(4.0)
@@ -13,7 +13,7 @@ ONE_LOG_5 = 1.0 + log(5.0)
 @jitable
 def inner_uniform(rng: Stream) -> float:
     """A uniform strictly between 0 and 1."""
-    return uniform(rng) + HALF_UNIT
+    return draw_uniform(rng) + HALF_UNIT
 
 
 @jitable

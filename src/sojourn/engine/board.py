@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .loops import jitable
-from .streams import uniform
+from .streams import draw_uniform
 
 SAFE = 1e-9
 NOBODY, ANYBODY = -1e300, 1e300
@@ -228,7 +228,7 @@ def decide(leaser: Any, policy: Any, memory: Any, board: Board, state: float, rn
                     board.tied[ties] = i - size
                     ties += 1
             i = next_node(i)
-    skip = int(uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
+    skip = int(draw_uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
     return pick(board.tied, ties, skip)
 
 

@@ -135,7 +135,7 @@ def check_randomness(cls: type) -> None:
         if found:
             raise InputError(
                 f"{cls.__name__}.{name} uses {found}, which the seed of a run does not fix: draw "
-                "from the stream that `choose` is given, with sojourn.uniform(rng)"
+                "from the stream that `choose` is given, with sojourn.policies.draw_uniform(rng)"
             )
 
 

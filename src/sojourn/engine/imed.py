@@ -23,7 +23,7 @@ from .evidence import (
 from .lease import SHORT, fall
 from .leaser import NO_LEASE, CountingLeaser, Leaser
 from .loops import jitable
-from .streams import Stream, uniform
+from .streams import Stream, draw_uniform
 
 SHARE = 0.4
 """A lease of this share of what was asked for is taken at once."""
@@ -82,7 +82,7 @@ class ImedLeaser(CountingLeaser):
             policy, memory.pulls, memory.successes, tree, board.notes, board.tied,
             log_t, optimism, target,
         )  # fmt: skip
-        skip = int(uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
+        skip = int(draw_uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
         return pick(board.tied, ties, skip)
 
     def learn(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .beta import beta, inner_uniform
 from .loops import jitable
 from .steps import draw_next
-from .streams import Stream, begun_at, uniform
+from .streams import Stream, begun_at, draw_uniform
 from .structs import Compiled
 
 Array = NDArray[np.float64]
@@ -97,14 +97,14 @@ class Grades(Compiled):
         """The same of a stream of draws that begins where u says."""
         rng = begun_at(u)
         reward = self.reward_of(arm, rng)
-        left = uniform(rng) < user.leave_probability(state, reward, arm)
-        return reward, left, draw_next(user, state, reward, uniform(rng))
+        left = draw_uniform(rng) < user.leave_probability(state, reward, arm)
+        return reward, left, draw_next(user, state, reward, draw_uniform(rng))
 
     def reward_of(self, arm: int, rng: Stream) -> float:
         """A reward of this arm."""
         if self.a[arm] > 0.0:
             return any_beta(self.a[arm], self.b[arm], rng)
-        u, low, high = uniform(rng), self.first[arm], self.first[arm + 1] - 1
+        u, low, high = draw_uniform(rng), self.first[arm], self.first[arm + 1] - 1
         while low < high:
             middle = (low + high) // 2
             if u < self.below[middle]:

@@ -6,7 +6,7 @@ three kinds of streams, so that what one party draws never shifts what another o
 * one stream per arm: its n-th draw decides the n-th reward of that arm and whether the user
   leaves after it, whichever policy plays it and whenever (common random numbers);
 * one for the state in which each visit starts;
-* one for the policy's own coin flips, a one-word array that `uniform` advances.
+* one for the policy's own coin flips, a one-word array that `draw_uniform` advances.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .loops import primitive
 
 Stream = NDArray[np.uint64]
-"""A policy's own random numbers: pass it to `uniform`, which gives the next one."""
+"""A policy's own random numbers: pass it to `draw_uniform`, which gives the next one."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -61,7 +61,7 @@ def policy_stream(seed: int, run: int) -> Stream:
     """The policy's own stream in one run.
 
     >>> rng = policy_stream(7, 0)
-    >>> round(uniform(rng), 6), round(uniform(rng), 6)
+    >>> round(draw_uniform(rng), 6), round(draw_uniform(rng), 6)
     (0.028143, 0.120675)
     """
     rng = np.empty(1, np.uint64)
@@ -78,7 +78,7 @@ def begun_at(u: float) -> Stream:
 
 
 @primitive
-def uniform(rng: Stream) -> float:
+def draw_uniform(rng: Stream) -> float:
     """The next uniform in [0, 1); advances the stream by one."""
     rng[0] += GOLDEN
     return float(mix(rng[0]) >> S11) * UNIT

@@ -40,7 +40,7 @@ class PolicyAgent:
     A visit that was cut short looks to the policy like one that goes on: nobody left.
 
     >>> import sojourn as sj
-    >>> agent = PolicyAgent(sj.KLULCB(), arms=2)
+    >>> agent = PolicyAgent(sj.policies.KLULCB(), arms=2)
     >>> agent.act(np.int64(1))
     0
     >>> agent.observe(np.int64(1), 0, 1.0, False, np.int64(1))
@@ -141,7 +141,7 @@ def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
     `seed` is for the coin flips of a policy of this package; those of others have their own.
 
     >>> import sojourn as sj
-    >>> type(agent_for(sj.UCB(), arms=2)).__name__
+    >>> type(agent_for(sj.policies.UCB(), arms=2)).__name__
     'PolicyAgent'
     >>> agent_for("UCB", arms=2)
     Traceback (most recent call last):

@@ -31,7 +31,7 @@ def play(env: gymnasium.Env[Any, Any], player: Any, visits: int, *, seed: int = 
 
     >>> import sojourn as sj
     >>> from sojourn.gym import make
-    >>> played = play(make(sj.paper.SETTINGS["A"]), sj.FixedArm(arm=0), visits=20)
+    >>> played = play(make(sj.paper.SETTINGS["A"]), sj.policies.FixedArm(arm=0), visits=20)
     >>> played.regret.sum(), played.reward.shape
     (np.float64(0.0), (20,))
     """
@@ -61,7 +61,7 @@ def play_many(
     >>> import sojourn as sj
     >>> from sojourn.gym import make_vec
     >>> envs = make_vec(sj.paper.SETTINGS["A"], num_envs=3)
-    >>> play_many(envs, [sj.FixedArm(arm=0)] * 3, visits=20).steps.shape
+    >>> play_many(envs, [sj.policies.FixedArm(arm=0)] * 3, visits=20).steps.shape
     (3, 20)
     """
     visits = validation.whole("visits", visits, 1)

@@ -5,20 +5,30 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
-    from .answers import Decision as Decision, Own as Own
+    from .answers import (
+        Ask as Ask,
+        Choice as Choice,
+        Decision as Decision,
+        Logged as Logged,
+        Opening as Opening,
+        VisitInfo as VisitInfo,
+    )
     from .archiving import (
         Archived as Archived,
+        Erased as Erased,
         archive as archive,
         drop_archived as drop_archived,
-        erase_archived as erase_archived,
+        erase as erase,
     )
     from .audit import verify as verify
+    from .branch import Branch as Branch
     from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
     from .drifting import Drift as Drift, Series as Series, drift as drift
     from .errors import (
         Broken as Broken,
         Busy as Busy,
         Conflict as Conflict,
+        Damaged as Damaged,
         Ended as Ended,
         Forked as Forked,
         InUse as InUse,
@@ -30,16 +40,24 @@ if TYPE_CHECKING:
     from .exporting import export as export
     from .journal import Journal as Journal
     from .looking import History as History, history as history
-    from .plan import Alarm as Alarm, Guardrail as Guardrail, Plan as Plan
+    from .plan import (
+        Alarm as Alarm,
+        Allocation as Allocation,
+        Epoch as Epoch,
+        Guardrail as Guardrail,
+    )
     from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
     from .settings import Settings as Settings
     from .shadowing import Shadow as Shadow, shadow as shadow
-    from .split import Split as Split
-    from .stores import Store as Store, open_store as open_store, store_class as store_class
-    from .stores.memory import MemoryStore as MemoryStore
+    from .stores import (
+        Store as Store,
+        backup as backup,
+        open_store as open_store,
+        store_class as store_class,
+    )
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
     from .variants import Variant as Variant
-    from .visit import Choice as Choice, Opening as Opening, Visit as Visit, VisitInfo as VisitInfo
+    from .visit import Visit as Visit
 
 __getattr__, __dir__ = exports(__name__)

@@ -1,62 +1,185 @@
 """What the calls of an experiment take and return, in the process and over HTTP alike."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from math import inf
 from typing import Any, NamedTuple
 
 from .. import validation
 from ..registry import described
-from .names import check_name
+from ..validation import InputError
+from .names import check_name, check_names
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
 NOT_SENT = "not sent"  # and in a client whose service is away
 
 
-class Decision(NamedTuple):
-    """An arm for one step of a visit, in a variant if the experiment has some.
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """The arm that the caller's own recommender shows, and its propensity if it is known.
 
-    Where the caller chose it, `would` is what the policy would have shown, if it says so.
+    >>> Logged("news", propensity=0.25)
+    Logged(arm='news', propensity=0.25)
     """
 
+    arm: str
+    propensity: float | None = None
+
+    def __post_init__(self) -> None:
+        check_name("logged.arm", self.arm)
+        if self.propensity is not None:
+            propensity = validation.number("logged.propensity", self.propensity, 0, 1)
+            object.__setattr__(self, "propensity", propensity)
+
+    @classmethod
+    def of(cls, given: "Logged | str | None") -> "Logged | None":
+        """From an arm alone, too.
+
+        >>> Logged.of("news")
+        Logged(arm='news', propensity=None)
+        """
+        return cls(given) if isinstance(given, str) else given
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The user of a visit, and its first state if it is not the start of the user model.
+
+    `epoch` numbers the shares by which the visit was assigned to a variant.
+    """
+
+    user: str | None = None
+    state: float | None = None
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.user is not None:
+            check_name("user", self.user)
+        if self.state is not None:
+            object.__setattr__(self, "state", validation.number("state", self.state, 0, 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request for a decision: what is known, and what may be chosen.
+
+    `reward` is the reward of the pending step. The same `request` as that of the visit's last
+    decision gets the same answer and changes nothing, so that a call whose answer was lost can be
+    repeated. With the number of the `step` wanted that holds for all decisions of the visit; a
+    number that is neither the next one nor one decided for this request raises `Conflict`.
+
+    With an `opening`, a visit that does not exist is opened in the same write.
+
+    `logged` is what the caller's own recommender shows. In an `external` experiment or variant it
+    is required; it is recorded and returned, with the arm that the policy would have shown
+    (`Decision.shadow_arm`). Elsewhere the policy chooses, and `logged` is ignored.
+
+    With `candidates`, the policy chooses among these arms (in stock, allowed here, not seen yet)
+    as if there were no others, and the propensity is that among them.
+
+    >>> Ask(reward=1, request="r2").reward
+    1.0
+    """
+
+    reward: float | None = None
+    request: str | None = None
+    step: int | None = None
+    opening: Opening | None = None
+    logged: Logged | None = None
+    candidates: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.reward is not None:
+            object.__setattr__(self, "reward", reward_of(self.reward))
+        if self.request is not None:
+            check_name("request", self.request)
+        if self.step is not None:
+            object.__setattr__(self, "step", validation.whole("step", self.step, 1))
+        if self.candidates is not None:
+            candidates = tuple(check_names("candidates", self.candidates))
+            object.__setattr__(self, "candidates", candidates)
+        _check_kind("opening", self.opening, Opening)
+        _check_kind("logged", self.logged, Logged)
+
+
+def _check_kind(name: str, value: Any, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} = {value!r} is not allowed: it must be {kind.__name__}(...)")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An arm for one step of a visit, and the variant of the visit if the experiment has variants.
+
+    `shadow_arm` is what the policy would have shown where the caller chose. `id` is the visit and
+    the step, unique within the experiment.
+    """
+
+    id: str = field(init=False)
     visit: str
     step: int
     arm: str
     state: float
     propensity: float | None
     variant: str | None = None
-    would: str | None = None
+    shadow_arm: str | None = None
 
-    @property
-    def id(self) -> str:
-        """Unique within the experiment: the visit and the step."""
-        return f"{self.visit}:{self.step}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", f"{self.visit}:{self.step}")
 
     @property
     def fallback(self) -> bool:
-        """Whether a client made it because its service was away: it is no step of the visit."""
+        """Whether a client chose the arm because the service was away: no step of the visit."""
         return self.step == 0
 
 
-class Own(NamedTuple):
-    """What the caller's own recommender shows, and with which probability, if that is known."""
+@dataclass(frozen=True, slots=True)
+class VisitInfo:
+    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`.
 
+    `variant` is the variant of the visit, if the experiment has variants. If `external`, the caller
+    chooses the arms.
+    """
+
+    id: str
+    user: str | None
+    status: str
+    step: int
+    state: float
+    pending_arm: str | None
+    variant: str | None = None
+    external: bool = False
+
+
+class Choice(NamedTuple):
+    """A decision with what the policy knew when it took it.
+
+    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
+    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
+    mean; not `exploring`, it played what it knew to be best.
+    """
+
+    at: float
+    visit: str
+    step: int
     arm: str
-    propensity: float | None = None
+    state: float
+    optimism: float | None
+    pulls: float
+    successes: float
+    t: float
+    new: bool
+    best: str | None
+    exploring: bool = True
 
-    @classmethod
-    def of(cls, given: "Own | str | None") -> "Own | None":
-        """From an arm alone, too.
 
-        >>> Own.of("news")
-        Own(arm='news', propensity=None)
-        """
-        if given is None:
-            return None
-        arm, propensity = (given, None) if isinstance(given, str) else given
-        if propensity is not None:
-            propensity = validation.number("own.propensity", propensity, 0, 1)
-        return cls(check_name("own.arm", arm), propensity)
+def shallow(record: Any) -> dict[str, Any]:
+    """The fields of a slotted dataclass by name, not copied.
+
+    >>> shallow(Logged("news"))
+    {'arm': 'news', 'propensity': None}
+    """
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -1,18 +1,21 @@
 """The archive: events of visits that ended long ago, in Parquet files by day.
 
 A file has whole visits: `experiment/day=2026-11-16/<token>.parquet`, by the day on which they were
-last touched (UTC), a line for each event. It is written and synced first; then the visits and their
-events are deleted from the store, in one transaction that adds their sums to those of the archive
-and notes the file. A file that is not noted was left by a process that died in between, and its
-visits are still in the store.
+last touched (UTC), a line for each event. Only the holder of the store's lease writes files
+(`Store.upkeep`). A file is written and synced first; then the visits and their events are deleted
+from the store, in one transaction that adds their sums to those of the archive and lists the file.
+A file that is not listed was left by a process that died in between, and its visits are still in
+the store.
 """
 
 import hashlib
+import logging
 import os
 import secrets
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
@@ -21,17 +24,23 @@ from urllib.parse import quote
 from ..engine.calls import calls_for
 from ..extras import require
 from ..validation import InputError
+from .errors import Busy, Conflict, Damaged
 from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
-from .stores.base import Store, one_of_its_own
+from .stores.base import Store, Upkeep, one_of_its_own
 
 DAY = 86_400.0
 VISITS, STEPS = 5_000, 50_000
 """Most visits of one file, and steps after which there is another one: while they are deleted other
 calls wait, and they are in memory together."""
 TRIES = 5
-LEFT_OVER = 3600.0  # seconds after which a file that is not noted was left by a dead process
 CHARTS = 8 * DAY  # how long minutes of the timeline stay: charts look back a week
+
+
+OF_STORE = b"sojourn.store"
+"""The key in the metadata of a file under which it has the id of its store."""
+
+log = logging.getLogger("sojourn.live")
 
 
 class Archived(NamedTuple):
@@ -40,6 +49,13 @@ class Archived(NamedTuple):
     visits: int = 0
     events: int = 0
     files: int = 0
+
+
+class Erased(NamedTuple):
+    """In how many visits a user was; `archived` is None if the archive is still to be rewritten."""
+
+    visits: int
+    archived: int | None
 
 
 def archive(
@@ -51,9 +67,10 @@ def archive(
 ) -> Archived:
     """Move the visits that ended and were last touched before that time to files in a folder.
 
-    Counters stay, and so does all that a policy has learned. `tell` is called after each file. It
-    may be interrupted at any time and done again. InputError if the policy learns from the events
-    themselves.
+    Counters stay, and so does all that a policy has learned. Users who are being erased are erased
+    from the archive as well. `tell` is called after each file. It may be interrupted at any time
+    and done again. InputError if the policy learns from the events themselves, `Busy` if another
+    call archives or erases.
 
     >>> import tempfile
     >>> from sojourn.live import Experiment
@@ -65,23 +82,38 @@ def archive(
     """
     settings = _settings(store, experiment)
     folder, split, done = Path(folder), split_of(settings), Archived()
-    _clean_up(store, experiment, folder)
-    tries = TRIES
-    while rows := store.ended(experiment, before, VISITS):
-        day, rows = _first_part(rows)
-        events = store.events_of(experiment, [row.id for row in rows])
-        part = write(events, folder, Part(experiment, day, "", len(rows), len(events), ""))
-        sums = {**sums_of(events, *split), **_grouped(rows)}
-        if store.archive(part, rows, sums):
-            done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
-            tries = TRIES
-            tell(done)
-            continue
-        (folder / part.file).unlink()
-        tries -= 1
-        if tries == 0:
-            break  # another process is archiving
-    store.fold_minutes(store.now() - CHARTS)
+    with store.upkeep() as upkeep:
+        _sweep(store, upkeep, folder)
+        finish_erasing(store, upkeep, folder)
+        tries = TRIES
+        while rows := store.ended(experiment, before, VISITS):
+            day, rows = _first_part(rows)
+            events = store.events_of(experiment, [row.id for row in rows])
+            part = Part(experiment, day, "", len(rows), len(events), "")
+            part = write(events, folder, part, upkeep.store_id)
+            sums = {**sums_of(events, *split), **_grouped(rows)}
+            if _listed(folder, part, partial(upkeep.archive, part, rows, sums)):
+                done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
+                tries = TRIES
+                finish_erasing(store, upkeep, folder)
+                tell(done)
+                continue
+            tries -= 1
+            if tries == 0:
+                break  # its visits change all the time: the next call archives them
+        upkeep.compact(store.now() - CHARTS)
+    return done
+
+
+def _listed(folder: Path, part: Part, take: Callable[[], bool]) -> bool:
+    """Whether the store has listed a file that was written; if it has not, the file goes."""
+    try:
+        done = take()
+    except Conflict:  # the lease has passed to another call
+        (folder / part.file).unlink(missing_ok=True)
+        raise
+    if not done:
+        (folder / part.file).unlink(missing_ok=True)
     return done
 
 
@@ -123,87 +155,191 @@ def folder_of(experiment: str) -> str:
     return quote(experiment, safe="").replace(".", "%2E")
 
 
-def write(events: Sequence[Event], folder: Path, part: Part) -> Part:
-    """Write events to a new file, durable when this returns; the part with its name and digest."""
+def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> Part:
+    """Write events to a new file, durable when this returns; the part with its name and digest.
+
+    A part that has a file gets one of the same origin.
+    """
     pa, pq = pyarrow()
-    file = Path(folder_of(part.experiment)) / f"day={part.day}" / f"{secrets.token_hex(8)}.parquet"
+    token = secrets.token_hex(8)
+    name = f"{origin(part)}.{token}.parquet" if part.file else f"{token}.parquet"
+    file = Path(folder_of(part.experiment)) / f"day={part.day}" / name
+    if part.file:
+        file = Path(part.file).with_name(name)
     target = folder / file
     folder.mkdir(parents=True, exist_ok=True)
     for place in (target.parent.parent, target.parent):
         place.mkdir(mode=0o700, exist_ok=True)
     columns = zip(*events, strict=True) if events else [[] for _ in Event._fields]
-    table = pa.table(
-        dict(zip(Event._fields, map(list, columns), strict=True)), schema=schema_of(pa, Event)
-    )
-    partial = target.with_suffix(".partial")
+    schema = schema_of(pa, Event).with_metadata({OF_STORE: store_id.encode()})
+    table = pa.table(dict(zip(Event._fields, map(list, columns), strict=True)), schema=schema)
+    unfinished = target.with_name(f"{store_id}-{token}.partial")
     try:
-        pq.write_table(table, partial, compression="zstd")
-        _sync(partial)
-        partial.replace(target)
+        pq.write_table(table, unfinished, compression="zstd")
+        _sync(unfinished)
+        digest = _digest(unfinished)
+        unfinished.replace(target)
         for place in (target.parent, target.parent.parent, folder):
             _sync(place)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
-    return part._replace(file=file.as_posix(), digest=_digest(target))
+    return part._replace(file=file.as_posix(), digest=digest)
+
+
+def origin(part: Part) -> str:
+    """What the name of a file begins with: one that replaces another one has the same.
+
+    >>> origin(Part("news", "2026-11-16", "news/day=2026-11-16/0f.9c.parquet", 1, 2, ""))
+    '0f'
+    """
+    return part.file.rpartition("/")[2].partition(".")[0]
 
 
 def read(folder: Path, part: Part) -> list[Event]:
-    """The events of a file; InputError if it is missing, or not what was written."""
+    """The events of a file; `Damaged` if it is missing, or not what was written."""
     _, pq = pyarrow()
     path = folder / part.file
-    if not path.is_file():
-        raise InputError(f"{path} is missing: is {folder} the folder of the archive?")
-    if _digest(path) != part.digest:
-        raise InputError(f"{path} is not the file that was written: its SHA-256 is another one")
-    table = pq.read_table(path, partitioning=None)
-    columns = table.to_pydict()
-    for name, value in Event._field_defaults.items():  # which older files do not have
-        columns.setdefault(name, [value] * table.num_rows)
+    try:
+        digest = _digest(path)
+    except FileNotFoundError:
+        raise Damaged(f"{path} is missing: is {folder} the folder of the archive?") from None
+    if digest != part.digest:
+        raise Damaged(f"{path} is not the file that was written: its SHA-256 is another one")
+    columns = pq.read_table(path, partitioning=None).to_pydict()
     return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
 
 
-def events_in(store: Store, experiment: str, folder: str | Path) -> Iterator[list[Event]]:
-    """The archived events of an experiment, file by file."""
-    for part in store.parts(experiment):
-        yield read(Path(folder), part)
+def events_in(store: Store, parts: Sequence[Part], folder: str | Path) -> Iterator[list[Event]]:
+    """The archived events, file by file, also of files that are replaced meanwhile."""
+    for part in parts:
+        try:
+            yield read(Path(folder), part)
+        except Damaged:
+            now = {origin(each): each for each in store.parts()}
+            if now.get(origin(part), part) == part:
+                raise
+            yield read(Path(folder), now[origin(part)])
 
 
-def erase_archived(store: Store, user: str, folder: str | Path) -> int:
-    """Forget the id of a user in the archive; in how many visits it was.
+def erase(
+    store: Store, user: str, folder: str | Path | None = None, *, wait: float = 10.0
+) -> Erased:
+    """Forget the id of a user in the store, and in the archive in this folder.
 
-    >>> from sojourn.live import MemoryStore
-    >>> erase_archived(MemoryStore(), "u1", "archive")  # nothing was moved there
-    0
+    The archive waits for the lease: if another call archives or erases for long, or if there is an
+    archive and its folder is not given, `archived` is None; the next call that has the lease and
+    the folder goes on. `wait` is for how many seconds to wait. The visits stay, as nobody's.
+
+    >>> from sojourn.live import open_store
+    >>> erase(open_store("memory://"), "u1")
+    Erased(visits=0, archived=0)
     """
-    folder, visits = Path(folder), 0
-    for part in store.parts():
-        events = read(folder, part)
-        found = sum(event.user == user for event in events)
-        if found:
-            kept = [e._replace(user=None) if e.user == user else e for e in events]
-            store.replace_part(part, write(kept, folder, part))
-            (folder / part.file).unlink()
-            visits += found
+    visits = store.erase(user)
+    try:
+        with store.upkeep(wait=wait) as upkeep:
+            done = finish_erasing(store, upkeep, folder)
+    except Busy:
+        return Erased(visits, None)
+    return Erased(visits, None if done is None else done.get(user, 0))
+
+
+def finish_erasing(
+    store: Store, upkeep: Upkeep, folder: str | Path | None
+) -> dict[str, int] | None:
+    """Rewrite the files that have users who are being erased; in how many visits each was.
+
+    None if there is an archive and its folder is not known: then nothing was done.
+    """
+    if not (users := upkeep.erasing()):
+        return {}
+    parts = store.parts()
+    if folder is None and parts:
+        return None
+    visits = dict.fromkeys(users, 0)
+    for part in parts:
+        found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
+        for user, n in found.items():
+            visits[user] += n
+    for user in users:
+        upkeep.erased(user)
     return visits
 
 
-def drop_archived(experiment: str, folder: str | Path) -> None:
-    """Delete the files of an experiment that was dropped, if there are any.
+def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -> Counter[str]:
+    """Write a file anew without the ids of these users; in how many visits each of them was."""
+    _, pq = pyarrow()
+    path = folder / part.file
+    if not path.is_file():
+        raise Damaged(f"{path} is missing: is {folder} the folder of the archive?")
+    ids = pq.read_table(path, columns=["user"], partitioning=None)["user"].to_pylist()
+    found = Counter(user for user in ids if user in users)
+    if found:
+        events = read(folder, part)
+        kept = [e._replace(user=None) if e.user in users else e for e in events]
+        new = write(kept, folder, part, upkeep.store_id)
 
-    >>> drop_archived("shorts", "archive")
+        def take() -> bool:
+            upkeep.replace(part, new)
+            return True
+
+        _listed(folder, new, take)
+        path.unlink(missing_ok=True)
+    return found
+
+
+def drop_archived(store: Store, experiment: str, folder: str | Path) -> int:
+    """Delete the files of dropped experiments of this name; how many there were.
+
+    >>> from sojourn.live import open_store
+    >>> drop_archived(open_store("memory://"), "shorts", "archive")
+    0
     """
-    import shutil
+    parts = dropped_parts(store, experiment)
+    if parts:
+        with store.upkeep() as upkeep:
+            for part in parts:
+                upkeep.replace(part, None)
+                (Path(folder) / part.file).unlink(missing_ok=True)
+    return len(parts)
 
-    shutil.rmtree(Path(folder) / folder_of(experiment), ignore_errors=True)
+
+def dropped_parts(store: Store, experiment: str) -> list[Part]:
+    """The files of dropped experiments of this name, which stay in the archive."""
+    place = f"{folder_of(experiment)}/"
+    return [part for part in store.parts("") if part.file.startswith(place)]
 
 
-def _clean_up(store: Store, experiment: str, folder: Path) -> None:
-    known = {part.file for part in store.parts(experiment)}
-    for path in (folder / folder_of(experiment)).glob("day=*/*"):
-        old = time.time() - path.stat().st_mtime > LEFT_OVER
-        if old and path.relative_to(folder).as_posix() not in known:
-            path.unlink(missing_ok=True)
+def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
+    """Delete what dead processes have left: files of this store that are not listed.
+
+    All others are reported and left as they are: the folder may be a wrong one.
+    """
+    _, pq = pyarrow()
+    known = {part.file for part in store.parts()}
+    foreign = []
+    for path in sorted(folder.glob("*/day=*/*")):
+        if path.relative_to(folder).as_posix() not in known:
+            if _store_of(pq, path) == upkeep.store_id:
+                path.unlink(missing_ok=True)
+            else:
+                foreign.append(path)
+    if foreign:
+        log.warning(
+            "archive: %d files that are not of this store are left as they are, such as %s",
+            len(foreign), foreign[0],
+        )  # fmt: skip
+
+
+def _store_of(pq: Any, path: Path) -> str:
+    """The id of the store that has written a file; empty if it does not say."""
+    if path.suffix == ".partial":
+        return path.name.partition("-")[0]
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, ValueError):  # no Parquet, or gone meanwhile
+        return ""
+    return str(metadata.get(OF_STORE, b"").decode(errors="replace"))
 
 
 def _digest(path: Path) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from .archiving import events_in
-from .records import CHARTED, END, GROUPED, NO_ARM, TIMEOUT, Counts, Key, Ledger, added, sums_of
+from .records import CHARTED, END, GROUPED, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, one_of_its_own
 from .trends import as_counts, by_arm
@@ -40,12 +40,9 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     wrong |= differing(groups, added(assigned, grouped))
     if archive is not None:
         folded = {}
-        for part in events_in(store, experiment, archive):
+        for part in events_in(store, ledger.parts, archive):
             folded = added(folded, sums_of(part, *split))
-        kept = archived
-        if any(i == NO_ARM for _, i, _, _ in kept):  # they were not counted by arm from the first
-            kept, folded = _of_all_arms(kept), _of_all_arms(folded)
-        found = differing(kept, folded).items()
+        found = differing(archived, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong
 
@@ -54,14 +51,6 @@ def _without_groups(archived: Counts) -> tuple[Counts, Counts]:
     """The sums of the archive that events tell, and those of the groups, which rows have told."""
     grouped = {key: n for key, n in archived.items() if key[0] == GROUPED}
     return {key: n for key, n in archived.items() if key not in grouped}, grouped
-
-
-def _of_all_arms(counts: Counts) -> Counts:
-    """With the sums over arms of steps and departures in place of those of each arm."""
-    total: defaultdict[Key, float] = defaultdict(float)
-    for (what, i, j, k), n in counts.items():
-        total[(what, NO_ARM, j, k) if what in ("seen", "left") else (what, i, j, k)] += n
-    return dict(total)
 
 
 def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:

@@ -14,9 +14,9 @@ from ..stats.moments import Array
 from ..stats.sequences import FIRST, PLANNED, sequence
 from ..stats.strata import Estimate, difference, mean, sample_ratio
 from .groups import GROUPS, Group
-from .plan import METRICS, Alarm, Guardrail, Plan, names_of
+from .plan import METRICS, Alarm, Allocation, Guardrail, names_of
 from .stores.base import Store
-from .variants import plan_of
+from .variants import allocation_of
 
 QUANTITIES = ("visits", *METRICS, "opened")
 COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
@@ -113,9 +113,10 @@ def compare(
     Intervals are narrowest at `planned` visits, and infinite before there are visits of 50 users in
     both variants.
 
-    >>> from sojourn.live import Split, Variant
+    >>> from sojourn.live import Experiment, Variant
     >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
-    >>> with Split("shorts", ["dance", "news"], both, "old", compiled=False) as shorts:
+    >>> more = {"variants": both, "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
     ...     ended = [shorts.visit(user=f"u{n}").end() for n in range(4)]
     ...     print(shorts.compare())
     variant      share  visits  reward per visit  steps per visit  share that left
@@ -126,15 +127,15 @@ def compare(
     alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
     planned = validation.number("planned", planned, 1, inf)
     since = validation.whole("since", since, 1)
-    plan = plan_of(store, experiment)
-    names = names_of(experiment, plan.variants)
+    allocation = allocation_of(store, experiment)
+    names = names_of(experiment, allocation.variants)
     groups = {variant: store.groups(child) for variant, child in names.items()}
-    return compared(experiment, plan, groups, store.now(), alpha, planned, since)
+    return compared(experiment, allocation, groups, store.now(), alpha, planned, since)
 
 
 def compared(
     experiment: str,
-    plan: Plan,
+    allocation: Allocation,
     groups: Mapping[str, list[Group]],
     now: float,
     alpha: float,
@@ -142,31 +143,33 @@ def compared(
     since: int = 1,
 ) -> Comparison:
     """The comparison by the sums of groups, by variant."""
-    epochs = range(since, plan.epoch + 1)
-    sums = {name: _array(groups[name], epochs) for name in plan.variants}
-    opened = np.stack([sums[name][:, :, -1] for name in plan.variants])
-    shares = np.array([[plan.epochs[e - 1].shares[v] for v in plan.variants] for e in epochs])
+    epochs = range(since, allocation.epoch + 1)
+    sums = {name: _array(groups[name], epochs) for name in allocation.variants}
+    opened = np.stack([sums[name][:, :, -1] for name in allocation.variants])
+    shares = np.array(
+        [[allocation.epochs[e - 1].shares[v] for v in allocation.variants] for e in epochs]
+    )
 
     def measured(place: int, name: str) -> Measured:
-        here, holdout = sums[name], sums[plan.holdout]
+        here, holdout = sums[name], sums[allocation.holdout]
         means, differences = {}, {}
         for quantity, metric in enumerate(METRICS, start=1):
             means[metric] = _interval(mean(here, quantity), alpha, planned)
-            if name != plan.holdout:
+            if name != allocation.holdout:
                 found = difference(here, holdout, quantity)
                 differences[metric] = _interval(found, alpha, planned)
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
-        return Measured(name, plan.shares[name], begun, visits, means, differences)
+        return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
     return Comparison(
         experiment,
-        plan.holdout,
+        allocation.holdout,
         alpha,
         now,
-        tuple(measured(place, name) for place, name in enumerate(plan.variants)),
+        tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
         sample_ratio(opened, shares) if len(epochs) else 1.0,
-        plan.guardrail,
-        plan.alarm,
+        allocation.guardrail,
+        allocation.alarm,
     )
 
 

@@ -11,12 +11,14 @@ store must have everything (`durable=False` leaves that out). No test framework 
 wrong raises AssertionError.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 
-from .errors import NotFound
-from .groups import Group, number_of
+from .errors import Busy, Conflict, NotFound
+from .groups import Group
 from .records import (
     DECIDE,
     END,
@@ -50,7 +52,7 @@ def change(
     after = before._replace(base=before.version, version=next(_versions), step=step)
     kind = OPEN if row is None else DECIDE
     event = Event(
-        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, would=7,
+        "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, shadow_arm=7,
         candidates="0,7",
     )  # fmt: skip
     counts = {("issued", step, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
@@ -199,7 +201,8 @@ def visits_over_time(open_store: Open, durable: bool = True) -> None:
     assert store.timeline("e", minute, 6000.0) == [Bucket(minute, 2, 8.0, 34.0, 2.5, 4.25)]
     parts = store.timeline("e", minute, 60.0)
     assert sum(part.visits for part in parts) == 2 and all(part.start % 60.0 == 0 for part in parts)
-    store.fold_minutes(since + 9000.0)
+    with store.upkeep() as upkeep:
+        upkeep.compact(since + 9000.0)
     (hour,) = store.timeline("e", minute - 3600.0 * 2, 6e6)
     assert hour[1:] == (2, 8.0, 34.0, 2.5, 4.25)
     assert all(part.start % 3600.0 == 0 for part in store.timeline("e", 0.0, 60.0))
@@ -211,18 +214,18 @@ def groups_of_users(open_store: Open, durable: bool = True) -> None:
     store = with_experiment(open_store)
     for visit, epoch, end in (("v", 1, END), ("w", 2, TIMEOUT), ("x", 2, ""), ("y", 0, END)):
         first = change(None, visit)
-        first = first._replace(row=first.row._replace(epoch=epoch))
+        first = first._replace(row=first.row._replace(epoch=epoch, group=7))
         assert store.append([first]) == [True]
         if end:
             left = change(first.row, visit, step=3)
             event = left.events[0]._replace(kind=LEAVE, reward=2.0, cause=end)
             left = left._replace(row=left.row._replace(status="left", gained=2.0), events=(event,))
             assert store.append([left, change(first.row, visit, step=4)]) == [True, False]
-    number = number_of(Row("e", "v", user="u"))
-    expected = [Group(1, number, 1, 1, 3, 2, 1), Group(2, number, 2, 1, 3, 2, 0)]
+    expected = [Group(1, 7, 1, 1, 3, 2, 1), Group(2, 7, 2, 1, 3, 2, 0)]
     assert store.groups("e") == expected and store.groups("d") == []
     rows = store.ended("e", store.now() + 1.0, 1)
-    assert store.archive(Part("e", "2026-11-16", "a", 1, 2, "0" * 64), rows, {})
+    with store.upkeep() as upkeep:
+        assert upkeep.archive(Part("e", "2026-11-16", "a", 1, 2, "0" * 64), rows, {})
     assert store.groups("e") == expected
     ledger, events = store.ledger("e")
     assert len(list(events)) == 5
@@ -230,7 +233,7 @@ def groups_of_users(open_store: Open, durable: bool = True) -> None:
     if store.shared:
         other = open_store()
         more = change(None, "z")
-        assert other.append([more._replace(row=more.row._replace(epoch=2))]) == [True]
+        assert other.append([more._replace(row=more.row._replace(epoch=2, group=7))]) == [True]
         assert store.groups("e")[1].opened == 3.0
         other.close()
     store.drop("e")
@@ -267,7 +270,8 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
     before, *rest = store.trends("e", day - 86_400.0, 86_400.0)
     assert before == Trend(day - 86_400.0, 2, 4.0) and len(rest) == 4
     for _ in range(2):
-        store.fold_minutes(day + 2 * 86_400.0)
+        with store.upkeep() as upkeep:
+            upkeep.compact(day + 2 * 86_400.0)
         assert store.trends("e", day - 86_400.0, 86_400.0) == [before, *rest]
         assert all(trend.start % 3600.0 == 0 for trend in store.trends("e", 0.0, 300.0))
     ledger, events = store.ledger("e")
@@ -317,17 +321,14 @@ def dropped_experiments(open_store: Open, durable: bool = True) -> None:
     assert store.visit("e", "v") is None and store.counts("e") == ({}, {})
     assert list(store.history("e")[1]) == []
     for name in ("e", "f"):
-        try:
+        with raises(NotFound):
             store.drop(name)
-        except NotFound:
-            continue
-        raise AssertionError(f"{name} was dropped, and is not there")
     assert [edit.what for edit in store.edits(10, "e")] == ["dropped", "created"]
     store.close()
 
 
 def erased_users(open_store: Open, durable: bool = True) -> None:
-    """Their id is nowhere, and a process that still knows it does not bring it back."""
+    """Their id is nowhere, and who has read their visit before cannot change it."""
     store = with_experiment(open_store)
     first, other = change(None), change(None, "w")
     event = first.events[0]._replace(user="u")
@@ -335,12 +336,78 @@ def erased_users(open_store: Open, durable: bool = True) -> None:
     other = other._replace(row=other.row._replace(user="x"), events=(told,))
     assert store.append([first._replace(events=(event,)), other]) == [True, True]
     assert store.erase("u") == 1
-    assert store.append([change(first.row, step=1)]) == [True]
+    assert store.append([change(first.row, step=1)]) == [False]
+    row = store.visit("e", "v")
+    assert row is not None and row.user is None and row.group == first.row.group
+    assert store.append([change(row, step=1)]) == [True]
     rows = [store.visit("e", visit) for visit in ("v", "w")]
     assert [row and row.user for row in rows] == [None, "x"]
     assert [event.user for event in store.history("e")[1]] == [None, "x", None]
     assert store.erase("u") == 0
     store.close()
+
+
+def erasing_goes_on(open_store: Open, durable: bool = True) -> None:
+    """Who is being erased is known, also after a death, until they are in no file any more."""
+    store = with_experiment(open_store)
+    store.erase("u")
+    if durable:
+        store.close()
+        store = open_store()
+    store.erase("w")
+    store.erase("u")
+    with store.upkeep() as upkeep:
+        assert upkeep.erasing() == ["u", "w"]
+        upkeep.erased("u")
+    with store.upkeep() as upkeep:
+        assert upkeep.erasing() == ["w"]
+    store.close()
+
+
+def one_has_the_lease(open_store: Open, durable: bool = True) -> None:
+    """A second one is Busy; one that was replaced is refused, whatever it does."""
+    store = with_experiment(open_store)
+    other = open_store() if store.shared else store
+    change_of = change(None)
+    ended = change_of._replace(row=change_of.row._replace(status="left"))
+    assert store.append([ended]) == [True]
+    rows = store.ended("e", store.now() + 1.0, 10)
+    part = Part("e", "2026-11-16", "a", 1, 1, "0" * 64)
+    with store.upkeep() as first:
+        with raises(Busy), other.upkeep(wait=0.1):
+            pass
+        first.erasing()
+    with other.upkeep() as first:
+        assert first.archive(part, rows, {})
+    with store.upkeep(lease=0.05) as paused:
+        time.sleep(0.2)
+        with other.upkeep(wait=5.0) as second:
+            assert second.store_id == paused.store_id
+            for do in (
+                lambda: paused.replace(part, part._replace(file="b")),
+                lambda: paused.archive(part._replace(file="b"), [], {}),
+                lambda: paused.erased("u"),
+                lambda: paused.compact(0.0),
+            ):
+                with raises(Conflict):
+                    do()
+            second.erasing()  # it still has the lease
+    with store.upkeep(wait=0.0):
+        pass
+    assert store.parts() == [part]
+    if other is not store:
+        other.close()
+    store.close()
+
+
+@contextmanager
+def raises(error: type[Exception]) -> Iterator[None]:
+    """AssertionError unless this error is raised."""
+    try:
+        yield
+    except error:
+        return
+    raise AssertionError(f"{error.__name__} was not raised")
 
 
 def archived_visits(open_store: Open, durable: bool = True) -> None:
@@ -358,19 +425,43 @@ def archived_visits(open_store: Open, durable: bool = True) -> None:
     assert [event.visit for event in store.events_of("e", ["v", "x"])] == ["v", "x"]
     part = Part("e", "2026-11-16", "a.parquet", 2, 2, "0" * 64)
     stale = [rows[0], rows[1]._replace(version=-1)]
-    assert not store.archive(part, stale, {("open", 0, 0, 0): 1.0})
-    assert store.parts() == [] and len(list(store.history("e")[1])) == 3
-    assert store.archive(part, rows[:1], {("open", 0, 0, 0): 0.5})
-    assert not store.archive(part._replace(file="b"), rows[:1], {})
-    assert store.archive(part._replace(file="c"), rows[1:], {("open", 0, 0, 0): 0.5})
+    with store.upkeep() as upkeep:
+        assert not upkeep.archive(part, stale, {("open", 0, 0, 0): 1.0})
+        assert store.parts() == [] and len(list(store.history("e")[1])) == 3
+        assert upkeep.archive(part, rows[:1], {("open", 0, 0, 0): 0.5})
+        assert not upkeep.archive(part._replace(file="b"), rows[:1], {})
+        assert upkeep.archive(part._replace(file="c"), rows[1:], {("open", 0, 0, 0): 0.5})
     assert [each.file for each in store.parts("e")] == ["a.parquet", "c"]
     ledger, events = store.ledger("e")
-    assert [event.visit for event in events] == ["w"]
+    assert [event.visit for event in events] == ["w"] and ledger.parts == store.parts("e")
     assert ledger.archived == {("open", 0, 0, 0): 1.0} and ledger.counts["open", 0, 0, 0] == 1.5
     assert {status: n for status, (n, _, _) in ledger.rows.items()} == {"open": 1}
     assert store.append([change(rows[0], step=1)]) == [False]  # it does not come back
-    store.replace_part(part, part._replace(file="b"))
-    assert [each.file for each in store.parts()] == ["b", "c"]
+    with store.upkeep() as upkeep:
+        newer = part._replace(file="b", digest="1" * 64)
+        upkeep.replace(part, newer)
+        for old in (part, newer._replace(digest=part.digest)):
+            with raises(Conflict):
+                upkeep.replace(old, part)
+        assert [each.file for each in store.parts()] == ["b", "c"]
+        store.drop("e")
+        assert store.parts("e") == [] and len(store.parts("")) == 2  # there still to be erased from
+        upkeep.replace(newer._replace(experiment=""), None)
+        assert [each.file for each in store.parts()] == ["c"]
+    store.close()
+
+
+def an_erased_visit_is_not_archived(open_store: Open, durable: bool = True) -> None:
+    """What was read of it before, with the id, does not go to the archive."""
+    store = with_experiment(open_store)
+    first = change(None)
+    assert store.append([first._replace(row=first.row._replace(status="left"))]) == [True]
+    rows = store.ended("e", store.now() + 1.0, 10)
+    part = Part("e", "2026-11-16", "a", 1, 1, "0" * 64)
+    with store.upkeep() as upkeep:
+        assert store.erase("u") == 1  # which does not wait for the lease
+        assert not upkeep.archive(part, rows, {})
+        assert upkeep.archive(part, store.ended("e", store.now() + 1.0, 10), {})
     store.close()
 
 
@@ -439,6 +530,7 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
 CHECKS = (
     experiments_and_arms, changes_are_kept, a_version_is_changed_once,
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
-    odd_text, dropped_experiments, erased_users, archived_visits, readiness, audit_log,
+    odd_text, dropped_experiments, erased_users, erasing_goes_on, one_has_the_lease,
+    archived_visits,    an_erased_visit_is_not_archived, readiness, audit_log,
     groups_of_users, arms_over_time, looks_are_kept_once, settings_are_exchanged_once,
 )  # fmt: skip

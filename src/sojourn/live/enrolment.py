@@ -1,7 +1,6 @@
 """Creating an experiment in a store, or changing it: what cannot be served is never saved."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +11,6 @@ import numpy as np
 from ..validation import InputError, PolicyError
 from .errors import Conflict
 from .learner import Learner
-from .names import check_name
 from .records import Arm
 from .settings import Settings
 from .stores import Store
@@ -28,17 +26,6 @@ MOST_MEGABYTES = 100
 """What the memory of one policy may take: arms x bins x stages, for Q-learning by step."""
 
 Make = Callable[[Settings], Learner]
-
-
-def check_arms(arms: Any, what: str = "arms") -> list[str]:
-    """The names of arms: a list without duplicates."""
-    if isinstance(arms, str) or not isinstance(arms, Sequence):
-        raise InputError(f"{what} = {arms!r} is not allowed: give a list of names")
-    names = [check_name(what, arm) for arm in arms]
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise InputError(f"{what} has the name {min(twice)!r} twice")
-    return names
 
 
 class Enrolled(NamedTuple):

@@ -8,7 +8,11 @@ class LiveError(Exception):
 
 
 class Busy(LiveError):
-    """The queue to the store is full: nothing was done, try again in a moment."""
+    """Nothing was done, try again in a moment: the queue is full, or others have the lease."""
+
+
+class Damaged(LiveError):
+    """A file of the archive is missing, or it is not the file that was written."""
 
 
 class Unavailable(LiveError):

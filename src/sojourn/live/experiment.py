@@ -1,36 +1,44 @@
-"""`Experiment`: a policy that decides for live visits, every step durable."""
+"""`Experiment`: policies that decide for live visits, every step durable."""
 
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from math import inf
 from typing import Any, Self
 
 from .. import validation
 from ..policies import Policy, VisitIMED
 from ..users import User
 from ..validation import InputError
-from .enrolment import check_arms, check_served, enrol
+from .answers import Ask, Decision, Opening
+from .branch import Branch
+from .comparing import Comparison, compare
+from .enrolment import enrol
 from .errors import NotFound
-from .forks import PerProcess
-from .journal import Journal
+from .guarding import Rollout
+from .journal import Journal, Steps
 from .learner import Learner
-from .names import check_name
-from .operations import Operations
-from .records import Arm, Bucket, Counts, News, added
-from .settings import IDLE_TIMEOUT, Settings
-from .stores.base import one_of_its_own
-from .visit import Choice, Serving
+from .looking import History, history
+from .names import check_name, check_names
+from .plan import Allocation, Guardrail, names_of
+from .records import Arm, Counts
+from .routing import Routing
+from .settings import Settings
+from .stores.base import has_variants, loaded
+from .variants import Given, Variant, check_guardrail, check_settles, children_in, enrol_variants
+from .visit import Visit
+
+ONLY = ""
+"""The key of the branch of an experiment without variants."""
 
 
-class Experiment(Serving):
+class Experiment:
     """One experiment: arms by name, a policy that learns from visits, and a store.
 
     >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
     ...     visit = experiment.visit(user="u42")
     ...     first = visit.choose()
-    ...     second = visit.step(1)
+    ...     second = visit.choose(1)
     ...     left = visit.end()
     >>> first, second
     ('dance', 'cooking')
@@ -50,17 +58,39 @@ class Experiment(Serving):
     confidence bounds where optimism is positive: better when rewards come late, not covered by
     theorems.
 
-    Of an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`own` of `Visit.decide`); the policy learns from what happens then. With
-    `shadow` it says at each decision what it would have shown, which changes nothing: see `shadow`
-    of `sojourn.live`. It learns as well from the counters of other experiments of the store, if
-    `learns_from` names some.
+    In an `external` experiment the caller chooses the arms, by a recommender of its own, and says
+    which one was shown (`logged` of `Ask`); the policy learns from what happens then. With `shadow`
+    each decision records what the policy would have shown, which changes nothing: see `shadow` of
+    `sojourn.live`. The policy also learns from the counters of other experiments of the store, if
+    `learns_from` names some. These are the `settings`.
+
+    With `variants`, visits are divided among them by shares, and the variants are compared:
+
+    >>> old, new = Variant("old", 0.9, external=True), Variant("new", 0.1)
+    >>> both = {"variants": [old, new], "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **both) as shorts:
+    ...     visit = shorts.visit(user="u42")
+    ...     arm = visit.choose(logged="news")
+    ...     shorts.ramp({"new": 0.5})
+    ...     visit.info().variant, arm, shorts.allocation.shares
+    ('old', 'news', {'old': 0.5, 'new': 0.5})
+
+    A visit is assigned to a variant by a hash of its user, or of its own id without a user, and
+    stays there when shares change (`ramp`, `roll_back`). Each variant is a `Branch` that learns
+    from its own visits; arms, user model and other settings are those of all. The `holdout` is what
+    the others are compared with (`compare`). When the `guardrail` stops a variant, its visits go to
+    the holdout (or it stops exploring: `explore` does so by hand), and the `webhook` gets a POST.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
-    share. An experiment that the store knows goes on: new arms are added, settings replaced. `seed`
-    fixes the coin flips of the policy, which are then those of the simulator. After a fork it is
-    opened again by the child's first call, if the store is PostgreSQL; else calls raise `Forked`.
+    share. An experiment that the store knows goes on: new arms are added, settings replaced; shares
+    stay as they are there, and so does the guardrail unless one is given. The names of variants and
+    the holdout cannot change. `seed` fixes the random draws of the policy, which are then those of
+    the simulator. After a fork the child's first call opens the experiment again if the store is
+    PostgreSQL; otherwise calls raise `Forked`.
     """
+
+    variants: Mapping[str, Branch]
+    """The branches by variant; without variants the only one, under the name ""."""
 
     def __init__(
         self,
@@ -69,171 +99,256 @@ class Experiment(Serving):
         policy: Policy | None = None,
         user: User | None = None,
         *,
-        reward_threshold: float | None = None,
-        default_reward: float = 0.0,
-        reward_wait: float | None = None,
-        idle_timeout: float = IDLE_TIMEOUT,
-        late_horizon: float | None = None,
-        introduce_in_any_state: bool = False,
-        count_in_flight: bool = False,
-        external: bool = False,
-        shadow: bool = True,
-        learns_from: Sequence[str] = (),
+        variants: Sequence[Variant] = (),
+        holdout: str | None = None,
+        guardrail: Guardrail | None = None,
+        webhook: str | None = None,
         store: str | Journal = "memory://",
         seed: int | None = None,
         run: int = 0,
         compiled: bool = True,
+        **settings: Any,
     ) -> None:
-        self.name = check_name("name", name)
-        self.exploring = True  # `Split` says otherwise, while exploring is stopped in a variant
-        names = check_arms(arms)
-        settings = Settings(
-            policy=VisitIMED() if policy is None else policy,
-            user=user,  # type: ignore[arg-type]
-            reward_threshold=reward_threshold,
-            default_reward=default_reward,
-            reward_wait=reward_wait,
-            idle_timeout=idle_timeout,
-            late_horizon=late_horizon,
-            introduce_in_any_state=introduce_in_any_state,
-            count_in_flight=count_in_flight,
-            external=external,
-            shadow=shadow,
-            learns_from=tuple(learns_from),
-        )
-        self._seed = None if seed is None else validation.whole("seed", seed, 0, 2**63 - 1)
-        self._learner = partial(Learner, run=run, compiled=compiled)
-        self._own = not isinstance(store, Journal)
-        journal = store.here() if isinstance(store, Journal) else Journal(store)
+        check_name("name", name)
+        if seed is not None:
+            seed = validation.whole("seed", seed, 0, 2**63 - 1)
+        options: dict[str, Any] = {"seed": seed, "run": run, "compiled": compiled}
+        make = partial(Learner, seed=0, run=run, compiled=compiled)
+        common = {"user": user, **settings}
+        if variants:
+            common |= {} if policy is None else {"policy": policy}
+            given = Given(arms, variants, holdout, guardrail, common)
+        else:
+            _check_alone(holdout=holdout, guardrail=guardrail, webhook=webhook)
+            names = check_names("arms", arms)
+            alone = Settings(policy=VisitIMED() if policy is None else policy, **common)
+
+        def opened(journal: Journal) -> dict[str, Branch]:
+            if not variants:
+                enrolled = enrol(journal.store, name, alone, names, make)
+                return {ONLY: Branch(name, enrolled.settings, journal, **options)}
+            each = enrol_variants(journal.store, name, given, make).settings
+            children = names_of(name, tuple(each))
+            return {v: Branch(children[v], each[v], journal, **options) for v in each}
+
+        self._begin(name, store, opened, webhook)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        store: str | Journal,
+        *,
+        webhook: str | None = None,
+        branch: Callable[[str], Branch] | None = None,
+        seed: int | None = None,
+        run: int = 0,
+        compiled: bool = True,
+        **changed: Any,
+    ) -> Self:
+        """An experiment that the store knows, with the settings it has there.
+
+        `changed` settings replace those of the store; `branch` opens the branches of variants.
+        """
+        experiment = cls.__new__(cls)
+
+        def opened(journal: Journal) -> dict[str, Branch]:
+            def make(stored: str) -> Branch:
+                return Branch.open(
+                    stored, journal, changed=changed, seed=seed, run=run, compiled=compiled
+                )
+
+            text, _ = loaded(journal.store, name)
+            if not has_variants(text):
+                return {ONLY: make(name)}
+            return {v: (branch or make)(child) for v, child in children_in(text, name).items()}
+
+        experiment._begin(name, store, opened, webhook)
+        return experiment
+
+    def _begin(
+        self,
+        name: str,
+        store: str | Journal,
+        opened: Callable[[Journal], dict[str, Branch]],
+        webhook: str | None,
+    ) -> None:
+        self.name, self._owns_journal = name, not isinstance(store, Journal)
+        self._journal = journal = store.here() if isinstance(store, Journal) else Journal(store)
         try:
-            make = partial(self._learner, seed=0)
-            settings = enrol(journal.store, name, settings, names, make).settings
-            operations = self._operate(settings, journal)
+            self.variants = opened(journal)
+            self._rollout = None
+            if ONLY not in self.variants:
+                self._rollout = Rollout(name, journal, self.variants, webhook)
         except BaseException:
-            if self._own:
+            if self._owns_journal:
                 journal.close()
             raise
-        self.dropped = False
-
-        def reopen() -> Operations:
-            here = journal.here()
-            made = self._operate(operations.settings, here)
-            here.enter(self)
-            return made
-
-        self._processes = PerProcess(operations, reopen)
-        journal.enter(self)
-
-    def _operate(self, settings: Settings, journal: Journal) -> Operations:
-        seed = secrets.randbits(62) if self._seed is None else self._seed
-        make = partial(self._learner, seed=seed)
-        operations = Operations(self.name, settings, journal, make, lambda: self.exploring)
-        operations.reload()
-        return operations
-
-    @property
-    def _operations(self) -> Operations:
-        return self._processes.get()
+        self._operations = Routing(name, self.variants, lambda: self._divided.allocation)
 
     @property
     def journal(self) -> Journal:
         """The store with its threads, those of this process."""
-        return self._operations.journal
+        return self.branch.journal if self._rollout is None else self._rollout.journal
 
-    @classmethod
-    def open(cls, name: str, store: str | Journal, **options: Any) -> Self:
-        """An experiment that the store knows, with the settings it has there."""
-        if isinstance(store, Journal):
-            settings = Settings.from_json(one_of_its_own(store.store, name)[0])
-            kept = {f.name: getattr(settings, f.name) for f in fields(settings)}
-            return cls(name, store=store, **{**kept, **options})
-        journal = Journal(store)
-        try:
-            experiment = cls.open(name, journal, **options)
-        except BaseException:
-            journal.close()
-            raise
-        experiment._own = True
-        return experiment
+    @property
+    def branch(self) -> Branch:
+        """The only branch; InputError if the experiment has variants."""
+        if ONLY in self.variants:
+            return self.variants[ONLY]
+        raise InputError(
+            f"experiment {self.name!r} has variants: ask one of {', '.join(self.variants)}"
+        )
 
     @property
     def settings(self) -> Settings:
-        return self._operations.settings
+        """Those of the only branch, as are `policy`, `memory` and `counts`."""
+        return self.branch.settings
 
     @property
     def policy(self) -> Policy:
-        return self._operations.settings.policy
+        return self.branch.policy
+
+    @property
+    def memory(self) -> Any:
+        """What the policy has learned, as this process has it."""
+        return self.branch.memory
+
+    def counts(self) -> Counts:
+        """The counters of all processes, from the store; see `records.tally` and `following`."""
+        return self.branch.counts()
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The arms in use."""
-        return tuple(arm.name for arm in self._operations.arms if not arm.retired)
-
-    def add_arm(self, name: str) -> None:
-        """Take an arm into use, for the first time or again."""
-        self._change_arm(check_name("arm", name), retired=0)
-
-    def retire_arm(self, name: str) -> None:
-        """Never choose an arm again; its counts stay."""
-        if self.arms == (name,):
-            raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
-        self._known(name)
-        self._change_arm(name, retired=1)
-
-    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
-        """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
-        arms = []
-        for name, (pulls, successes) in prior.items():
-            n = validation.number(f"pulls of {name!r}", pulls, 0, inf)
-            s = validation.number(f"successes of {name!r}", successes, 0, n)
-            arms.append(self._known(name)._replace(pulls=n, successes=s))
-        self._save(arms)
-
-    def _known(self, name: str) -> Arm:
-        for arm in self._operations.arms:
-            if arm.name == name:
-                return arm
-        raise NotFound(f"there is no arm {name!r} in {self.name!r}")
-
-    def _change_arm(self, name: str, *, retired: int) -> None:
-        known = {arm.name: arm for arm in self._operations.arms}
-        arm = known.get(name, Arm(0, name))
-        if name not in known or arm.retired != retired:
-            changed = [arm._replace(retired=retired)]
-            check_served(self.settings, self._operations.arms, changed)
-            self._save(changed)
-
-    def _save(self, arms: Sequence[Arm]) -> None:
-        self.journal.store.save(self.name, self.settings.to_json(), arms)
-        self.reload()
+        """The active arms, of all branches together."""
+        return tuple(dict.fromkeys(arm for branch in self._branches for arm in branch.arms))
 
     @property
     def all_arms(self) -> tuple[Arm, ...]:
-        """All arms with their prior counts, retired ones too."""
-        return tuple(self._operations.arms)
+        """All arms of the only branch with their prior counts, retired ones too."""
+        return self.branch.all_arms
 
-    def recent(self) -> list[Choice]:
-        """A sample of this process's decisions with what the policy knew, the latest first."""
-        return list(self._operations.noted)[::-1]
+    def add_arm(self, name: str) -> None:
+        """Activate an arm, for the first time or again."""
+        for branch in self._branches:
+            branch.add_arm(name)
+
+    def retire_arm(self, name: str) -> None:
+        """Never choose an arm again; its counts stay."""
+        for branch in self._branches:
+            branch.retire_arm(name)
+
+    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
+        for branch in self._branches:
+            branch.warm_start(prior)
+
+    @property
+    def _branches(self) -> tuple[Branch, ...]:
+        return tuple(self.variants.values())
+
+    def visit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> Visit:
+        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
+        return self.journal.run(self._visiting(user, id, state))
+
+    async def avisit(
+        self, user: str | None = None, id: str | None = None, state: float | None = None
+    ) -> Visit:
+        return await self.journal.arun(self._visiting(user, id, state))
+
+    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps[Visit]:
+        visit = str(uuid.uuid4()) if id is None else check_name("id", id)
+        opened = yield from self._operations.opening(visit, Opening(user, state))
+        return Visit(self, visit, opened=opened)
+
+    def decide(self, id: str, ask: Ask) -> Decision:
+        """`Visit.decide` by id."""
+        return self.journal.run(self._operations.deciding(id, ask))
+
+    async def adecide(self, id: str, ask: Ask) -> Decision:
+        return await self.journal.arun(self._operations.deciding(id, ask))
+
+    def get(self, id: str) -> Visit:
+        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
+        return Visit(self, check_name("id", id))
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """Shares by epoch, guardrail and alarm, as this process knows them; None: no variants."""
+        return None if self._rollout is None else self._rollout.allocation
+
+    @property
+    def _divided(self) -> Rollout:
+        if self._rollout is None:
+            raise InputError(f"experiment {self.name!r} has no variants")
+        return self._rollout
+
+    def ramp(self, shares: Mapping[str, float]) -> None:
+        """Change the shares of some variants; the holdout has the rest.
+
+        Visits that are open stay where they are. `Conflict` after the guardrail has acted.
+        """
+        self._divided.change(lambda known: known.ramped(shares, self.now()))
+
+    def roll_back(self) -> None:
+        """Send all new visits to the holdout."""
+        self._divided.change(lambda known: known.rolled_back(self.now()))
+
+    def explore(self, exploring: Mapping[str, bool]) -> None:
+        """Stop or resume exploration in some variants.
+
+        A variant that does not explore plays the arm that its policy estimates to be best
+        (`Policy.greedy_values`). `Conflict` if the guardrail has stopped it: `undo` that.
+        """
+        rollout = self._divided
+        for name, flag in exploring.items():
+            if name in self.variants and not flag:
+                check_settles(name, self.variants[name].settings)
+        rollout.change(lambda known: known.exploring(exploring, self.now()))
+
+    def undo(self) -> None:
+        """Restore what was before the guardrail acted.
+
+        The guardrail stays, and counts evidence from now on. `Conflict` if it has not acted.
+        """
+        self._divided.change(lambda known: known.undone(self.now()))
+
+    def guard(self, guardrail: Guardrail | None) -> None:
+        """Set another guardrail, or none."""
+        rollout = self._divided
+        settings = {name: branch.settings for name, branch in self.variants.items()}
+        check_guardrail(rollout.allocation.guarded(guardrail), settings)
+        rollout.change(lambda known: known.guarded(guardrail))
+
+    def compare(self, **how: Any) -> Comparison:
+        """The variants compared, by what all processes have recorded: see `live.compare`."""
+        return compare(self._divided.journal.store, self.name, **how)
+
+    def history(self) -> History:
+        """What the comparison has said over time: see `live.history`."""
+        return history(self._divided.journal.store, self.name)
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""
         return self.journal.store.now()
 
-    def timeline(self, since: float, width: float) -> list[Bucket]:
-        """Visits that ended since then, in buckets of `width` seconds."""
-        return self.journal.store.timeline(self.name, since, width)
-
     def sweep(self) -> int:
         """Resolve steps and end visits that are overdue, now; a thread does so every second."""
-        return self._operations.sweep()
+        return sum(branch.sweep() for branch in self._branches)
 
-    def refresh(self, news: News | None = None) -> None:
-        """Add what other processes have counted, now; a thread does so five times a second."""
-        try:
-            self._operations.refresh(news)
-        except NotFound:  # another process has dropped it
-            self.leave()
+    def refresh(self) -> None:
+        """Add what other processes have changed, now; a thread does so five times a second."""
+        for branch in self._branches:
+            branch.refresh()
+        if self._rollout is not None:
+            self._rollout.refresh()
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a call, or another process, has dropped the experiment."""
+        return (self._rollout or self.branch).dropped
 
     def drop(self) -> None:
         """Delete the experiment with all its visits, events and counters; archived files stay.
@@ -241,42 +356,38 @@ class Experiment(Serving):
         Calls on its visits raise `NotFound` from now on. In PostgreSQL the name is free again a
         minute later, when no process can be writing to it any more.
         """
-        self.journal.store.drop(self.name)
-        self.leave()
+        store = self.journal.store
+        if self._rollout is not None:
+            for branch in self._branches:
+                with suppress(NotFound):
+                    store.drop(branch.name)
+                    branch.leave()
+        store.drop(self.name)
+        self._leave()
 
-    def leave(self) -> None:
-        """It is no more: another process, or a call, has dropped it."""
-        self.dropped = True
-        self.journal.leave(self)
+    def _leave(self) -> None:
+        (self._rollout or self.branch).leave()
 
-    def reload(self) -> None:
-        self._operations.reload()
-
-    @property
-    def memory(self) -> Any:
-        """What the policy has learned, as this process has it."""
-        return self._operations.learner.memory
-
-    @property
-    def conflicts(self) -> int:
-        """Changes rejected because another process updated the visit first; each was retried."""
-        return self._operations.conflicts
-
-    def counts(self) -> Counts:
-        """The counters of all processes, from the store; see `records.tally` and `following`."""
-        return added(*self.journal.store.counts(self.name))
+    def _reload(self) -> None:
+        (self._rollout or self.branch).reload()
 
     def close(self) -> None:
         """Write what is queued; visits stay open in the store."""
-        operations = self._processes.opened
-        if operations is None:  # forked, and not used since
-            return
-        operations.journal.leave(self)
-        if self._own:
-            operations.journal.close()
+        for branch in self._branches:
+            branch.close()
+        if self._rollout is not None:
+            self._rollout.close()
+        if self._owns_journal:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _check_alone(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} is not allowed without variants")

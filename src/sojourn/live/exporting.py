@@ -22,9 +22,9 @@ class ExportRow(NamedTuple):
 
     `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
     `censored` that nobody knows yet, because the visit is open. `threshold` is from where on a
-    graded reward is good; it is empty if rewards are 0 and 1. `would` is the arm that the policy
-    would have shown where the caller chose, and `candidates` those that were eligible, as JSON,
-    where not all in use were.
+    graded reward is good; it is empty if rewards are 0 and 1. `shadow_arm` is the arm that the
+    policy would have shown where the caller chose, and `candidates` those that were eligible, as
+    JSON, where not all in use were.
     """
 
     user: str
@@ -37,7 +37,7 @@ class ExportRow(NamedTuple):
     t: float
     propensity: float | None
     threshold: float | None
-    would: str | None
+    shadow_arm: str | None
     candidates: str | None
 
 
@@ -69,7 +69,7 @@ def lines(
                 users.get(visit, visit), visit, event.step, arms[event.arm].name,
                 late.get((visit, event.step), event.reward), False, False, choice.at,
                 choice.propensity, threshold,
-                None if choice.would is None else arms[choice.would].name,
+                None if choice.shadow_arm is None else arms[choice.shadow_arm].name,
                 None if choice.candidates is None else _named(choice.candidates, arms),
             )  # fmt: skip
         elif event.kind == LEAVE:
@@ -107,7 +107,7 @@ def export(
     if threshold == 0.0:  # any reward above 0 is good
         threshold = ABOVE
     ledger, events = store.ledger(experiment)
-    parts = () if archive is None else events_in(store, experiment, archive)
+    parts = () if archive is None else events_in(store, ledger.parts, archive)
     archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
     rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0

@@ -37,9 +37,9 @@ class Group(NamedTuple):
         return Group(self.epoch, self.number, *sums)
 
 
-def number_of(row: Row) -> int:
+def number_of(visit: str, user: str | None) -> int:
     """The group of a visit: that of its user, or one by its own id."""
-    unit = f"user {row.user}" if row.user is not None else f"visit {row.id}"
+    unit = f"user {user}" if user is not None else f"visit {visit}"
     return int.from_bytes(blake2b(unit.encode(), digest_size=8).digest()) % GROUPS
 
 
@@ -56,7 +56,7 @@ def added_by(row: Row, events: Iterable[Event]) -> Group | None:
         return None
     events = list(events)
     over = row.status != "open" and all(event.kind != LEAVE for event in events)
-    total = Group(row.epoch, number_of(row))
+    total = Group(row.epoch, row.group)
     for event in events:
         if event.kind == OPEN:
             total = total._replace(opened=1.0)

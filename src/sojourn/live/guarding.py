@@ -1,4 +1,4 @@
-"""What a guardrail looks for; acting once, whatever the number of processes; and the webhook."""
+"""The allocation of an experiment, changed by any process; its guardrail, which acts once."""
 
 import json
 import logging
@@ -6,20 +6,20 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..validation import InputError
+from .branch import Branch
 from .comparing import WORDS, compared
-from .errors import LiveError
+from .errors import Conflict, LiveError
 from .groups import Group
+from .journal import Journal
 from .looking import ALPHA, looks_of, ranks
-from .plan import STOP_EXPLORING, Alarm, Plan
+from .plan import STOP_EXPLORING, Alarm, Allocation
+from .records import News
+from .variants import stored_allocation
 from .who import ACTING
-
-if TYPE_CHECKING:
-    from .split import Split
 
 LOOK = 5.0
 """Seconds between two looks."""
@@ -31,50 +31,133 @@ LIMIT = 10.0  # seconds that one attempt may take
 CLAIM = sum(PAUSES) + len(PAUSES) * LIMIT
 """Seconds after which a process that has not told the webhook has died: then another one does."""
 
+TRIES = 50  # to change an allocation that others change as well
+
 DUE, DONE, NONE = "due", "done", "none"
 
 log = logging.getLogger("sojourn.live")
 
 
 def violation(
-    experiment: str, plan: Plan, groups: Mapping[str, list[Group]], now: float
+    experiment: str, allocation: Allocation, groups: Mapping[str, list[Group]], now: float
 ) -> Alarm | None:
-    """What the guardrail of a plan has found, if it has one that has not acted.
+    """What the guardrail of an allocation has found, if it has one that has not acted.
 
     The level is that of all variants together: each has its part of it.
     """
-    rule = plan.guardrail
-    if rule is None or plan.alarm is not None:
+    rule = allocation.guardrail
+    if rule is None or allocation.alarm is not None:
         return None
-    alpha = rule.alpha / (len(plan.variants) - 1)
-    found = compared(experiment, plan, groups, now, alpha, rule.planned, rule.since)
+    alpha = rule.alpha / (len(allocation.variants) - 1)
+    found = compared(experiment, allocation, groups, now, alpha, rule.planned, rule.since)
     for variant in found.variants:
         difference = variant.differences.get(rule.metric)
         if difference is not None and difference.high < -rule.margin and variant.share > 0.0:
             more = f" by more than {rule.margin:g}" if rule.margin else ""
             reason = (
-                f"{WORDS[rule.metric]} of {variant.name} is below that of {plan.holdout}{more}: "
-                f"{difference.value:+.4g} [{difference.low:+.4g}, {difference.high:+.4g}] after "
-                f"{variant.visits:,} visits"
+                f"{WORDS[rule.metric]} of {variant.name} is below that of "
+                f"{allocation.holdout}{more}: {difference.value:+.4g} [{difference.low:+.4g}, "
+                f"{difference.high:+.4g}] after {variant.visits:,} visits"
             )
             return Alarm(
-                at=now, variant=variant.name, reason=reason, shares=dict(plan.shares),
-                action=rule.action, settled=plan.settled,
+                at=now, variant=variant.name, reason=reason, shares=dict(allocation.shares),
+                action=rule.action, settled=allocation.settled,
             )  # fmt: skip
     return None
+
+
+class Rollout:
+    """The allocation of an experiment in this process: kept like the store's, changed, guarded.
+
+    The journal's upkeep calls `refresh`. Branches are told whether they explore.
+    """
+
+    def __init__(
+        self, name: str, journal: Journal, branches: Mapping[str, Branch], webhook: str | None
+    ) -> None:
+        self.name, self.branches, self.dropped = name, branches, False
+        self._journal = self._entered = journal
+        self.guard = Guard(self, webhook)
+        self.reload()
+        journal.enter(self)
+
+    @property
+    def journal(self) -> Journal:
+        """The store with its threads, those of this process."""
+        here = self._journal.here()
+        if here is not self._entered:  # the process was forked
+            self._entered = here
+            here.enter(self)
+        return here
+
+    def reload(self) -> None:
+        """Load the allocation that the store has."""
+        self._take(*stored_allocation(self.journal.store, self.name))
+
+    def _take(self, text: str, allocation: Allocation) -> None:
+        self._text, self.allocation = text, allocation
+        for name, branch in self.branches.items():
+            branch.exploring = name not in allocation.settled
+
+    def change(self, changed: Callable[[Allocation], Allocation]) -> None:
+        """Change the allocation, also if other processes change it meanwhile."""
+        for _ in range(TRIES):
+            self.reload()
+            before = self.allocation
+            if self.exchange(before, changed(before)):
+                return
+        raise Conflict(
+            f"the allocation of {self.name!r} was changed by others {TRIES} times in a row"
+        )
+
+    def exchange(self, before: Allocation, after: Allocation) -> bool:
+        """Whether one allocation replaced the other, which this process had, in the store."""
+        if after == before:
+            return True
+        known, text = self._text, after.to_json()
+        current = self.allocation is before
+        if not current or not self.journal.store.exchange(self.name, known, text):
+            return False
+        self._take(text, after)
+        return True
+
+    def refresh(self, news: News | None = None) -> None:
+        """Load the allocation if another process has changed it, and let the guardrail look."""
+        shared = self.journal.store.shared
+        if shared and news is None:
+            news = self.journal.store.news([self.name]).get(self.name)
+        if shared and news is None:
+            self.leave()
+            return
+        if news is not None and news.settings != self._text:
+            self._take(news.settings, Allocation.from_json(news.settings))
+        self.guard.look_in_time()
+
+    def sweep(self) -> int:
+        """Nothing: the visits are those of the branches."""
+        return 0
+
+    def leave(self) -> None:
+        """Another process, or a call, has dropped it."""
+        self.dropped = True
+        self.journal.leave(self)
+
+    def close(self) -> None:
+        """Stop its upkeep."""
+        self._entered.leave(self)
 
 
 class Guard:
     """Looks at the comparison of an experiment, keeps what it says over time, and acts.
 
-    Of several processes that want to act one does, because the plan is exchanged once. That one
-    tells the webhook, in a thread of its own; if it dies before it has, another one does.
+    Of several processes that want to act one does, because the allocation is exchanged once. That
+    one calls the webhook, in a thread of its own; if it dies before it has, another one does.
     """
 
-    def __init__(self, split: "Split", webhook: str | None) -> None:
+    def __init__(self, rollout: Rollout, webhook: str | None) -> None:
         if webhook is not None and not webhook.startswith(("http://", "https://")):
             raise InputError("webhook is not allowed: it must begin with http:// or https://")
-        self.split, self.webhook = split, webhook
+        self.rollout, self.webhook = rollout, webhook
         self._looked, self._took = -LOOK, 0.0
         self._ranks: dict[str, int] = {}
         self.telling: threading.Thread | None = None
@@ -88,55 +171,56 @@ class Guard:
 
     def look(self) -> bool:
         """Act if there is a reason; whether this process did."""
-        split, plan = self.split, self.split.plan
-        if plan.alarm is not None:
-            self._take_over(plan.alarm)
-        store = split.journal.store
-        groups = {name: store.groups(each.name) for name, each in split.variants.items()}
-        self._note(plan, groups)
-        alarm = violation(split.name, plan, groups, store.now())
+        rollout, allocation = self.rollout, self.rollout.allocation
+        if allocation.alarm is not None:
+            self._take_over(allocation.alarm)
+        store = rollout.journal.store
+        groups = {name: store.groups(each.name) for name, each in rollout.branches.items()}
+        self._note(allocation, groups)
+        alarm = violation(rollout.name, allocation, groups, store.now())
         if alarm is None:
             return False
         alarm = replace(alarm, delivery=DUE if self.webhook else NONE, claimed=alarm.at)
-        if not self._exchange(plan, plan.stopped(alarm)):
+        if not self._exchange(allocation, allocation.stopped(alarm)):
             return False  # others have acted, or changed the shares: the next look tells
-        log.warning("guardrail of %s: %s", split.name, alarm.reason)
+        log.warning("guardrail of %s: %s", rollout.name, alarm.reason)
         self._tell(alarm)
         return True
 
-    def _note(self, plan: Plan, groups: Mapping[str, list[Group]]) -> None:
-        """Keep what the comparison says, if there are enough visits more than at the last look."""
-        now, store = ranks(plan, groups), self.split.journal.store
+    def _note(self, allocation: Allocation, groups: Mapping[str, list[Group]]) -> None:
+        """Keep a snapshot of the comparison, if it has enough visits more than the last one."""
+        now, store = ranks(allocation, groups), self.rollout.journal.store
         if now != self._ranks:
-            found = compared(self.split.name, plan, groups, store.now(), ALPHA)
-            store.add_looks(self.split.name, looks_of(found))
+            found = compared(self.rollout.name, allocation, groups, store.now(), ALPHA)
+            store.add_looks(self.rollout.name, looks_of(found))
             self._ranks = now
 
-    def _exchange(self, before: Plan, after: Plan) -> bool:
+    def _exchange(self, before: Allocation, after: Allocation) -> bool:
         token = ACTING.set("guardrail")
         try:
-            return self.split.exchange(before, after)
+            return self.rollout.exchange(before, after)
         finally:
             ACTING.reset(token)
 
     def _take_over(self, alarm: Alarm) -> None:
-        """Tell the webhook in the place of a process that has died."""
+        """Call the webhook in the place of a process that has died."""
         if self.webhook is None or alarm.delivery != DUE:
             return
-        now, plan = self.split.now(), self.split.plan
+        now, known = self.rollout.journal.store.now(), self.rollout.allocation
         claimed = replace(alarm, claimed=now)
-        if now - alarm.claimed > CLAIM and self._exchange(plan, replace(plan, alarm=claimed)):
+        if now - alarm.claimed > CLAIM and self._exchange(known, replace(known, alarm=claimed)):
             self._tell(claimed)
 
     def _tell(self, alarm: Alarm) -> None:
         if self.webhook is None:
             return
+        rollout = self.rollout
 
         def work(url: str = self.webhook) -> None:
-            outcome = post(url, message(self.split.name, self.split.plan, alarm))
+            outcome = post(url, message(rollout.name, rollout.allocation, alarm))
             (log.info if outcome == DONE else log.error)("guardrail: webhook: %s", outcome)
             try:
-                self.split.change(lambda plan: _delivered(plan, alarm, outcome))
+                rollout.change(lambda known: _delivered(known, alarm, outcome))
             except LiveError as error:  # it is told once more, then
                 log.warning("guardrail: %s", error)
 
@@ -144,11 +228,11 @@ class Guard:
         self.telling.start()
 
 
-def _delivered(plan: Plan, alarm: Alarm, outcome: str) -> Plan:
-    """The plan, if it still has this alarm, with what became of telling it."""
-    if plan.alarm is None or plan.alarm.at != alarm.at:
-        return plan
-    return replace(plan, alarm=replace(plan.alarm, delivery=outcome))
+def _delivered(allocation: Allocation, alarm: Alarm, outcome: str) -> Allocation:
+    """The allocation, if it still has this alarm, with what became of telling it."""
+    if allocation.alarm is None or allocation.alarm.at != alarm.at:
+        return allocation
+    return replace(allocation, alarm=replace(allocation.alarm, delivery=outcome))
 
 
 def done(alarm: Alarm, holdout: str) -> str:
@@ -158,13 +242,13 @@ def done(alarm: Alarm, holdout: str) -> str:
     return f"visits of {alarm.variant} go to {holdout}"
 
 
-def message(experiment: str, plan: Plan, alarm: Alarm) -> bytes:
+def message(experiment: str, allocation: Allocation, alarm: Alarm) -> bytes:
     """What a webhook is told, as JSON; `text` is for people."""
-    text = f"{experiment}: {done(alarm, plan.holdout)} now. {alarm.reason}."
+    text = f"{experiment}: {done(alarm, allocation.holdout)} now. {alarm.reason}."
     told = {
         "event": "guardrail", "experiment": experiment, "variant": alarm.variant, "at": alarm.at,
-        "action": alarm.action,
-        "reason": alarm.reason, "shares_before": alarm.shares, "shares": plan.shares, "text": text,
+        "action": alarm.action, "reason": alarm.reason, "shares_before": alarm.shares,
+        "shares": allocation.shares, "text": text,
     }  # fmt: skip
     return json.dumps(told).encode()
 

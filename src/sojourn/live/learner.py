@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine.calls import calls_for
 from ..engine.faults import no_such_arm
-from ..engine.streams import STARTS, Stream, draw, policy_stream, stream_key, uniform
+from ..engine.streams import STARTS, Stream, draw, draw_uniform, policy_stream, stream_key
 from ..policies.base import Array, Policy, by_means
 from ..policies.mixture import base_policy
 from ..policies.reasons import explainer
@@ -197,8 +197,8 @@ class Learner:
         if not exploring:
             return self._best_known(state, able)
         share, rng = self.calls.share, self.rng
-        anything = share > 0.0 and uniform(rng) < share
-        column = able[int(uniform(rng) * len(able))] if anything else None
+        anything = share > 0.0 and draw_uniform(rng) < share
+        column = able[int(draw_uniform(rng) * len(able))] if anything else None
         column, chance = self._decide(state, able, column)
         if chance is not None:
             chance = share / len(able) + (1.0 - share) * chance
@@ -233,7 +233,7 @@ class Learner:
         memory = self.memory if len(able) == len(self.positions) else self._only(self.memory, able)
         worth = self.policy.greedy_values(memory, state)
         tied = np.flatnonzero(worth == worth.max())
-        chosen = tied[int(uniform(self.rng) * len(tied)) if len(tied) > 1 else 0]
+        chosen = tied[int(draw_uniform(self.rng) * len(tied)) if len(tied) > 1 else 0]
         return self.positions[able[chosen]], 1.0 / len(tied)
 
     def columns(self, positions: Collection[int]) -> list[int]:

@@ -6,17 +6,17 @@ rank: however many processes look, and whenever they do.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite, log
 from typing import Any
 
 from ..show.tables import Table
 from .comparing import WORDS, Comparison, compare
 from .groups import Group, ended_in
-from .plan import METRICS, Alarm, Epoch, Guardrail, Plan
+from .plan import METRICS, Alarm, Allocation, Epoch, Guardrail
 from .records import Look
 from .stores.base import Store
-from .variants import plan_of
+from .variants import allocation_of
 
 GROWTH = 1.05
 """How many times as many visits a look rests on at the next rank."""
@@ -34,10 +34,10 @@ def rank_of(visits: float, holdout: float) -> int:
     return int(log(max(both, 1.0)) / log(GROWTH))
 
 
-def ranks(plan: Plan, groups: Mapping[str, list[Group]]) -> dict[str, int]:
+def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str, int]:
     """The rank of every variant that is compared with the holdout."""
-    visits = {variant: ended_in(groups[variant])[0] for variant in plan.variants}
-    holdout = visits.pop(plan.holdout)
+    visits = {variant: ended_in(groups[variant])[0] for variant in allocation.variants}
+    holdout = visits.pop(allocation.holdout)
     return {variant: rank_of(n, holdout) for variant, n in visits.items()}
 
 
@@ -82,7 +82,7 @@ class History:
             "holdout": self.holdout,
             "alpha": self.alpha,
             "looks": [look._asdict() for look in self.looks],
-            "epochs": [epoch._asdict() for epoch in self.epochs],
+            "epochs": [asdict(epoch) for epoch in self.epochs],
             "alarm": None if self.alarm is None else self.alarm.at,
         }
 
@@ -110,13 +110,14 @@ def _brief(look: Look | None) -> str:
 def history(store: Store, experiment: str) -> History:
     """How the comparison of an experiment's variants came about: looks that were kept, and one now.
 
-    >>> from sojourn.live import Split, Variant
+    >>> from sojourn.live import Experiment, Variant
     >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
-    >>> with Split("shorts", ["dance", "news"], both, "old", compiled=False) as shorts:
+    >>> more = {"variants": both, "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
     ...     print(shorts.history())
     There is no look yet: they begin with visits of 50 users in both variants.
     """
-    plan = plan_of(store, experiment)
+    allocation = allocation_of(store, experiment)
     kept = store.looks(experiment)
     latest = {(look.variant, look.metric): look.visits for look in kept}
     now = [
@@ -125,5 +126,11 @@ def history(store: Store, experiment: str) -> History:
         if look.visits > latest.get((look.variant, look.metric), 0)
     ]
     return History(
-        experiment, plan.holdout, ALPHA, (*kept, *now), plan.epochs, plan.guardrail, plan.alarm
+        experiment,
+        allocation.holdout,
+        ALPHA,
+        (*kept, *now),
+        allocation.epochs,
+        allocation.guardrail,
+        allocation.alarm,
     )

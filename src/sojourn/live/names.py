@@ -1,5 +1,7 @@
 """What may be the name of an experiment or an arm, or the id of a visit, a user or a request."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ..validation import InputError
@@ -33,3 +35,14 @@ def check_name(what: str, value: Any) -> str:
         f"{what} = {value!r} is not allowed: "
         f"it must be 1 to {LONGEST_NAME} printable characters, and not . or .."
     )
+
+
+def check_names(what: str, names: Any) -> list[str]:
+    """Names of arms: a list without duplicates."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputError(f"{what} = {names!r} is not allowed: give a list of names")
+    found = [check_name(what, name) for name in names]
+    twice = [name for name, times in Counter(found).items() if times > 1]
+    if twice:
+        raise InputError(f"{what} has the name {min(twice)!r} twice")
+    return found

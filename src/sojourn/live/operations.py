@@ -11,18 +11,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .. import validation
 from ..validation import InputError
-from .answers import LEARNED, SAME, TOO_LATE, Decision, Own
-from .enrolment import check_arms
+from .answers import LEARNED, SAME, TOO_LATE, Ask, Choice, Decision, Logged, Opening, VisitInfo
 from .errors import Busy, Conflict, Ended, NotFound
+from .groups import number_of
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
 from .stores.base import loaded
 from .turn import Turn
-from .visit import Choice, Opening, VisitInfo
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
@@ -41,7 +39,6 @@ class Operations(Replica):
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
-        opening = opening.checked()
 
         def act(row: Row) -> tuple[Any, Turn | None]:
             if row.version:
@@ -64,7 +61,10 @@ class Operations(Replica):
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
-        row = row._replace(user=opening.user, before=start, state=start, epoch=opening.epoch)
+        row = row._replace(
+            user=opening.user, before=start, state=start, epoch=opening.epoch,
+            group=number_of(row.id, opening.user),
+        )  # fmt: skip
         turn = self._turn(row)
         turn.open()
         return turn
@@ -78,33 +78,25 @@ class Operations(Replica):
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         return self.info((yield partial(self.fetch, visit)))
 
-    def decision(self, row: Row, would: int | None = None) -> Decision:
+    def decision(self, row: Row, shadow_arm: int | None = None) -> Decision:
         assert row.arm is not None
         state = self.settings.user.experience(row.before)
-        made = Decision(row.id, row.step, self.arms[row.arm].name, state, row.propensity)
-        return made if would is None else made._replace(would=self.arms[would].name)
+        return Decision(
+            row.id, row.step, self.arms[row.arm].name, state, row.propensity,
+            shadow_arm=self._name_of(shadow_arm),
+        )  # fmt: skip
 
-    def deciding(
-        self,
-        visit: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-        own: Own | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Steps[Decision]:
-        """See `Visit.decide`."""
-        if request is not None:
-            check_name("request", request)
-        if step is not None:
-            step = validation.whole("step", step, 1)
+    def _name_of(self, position: int | None) -> str | None:
+        return None if position is None else self.arms[position].name
+
+    def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
+        """See `Ask`."""
+        request, step, opening = ask.request, ask.step, ask.opening
         if opening is not None:
             check_name("id", visit)
-            opening = opening.checked()
-        reward = due = self._given(reward)
-        shown = yield from self._shown(own)
-        among = yield from self._among(candidates)
+        reward = due = self._given(ask.reward)
+        shown = yield from self._shown(ask.logged)
+        among = yield from self._among(ask.candidates)
 
         def look(visit: str) -> Steps[Known]:
             try:
@@ -131,7 +123,7 @@ class Operations(Replica):
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
             turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
             turn.decide(due, request, shown, among)
-            answer = self.decision(turn.row, turn.would)
+            answer = self.decision(turn.row, turn.shadow_arm)
             if shown is None:
                 self._note(answer, turn.row)
             return answer, turn
@@ -151,24 +143,24 @@ class Operations(Replica):
         made = answer
         return made
 
-    def _shown(self, own: Own | None) -> Steps[tuple[int, float | None] | None]:
+    def _shown(self, logged: Logged | None) -> Steps[tuple[int, float | None] | None]:
         """The arm that the caller has chosen, where that is for the caller to do."""
         external = self.settings.external
-        if own is None:
+        if logged is None:
             if external:
                 raise InputError(
-                    f"own is missing: the arms of {self.name!r} are chosen by the caller, who says "
-                    "which one was shown"
+                    f"logged is missing: the caller chooses the arms of {self.name!r}: say which "
+                    "one was shown"
                 )
             return None
-        (position,) = yield from self._positions("own.arm", [own.arm])
-        return (position, own.propensity) if external else None
+        (position,) = yield from self._positions("logged.arm", [logged.arm])
+        return (position, logged.propensity) if external else None
 
     def _among(self, candidates: Sequence[str] | None) -> Steps[list[int] | None]:
         """The arms that may be chosen; None: all in use."""
         if candidates is None:
             return None
-        among = yield from self._positions("candidates", check_arms(candidates, "candidates"))
+        among = yield from self._positions("candidates", candidates)
         self.settings.policy.check_arms(len(self.learner.columns(among)))
         return among
 
@@ -193,13 +185,12 @@ class Operations(Replica):
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
         yield partial(self._know_arm, event.arm)
-        would = None if event.would is None else self.arms[event.would].name
-        arm = self.arms[event.arm].name
-        return Decision(visit, step, arm, event.state, event.propensity, would=would)
+        arm, shadow_arm = self.arms[event.arm].name, self._name_of(event.shadow_arm)
+        return Decision(visit, step, arm, event.state, event.propensity, shadow_arm=shadow_arm)
 
     @property
     def shadows(self) -> bool:
-        """Whether the caller chooses, and the policy says what it would: which the log has."""
+        """Whether the caller chooses and the log has what the policy would have shown."""
         return self.settings.external and self.settings.shadow
 
     def _note(self, decision: Decision, row: Row) -> None:
@@ -211,7 +202,9 @@ class Operations(Replica):
         view = self.learner.view(row.arm, decision.state)
         best = None if view.best is None else self.arms[view.best].name
         known = {**view._asdict(), "best": best, "exploring": self.explores()}
-        self.noted.append(Choice(now, *decision[:4], **known))
+        self.noted.append(
+            Choice(now, decision.visit, decision.step, decision.arm, decision.state, **known)
+        )
 
     def _given(self, reward: float | None) -> float | None:
         return None if reward is None else self.settings.reward(reward)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf, isclose
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from .. import validation
 from ..stats.sequences import PLANNED
@@ -83,21 +83,22 @@ class Alarm:
     settled: tuple[str, ...] = ()
 
 
-class Epoch(NamedTuple):
-    """Since when there were which shares."""
+@dataclass(frozen=True)
+class Epoch:
+    """The shares, and since when they apply."""
 
     since: float
     shares: dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Allocation:
     """The variants of an experiment, its holdout among them, with their shares over time.
 
     Those that are `settled` do not explore.
 
-    >>> plan = Plan.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
-    >>> plan.ramped({"new": 0.5}, at=60.0).shares
+    >>> allocation = Allocation.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
+    >>> allocation.ramped({"new": 0.5}, at=60.0).shares
     {'old': 0.5, 'new': 0.5}
     """
 
@@ -117,7 +118,7 @@ class Plan:
         at: float,
         guardrail: Guardrail | None = None,
     ) -> Self:
-        """A new plan, checked."""
+        """A new allocation, checked."""
         if not 2 <= len(shares) <= MOST_VARIANTS:
             raise InputError(
                 f"variants is not allowed: it has {len(shares)} of them, and must have 2 to "
@@ -149,19 +150,19 @@ class Plan:
         """The number of the epoch now, from 1 on."""
         return len(self.epochs)
 
-    def homes(self, races: Mapping[str, float]) -> list[str]:
+    def assigned(self, scores: Mapping[str, float]) -> list[str]:
         """Where a visit goes now; then where else it may have gone in earlier epochs."""
-        found = (winner(races, epoch.shares) for epoch in reversed(self.epochs))
+        found = (winner(scores, epoch.shares) for epoch in reversed(self.epochs))
         return list(dict.fromkeys(found))
 
-    def ramped(self, shares: Mapping[str, float], at: float) -> "Plan":
+    def ramped(self, shares: Mapping[str, float], at: float) -> "Allocation":
         """With other shares of some variants; the holdout has the rest."""
         self._check_free("the shares")
         for name in shares:
             validation.one_of("variant", name, [v for v in self.variants if v != self.holdout])
         return self._with(shares, at)
 
-    def exploring(self, exploring: Mapping[str, bool], at: float) -> "Plan":
+    def exploring(self, exploring: Mapping[str, bool], at: float) -> "Allocation":
         """With variants that explore, or do not; the others go on as they are."""
         for name, flag in exploring.items():
             validation.one_of("variant", name, self.variants)
@@ -184,11 +185,11 @@ class Plan:
         if self.epoch >= MOST_EPOCHS:
             raise Conflict(f"the shares have changed {MOST_EPOCHS} times: give another name")
 
-    def rolled_back(self, at: float) -> "Plan":
+    def rolled_back(self, at: float) -> "Allocation":
         """With all visits in the holdout."""
         return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
 
-    def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Plan":
+    def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Allocation":
         """With other shares of some variants; with `anew`, an epoch begins in any case."""
         now = {**self.shares, **shares}
         now |= {n: validation.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
@@ -200,28 +201,30 @@ class Plan:
             return self
         return replace(self, epochs=(*self.epochs, Epoch(at, now)))
 
-    def guarded(self, guardrail: Guardrail | None) -> "Plan":
+    def guarded(self, guardrail: Guardrail | None) -> "Allocation":
         """With another guardrail, or none; what was undone stays out of its evidence."""
         if guardrail is not None and self.guardrail is not None:
             since = max(guardrail.since, self.guardrail.since)
             guardrail = replace(guardrail, since=since)
         return replace(self, guardrail=guardrail)
 
-    def stopped(self, alarm: Alarm) -> "Plan":
+    def stopped(self, alarm: Alarm) -> "Allocation":
         """After the guardrail has acted on a variant."""
         if alarm.action == HOLDOUT:
             return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
         return replace(self.exploring({alarm.variant: False}, alarm.at), alarm=alarm)
 
-    def undone(self, at: float) -> "Plan":
+    def undone(self, at: float) -> "Allocation":
         """As it was before the alarm; the guardrail begins anew with this epoch."""
         if self.alarm is None:
             raise Conflict("there is nothing to undo: the guardrail has not acted")
         before = {n: share for n, share in self.alarm.shares.items() if n != self.holdout}
-        plan = replace(self, alarm=None, settled=self.alarm.settled)._with(before, at, anew=True)
-        if plan.guardrail is None:
-            return plan
-        return replace(plan, guardrail=replace(plan.guardrail, since=plan.epoch))
+        allocation = replace(self, alarm=None, settled=self.alarm.settled)._with(
+            before, at, anew=True
+        )
+        if allocation.guardrail is None:
+            return allocation
+        return replace(allocation, guardrail=replace(allocation.guardrail, since=allocation.epoch))
 
     def to_json(self) -> str:
         epochs = [[epoch.since, [epoch.shares[v] for v in self.variants]] for epoch in self.epochs]
@@ -237,7 +240,7 @@ class Plan:
         return json.dumps(plain)
 
     @classmethod
-    def from_json(cls, text: str) -> "Plan":
+    def from_json(cls, text: str) -> "Allocation":
         """The inverse of `to_json`."""
         data = json.loads(text)
         variants = tuple(data["variants"])

@@ -23,7 +23,7 @@ GROUPED = "grouped"  # (GROUPED, 0..2, 0, 0) are sums over assigned visits in th
 MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
-NO_ARM = -1  # of steps and departures that were archived when they were not counted by arm
+NO_ARM = -1  # of steps and departures that other experiments have counted of arms not here
 
 Key = tuple[str, int, int, int]
 Triple = tuple[float, float, float]
@@ -35,8 +35,8 @@ class Event(NamedTuple):
 
     The reward of an event of kind `leave` is the sum over the visit, and its step the last one. A
     `late` reward that was learned has the cause `reward`. At a decision whose arm the caller chose,
-    `would` is the arm that the policy would have shown; `candidates` are the positions of the arms
-    that were eligible, joined by commas, and None if all in use were.
+    `shadow_arm` is the arm that the policy would have shown; `candidates` are the positions of the
+    arms that were eligible, joined by commas, and None if all in use were.
     """
 
     experiment: str
@@ -51,7 +51,7 @@ class Event(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     user: str | None = None
-    would: int | None = None
+    shadow_arm: int | None = None
     candidates: str | None = None
     writer: str = ""
     at: float = 0.0
@@ -63,7 +63,8 @@ class Row(NamedTuple):
     `before` is the state in which the last step was decided, `state` the one it led to, `gained`
     the sum of the rewards. `version` is a random number that every change replaces, and `base` the
     version that it replaced. `epoch` is that of the shares by which the visit was assigned to this
-    experiment, as a variant of another one; 0: it was not assigned.
+    experiment, as a variant of another one; 0: it was not assigned. `group` is the number of the
+    user's group (`groups.number_of`), which stays when the user is erased.
     """
 
     experiment: str
@@ -83,6 +84,7 @@ class Row(NamedTuple):
     request: str | None = None
     propensity: float | None = None
     epoch: int = 0
+    group: int = 0
     touched: float = 0.0
     deadline: float = 0.0
 
@@ -184,7 +186,7 @@ class Ledger(NamedTuple):
     the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
     and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the rows
     of visits that were assigned and have ended: visits, steps and rewards. `trends` are the sums
-    over time by arm (see `trends`).
+    over time by arm (see `trends`). `parts` are the files of the archive.
     """
 
     counts: Counts
@@ -195,6 +197,7 @@ class Ledger(NamedTuple):
     grouped: Triple
     assigned: Triple
     trends: Counts
+    parts: list[Part]
 
 
 class Arm(NamedTuple):

@@ -19,6 +19,7 @@ from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
+from .answers import Choice
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .journal import Journal, Steps
 from .lanes import Call, late
@@ -28,7 +29,6 @@ from .settings import Settings
 from .sharing import counted_by, more
 from .stores.base import loaded
 from .turn import Turn
-from .visit import Choice
 from .writer import Ticket
 
 CACHE = 20_000  # visits kept in memory; others are read from the store when they are needed

@@ -1,99 +1,108 @@
-"""The operations on visits of an experiment with variants: each is done by the visit's variant."""
+"""The operations on visits of an experiment: each is done by the branch of the visit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
-from .answers import Decision, Own
-from .assignment import races, unit_of
+from .answers import Ask, Decision, Opening, VisitInfo
+from .assignment import hash_scores, unit_of
+from .branch import Branch
 from .errors import NotFound
-from .experiment import Experiment
 from .journal import Steps
 from .names import check_name
-from .plan import Plan
+from .operations import Operations
+from .plan import Allocation
 from .records import Row
-from .visit import Opening, VisitInfo
 
 
 class Routing:
-    """Finds the variant of a visit, and lets it do the operation.
+    """Finds the branch of a visit, and lets it do the operation, as a generator for `Journal.run`.
 
-    A visit stays where it was opened. It is looked for in the memory of this process, then in the
-    store: by its id alone in all variants, and by its user in those to which the shares of some
-    epoch assign it, of which there is hardly ever more than one.
+    With a single branch there is nothing to find. Else a visit stays where it was opened. It is
+    looked for in the memory of this process, then in the store: by its id alone in all variants,
+    and by its user in those to which the shares of some epoch assign it, of which there is hardly
+    ever more than one.
     """
 
     def __init__(
-        self, name: str, variants: Mapping[str, Experiment], plan: Callable[[], Plan]
+        self, name: str, branches: Mapping[str, Branch], allocation: Callable[[], Allocation]
     ) -> None:
-        self.name, self.variants, self._plan = name, variants, plan
+        self.name, self.branches, self._allocation = name, branches, allocation
+        self._only = next(iter(branches.values())) if len(branches) == 1 else None
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
-        variant, opening = yield from self._entering(visit, opening)
-        opened = yield from self.variants[variant]._operations.opening(visit, opening)
-        return None if opened is None else opened._replace(variant=variant)
+        if self._only is not None:
+            return self._only.operations.opening(visit, opening)
+        return self._opening(visit, opening)
 
-    def deciding(
-        self,
-        visit: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-        own: Own | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Steps[Decision]:
-        if opening is None:
+    def _opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
+        variant, opening = yield from self._entering(visit, opening)
+        opened = yield from self._of(variant).opening(visit, opening)
+        return None if opened is None else replace(opened, variant=variant)
+
+    def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
+        if self._only is not None:
+            return self._only.operations.deciding(visit, ask)
+        return self._deciding(visit, ask)
+
+    def _deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
+        if ask.opening is None:
             variant = yield from self._finding(visit)
         else:
-            variant, opening = yield from self._entering(visit, opening)
-        do = self.variants[variant]._operations.deciding
-        made = yield from do(visit, reward, request, step, opening, own, candidates)
-        return made._replace(variant=variant)
+            variant, opening = yield from self._entering(visit, ask.opening)
+            ask = replace(ask, opening=opening)
+        made = yield from self._of(variant).deciding(visit, ask)
+        return replace(made, variant=variant)
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         variant = yield from self._finding(visit)
-        return (yield from self.variants[variant]._operations.rewarding(visit, reward, step))
+        return (yield from self._of(variant).rewarding(visit, reward, step))
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         variant = yield from self._finding(visit)
-        return (yield from self.variants[variant]._operations.ending(visit, reward))
+        return (yield from self._of(variant).ending(visit, reward))
 
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
         variant = yield from self._finding(visit)
-        found = yield from self.variants[variant]._operations.looking_up(visit)
-        return found._replace(variant=variant)
+        found = yield from self._of(variant).looking_up(visit)
+        return replace(found, variant=variant or None)
 
     def fetch(self, visit: str) -> Row:
-        for variant in self.variants.values():
-            row = variant.journal.store.visit(variant.name, visit)
+        for branch in self.branches.values():
+            row = branch.journal.store.visit(branch.name, visit)
             if row is not None:
                 return row
         raise self._unknown(visit)
+
+    def _of(self, variant: str) -> Operations:
+        return self.branches[variant].operations
 
     def _unknown(self, visit: str) -> NotFound:
         return NotFound(f"there is no visit {visit!r} in {self.name!r}")
 
     def _remembered(self, visit: str) -> str | None:
         """The variant in which this process has the visit in memory."""
-        for name, variant in self.variants.items():
-            if variant._operations.known(visit) is not None:
+        for name in self.branches:
+            if self._of(name).known(visit) is not None:
                 return name
         return None
 
     def _stored(self, visit: str, among: list[str]) -> Steps[str | None]:
         """The variant in which the store has the visit."""
         for name in among:
-            experiment = self.variants[name]
-            if (yield partial(experiment.journal.store.visit, experiment.name, visit)) is not None:
+            branch = self.branches[name]
+            if (yield partial(branch.journal.store.visit, branch.name, visit)) is not None:
                 return name
         return None
 
     def _finding(self, visit: str) -> Steps[str]:
         """The variant of a visit of which nothing is known but the id."""
+        if self._only is not None:
+            return next(iter(self.branches))
         found = self._remembered(visit)
         if found is None:
-            likely = self._plan().homes(self._races(visit, None))
-            among = list(dict.fromkeys([*likely, *self.variants]))
+            likely = self._allocation().assigned(self._scores(visit, None))
+            among = list(dict.fromkeys([*likely, *self.branches]))
             found = yield from self._stored(visit, among)
         if found is None:
             raise self._unknown(visit)
@@ -102,12 +111,12 @@ class Routing:
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
         """The variant of a visit that may be new, and how it is opened there."""
         check_name("id", visit)
-        opening, plan = opening.checked(), self._plan()
+        allocation = self._allocation()
         found = self._remembered(visit)
         if found is None:
-            home, *others = plan.homes(self._races(visit, opening.user))
-            found = (yield from self._stored(visit, others)) or home
-        return found, opening._replace(epoch=plan.epoch)
+            likely, *others = allocation.assigned(self._scores(visit, opening.user))
+            found = (yield from self._stored(visit, others)) or likely
+        return found, replace(opening, epoch=allocation.epoch)
 
-    def _races(self, visit: str, user: str | None) -> dict[str, float]:
-        return races(self.name, tuple(self.variants), unit_of(visit, user))
+    def _scores(self, visit: str, user: str | None) -> dict[str, float]:
+        return hash_scores(self.name, tuple(self.branches), unit_of(visit, user))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,19 +41,21 @@ MEASURES = {
 }
 
 
-class Pair(NamedTuple):
-    """At how many steps the recommender has shown one arm where the policy would another."""
+@dataclass(frozen=True)
+class Pair:
+    """At how many steps the recommender showed one arm where the policy would show another."""
 
     shown: str
-    would: str
+    shadow_arm: str
     steps: int
 
 
-class Weighed(NamedTuple):
-    """One measure: the recommender's, the policy's by weights, and how much more that is."""
+@dataclass(frozen=True)
+class Weighed:
+    """One measure: of the logged recommender, of the policy by weights, and the difference."""
 
-    yours: Interval
-    would: Interval
+    logged: Interval
+    shadow: Interval
     difference: Interval
 
 
@@ -115,7 +117,7 @@ class Shadow:
 
     def _table(self) -> Table:
         rows = [
-            [MEASURES[name], _brief(one.yours), _brief(one.would), _brief(one.difference, "+")]
+            [MEASURES[name], _brief(one.logged), _brief(one.shadow), _brief(one.difference, "+")]
             for name, one in self.measures.items()
         ]
         return Table(["", "yours", "it would", "difference"], rows, left=range(4))
@@ -124,9 +126,9 @@ class Shadow:
         """Steps by what was shown and what would have been; of many arms the most frequent."""
         often: Counter[str] = Counter()
         for pair in self.pairs:
-            often.update({pair.shown: pair.steps, pair.would: pair.steps})
+            often.update({pair.shown: pair.steps, pair.shadow_arm: pair.steps})
         arms = [arm for arm, _ in often.most_common(WIDEST)]
-        found = {(pair.shown, pair.would): pair.steps for pair in self.pairs}
+        found = {(pair.shown, pair.shadow_arm): pair.steps for pair in self.pairs}
         rows = [[arm, *(f"{found.get((arm, would), 0):,}" for would in arms)] for arm in arms]
         return Table([r"shown \ would", *arms], rows, left=(0,))
 
@@ -147,13 +149,13 @@ def shadow(
     1 - alpha at all looks together, each by itself, while all events are among the `latest`; errors
     are clustered by user, and there are none before the weighted steps are worth 50 users.
 
-    >>> from sojourn import FixedArm
-    >>> from sojourn.live import Experiment, Own
+    >>> from sojourn.policies import FixedArm
+    >>> from sojourn.live import Ask, Experiment, Logged
     >>> more = {"external": True, "compiled": False}
     >>> with Experiment("feed", ["a", "b"], FixedArm(0), **more) as feed:
     ...     for n in range(4):
     ...         visit = feed.visit(user=f"u{n}")
-    ...         made, ended = visit.decide(own=Own("a", 0.5)), visit.end(1)
+    ...         made, ended = visit.decide(Ask(logged=Logged("a", 0.5))), visit.end(1)
     ...     print(shadow(feed.journal.store, "feed").reason)
     too few matched steps: with their weights they are worth 4 users, and 50 are needed
     """
@@ -168,7 +170,7 @@ def shadow(
             f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
         )
     events = _whole_visits(store.latest(experiment, latest))
-    rows = [row for row in lines(events, arms, late_in(events)) if row.would is not None]
+    rows = [row for row in lines(events, arms, late_in(events)) if row.shadow_arm is not None]
     policy = settings["policy"]["name"]
     return _reported(rows, experiment, policy, store.now(), alpha, planned, margin)
 
@@ -189,7 +191,7 @@ def _reported(
     margin: float,
 ) -> Shadow:
     found = Matching(_steps(rows), alpha, planned)
-    pairs = Counter((row.arm, str(row.would)) for row in rows)
+    pairs = Counter((row.arm, str(row.shadow_arm)) for row in rows)
     measures, weight, match = _weighed(found), found.of("weight"), found.of("match")
     verdict, reason = _judged(found, measures, weight, margin)
     return Shadow(
@@ -217,7 +219,7 @@ def _steps(rows: Sequence[ExportRow]) -> Steps:
     users: dict[str, int] = {}
     table = [
         (
-            users.setdefault(row.user, len(users)), row.arm == row.would,
+            users.setdefault(row.user, len(users)), row.arm == row.shadow_arm,
             nan if row.propensity is None else row.propensity, row.reward,
             nan if row.censored else row.left,
         )
@@ -259,7 +261,9 @@ def _judged(
 ) -> tuple[str, str]:
     """Whether to go live with it, and why."""
     steps, weighed = found.total.steps, found.total.weighed
-    ask = "tell the probability with which yours shows what it does (own.propensity), or ramp 1 %"
+    ask = (
+        "tell the probability with which yours shows what it does (logged.propensity), or ramp 1 %"
+    )
     if not steps:
         return NOT_YET, "no step says what the policy would have shown"
     if weighed < KNOWN * steps:
@@ -276,9 +280,11 @@ def _judged(
             "are wrong, or yours never shows what the policy would; ramp 1 % with a guardrail and "
             "compare"
         )
-    yours, would, difference = measures["gain"]
-    least = -margin * yours.value
-    earns = f"{would.value:.3g} rewards per departure where yours earns {yours.value:.3g}"
+    gain = measures["gain"]
+    difference, least = gain.difference, -margin * gain.logged.value
+    earns = (
+        f"{gain.shadow.value:.3g} rewards per departure where yours earns {gain.logged.value:.3g}"
+    )
     sure = f"{difference.low:+.3g} to {difference.high:+.3g}"
     if difference.low > least:
         return READY, f"by its next items it earns {earns} ({sure}); ramp with a guardrail"

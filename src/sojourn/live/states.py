@@ -16,7 +16,8 @@ def live(user: User | None, threshold: float | None = None) -> tuple[User, float
     `LastReward` if there is none. A user who takes rewards by their level (`Levels`) becomes the
     one within, and the threshold is theirs.
 
-    >>> from sojourn import Levels, TwoState
+    >>> from sojourn import TwoState
+    >>> from sojourn.users import Levels
     >>> live(Levels(TwoState(0.5, 0.1, 0.3, 0.05), thresholds=[0.5]))
     (LastReward(), 0.5)
     """
@@ -131,7 +132,7 @@ def describe(user: User) -> dict[str, Any]:
 def from_description(data: Mapping[str, Any]) -> User:
     """What `describe` has described.
 
-    >>> from sojourn import MovingAverage
+    >>> from sojourn.users import MovingAverage
     >>> from_description(describe(MovingAverage(0.25, start=0)))
     MovingAverage(theta=0.25, start=0)
     """

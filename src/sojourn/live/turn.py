@@ -35,7 +35,7 @@ class Turn:
         self.events: list[Event] = []
         self.counts: defaultdict[Key, float] = defaultdict(float)
         self.touch = True
-        self.would: int | None = None  # what the policy would have shown where the caller chose
+        self.shadow_arm: int | None = None  # of the policy, where the caller chose
 
     def _add(self, kind: str, step: int | None = None, **values: Any) -> None:
         row = self.row
@@ -97,14 +97,14 @@ class Turn:
         choose = partial(self.learner.choose, seen, step, among, exploring=self.exploring)
         arm, propensity = shown or choose()
         if shown is not None and self.settings.shadow:
-            self.would, _ = choose()
+            self.shadow_arm, _ = choose()
         self.row = self.row._replace(
             step=step, arm=arm, pending=1, before=state, reward=None, cause=None,
             request=request, propensity=propensity,
         )  # fmt: skip
         self._add(
             records.DECIDE, arm=arm, state=seen, request=request, propensity=propensity,
-            would=self.would, candidates=None if among is None else self._eligible(among),
+            shadow_arm=self.shadow_arm, candidates=None if among is None else self._eligible(among),
         )  # fmt: skip
 
     def _eligible(self, among: Collection[int]) -> str | None:

@@ -1,161 +1,13 @@
-"""A visit, and what its calls return."""
+"""A visit, and its calls."""
 
-import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from .. import validation
-from .answers import Decision, Own
-from .journal import Journal, Steps
-from .names import check_name
+from .answers import Ask, Decision, Logged, VisitInfo
 from .records import Row
 
-
-class Opening(NamedTuple):
-    """The user of a visit, and its first state if it is not the user model's.
-
-    `epoch` is that of the shares by which it was assigned to a variant; see `Split`.
-    """
-
-    user: str | None = None
-    state: float | None = None
-    epoch: int = 0
-
-    def checked(self) -> "Opening":
-        user = None if self.user is None else check_name("user", self.user)
-        state = None if self.state is None else validation.number("state", self.state, 0, 1)
-        return self._replace(user=user, state=state)
-
-
-class VisitInfo(NamedTuple):
-    """A visit: `step` decisions so far, the last one still without a result if `pending_arm`.
-
-    `variant` is the one it is in, if the experiment has some; if `external`, the caller chooses
-    the arms.
-    """
-
-    id: str
-    user: str | None
-    status: str
-    step: int
-    state: float
-    pending_arm: str | None
-    variant: str | None = None
-    external: bool = False
-
-
-class Choice(NamedTuple):
-    """A decision with what the policy knew when it took it.
-
-    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
-    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
-    mean; not `exploring`, it played what it knew to be best.
-    """
-
-    at: float
-    visit: str
-    step: int
-    arm: str
-    state: float
-    optimism: float | None
-    pulls: float
-    successes: float
-    t: float
-    new: bool
-    best: str | None
-    exploring: bool = True
-
-
-class Operating(Protocol):
-    """The operations on visits, as generators for `Journal.run`."""
-
-    def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]: ...
-
-    def deciding(
-        self,
-        visit: str,
-        reward: float | None,
-        request: str | None,
-        step: int | None,
-        opening: Opening | None,
-        own: Own | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Steps[Decision]: ...
-
-    def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]: ...
-
-    def ending(self, visit: str, reward: float | None) -> Steps[bool]: ...
-
-    def looking_up(self, visit: str) -> Steps[VisitInfo]: ...
-
-    def fetch(self, visit: str) -> Row: ...
-
-
-class Serving(ABC):
-    """Whatever has visits: an experiment, or one with variants."""
-
-    name: str
-
-    @property
-    @abstractmethod
-    def journal(self) -> Journal:
-        """The store with its threads, those of this process."""
-
-    @property
-    @abstractmethod
-    def _operations(self) -> Operating: ...
-
-    def visit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> "Visit":
-        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
-        return self.journal.run(self._visiting(user, id, state))
-
-    async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> "Visit":
-        return await self.journal.arun(self._visiting(user, id, state))
-
-    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps["Visit"]:
-        visit = str(uuid.uuid4()) if id is None else check_name("id", id)
-        opened = yield from self._operations.opening(visit, Opening(user, state))
-        return Visit(self, visit, opened=opened)
-
-    def decide(
-        self,
-        id: str,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        opening: Opening | None = None,
-        own: Own | str | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Decision:
-        """`Visit.decide` by id; with `opening`, a visit that is not there is opened as well."""
-        asked = id, reward, request, step, opening, Own.of(own), candidates
-        steps = self._operations.deciding(*asked)
-        return self.journal.run(steps)
-
-    async def adecide(
-        self,
-        id: str,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        opening: Opening | None = None,
-        own: Own | str | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Decision:
-        asked = id, reward, request, step, opening, Own.of(own), candidates
-        steps = self._operations.deciding(*asked)
-        return await self.journal.arun(steps)
-
-    def get(self, id: str) -> "Visit":
-        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
-        return Visit(self, check_name("id", id))
+if TYPE_CHECKING:
+    from .experiment import Experiment
+    from .routing import Routing
 
 
 class Visit:
@@ -167,64 +19,31 @@ class Visit:
     >>> import sojourn as sj
     >>> with sj.Experiment("shorts", ["dance", "news"], compiled=False, seed=1) as experiment:
     ...     visit = experiment.visit(user="u1")
-    ...     visit.choose(), visit.step(1), visit.end(0)
+    ...     visit.choose(), visit.choose(1), visit.end(0)
     ('dance', 'news', True)
     """
 
-    def __init__(self, experiment: Serving, id: str, *, opened: VisitInfo | None = None) -> None:
+    def __init__(
+        self, experiment: "Experiment", id: str, *, opened: VisitInfo | None = None
+    ) -> None:
         self.experiment, self.id, self.opened = experiment, id, opened
 
     def __repr__(self) -> str:
         return f"Visit({self.experiment.name!r}, {self.id!r})"
 
-    def choose(self, own: Own | str | None = None) -> str:
-        """The arm to show next; a pending step gets the default reward. For `own` see `decide`."""
-        return self.decide(own=own).arm
+    def choose(self, reward: float | None = None, *, logged: Logged | str | None = None) -> str:
+        """The arm to show next, after the reward of the pending step, in one write.
 
-    def step(self, reward: float, own: Own | str | None = None) -> str:
-        """The reward of the pending step, and the arm to show next, in one write."""
-        return self.decide(reward, own=own).arm
-
-    def decide(
-        self,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        own: Own | str | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Decision:
-        """`step` or, without a reward, `choose`.
-
-        The same `request` as that of the visit's last decision gets the same answer and changes
-        nothing, so that a call whose answer was lost can be repeated. With the number of the `step`
-        wanted that holds for all decisions of the visit, and a number that is neither the next nor
-        one decided for this request raises `Conflict`.
-
-        `own` is what the caller's own recommender shows. Where that decides, which is in an
-        `external` experiment or variant, it is recorded, and is the answer, with what the policy
-        would have shown (`Decision.would`); elsewhere it is not needed, and what the policy chooses
-        is the answer.
-
-        With `candidates`, the policy chooses among these arms (in stock, allowed here, not seen
-        yet) as if there were no others; the propensity is that among them.
+        Without a reward, a pending step gets the default reward. For `logged` see `Ask`.
         """
-        return self.experiment.decide(
-            self.id, reward, request=request, step=step, own=own, candidates=candidates
-        )
+        return self.decide(Ask(reward=reward, logged=Logged.of(logged))).arm
 
-    async def adecide(
-        self,
-        reward: float | None = None,
-        *,
-        request: str | None = None,
-        step: int | None = None,
-        own: Own | str | None = None,
-        candidates: Sequence[str] | None = None,
-    ) -> Decision:
-        return await self.experiment.adecide(
-            self.id, reward, request=request, step=step, own=own, candidates=candidates
-        )
+    def decide(self, ask: Ask | None = None) -> Decision:
+        """The next decision, with its state and propensity: `choose` with all of `Ask`."""
+        return self.experiment.decide(self.id, ask or Ask())
+
+    async def adecide(self, ask: Ask | None = None) -> Decision:
+        return await self.experiment.adecide(self.id, ask or Ask())
 
     def reward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, by default the last one.
@@ -256,5 +75,5 @@ class Visit:
         return self._operations.fetch(self.id)
 
     @property
-    def _operations(self) -> Operating:
+    def _operations(self) -> "Routing":
         return self.experiment._operations

@@ -1,15 +1,15 @@
-"""From logs to a decision: read, fit, decide what to run, replay a policy.
+"""From logs to a decision: read, fit, decide what to run, evaluate a policy.
 
 The floors, each of which imports only those below it:
 
     reporting            what people see: text, JSON, an HTML page
-    deciding, replaying  what to run, by simulation; a policy's value on another policy's log
-    fitting              totals, leave probabilities, mistake costs, warnings
+    deciding, evaluating what to run, by simulation; a policy's value on another policy's log
+    model                totals, leave probabilities, mistake costs, warnings
     reading              sources, columns, events, steps of visits
 
-`synthetic` makes logs and stands apart. `Fit`, `Advice` and `Replay` are plain data: `reporting`
-registers how they print, and is loaded when they do. Ibis and the simulator are loaded on first
-use.
+`synthetic` makes logs and stands apart. `Fit`, `Advice` and `Evaluation` are plain data:
+`reporting` registers how they print, and is loaded when they do. Ibis and the simulator are loaded
+on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
+    from .evaluating.evaluate import Evaluation as Evaluation, evaluate as evaluate, learn as learn
+    from .evaluating.trajectories import Trajectories as Trajectories, trajectories as trajectories
     from .model.adjusted import (
         AdjustedCosts as AdjustedCosts,
         ArmEffect as ArmEffect,
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
     from .model.fitted import ArmFit as ArmFit, Fit as Fit
     from .model.sample import Incumbent as Incumbent
     from .model.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
-    from .reading.options import Reading as Reading
     from .reading.source import columns as columns
-    from .replaying.replay import Replay as Replay, learn as learn, replay as replay
+    from .reading.spec import LogSpec as LogSpec, Reading as Reading
     from .reporting.page import write_report as write_report
     from .synthetic import synthetic_log as synthetic_log
 

@@ -78,7 +78,7 @@ def synthetic_log(
     spread.
 
     >>> import sojourn as sj
-    >>> mixed = sj.EpsilonMixture(sj.KLULCB(), epsilon=0.2)
+    >>> mixed = sj.policies.EpsilonMixture(sj.policies.KLULCB(), epsilon=0.2)
     >>> log = synthetic_log("C", mixed, visits=2, seed=2)
     >>> log["visit"].tolist(), log["left"].tolist()
     ([0, 0, 1, 1, 1], [0, 1, 0, 0, 1])

@@ -3,6 +3,6 @@
 `sojourn.paper.reproduce` has the function that runs, draws and checks them.
 """
 
-from .settings import SETTINGS
+from ..settings import SETTINGS
 
 __all__ = ["SETTINGS"]

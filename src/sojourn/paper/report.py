@@ -1,46 +1,62 @@
-"""The report and the documentation's page: verdicts, and every figure with its table of values."""
+"""The report, the page of the documentation and the digest on the screen."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from textwrap import shorten, wrap
+from typing import Any
 
 import numpy as np
 
-from ..show.curves import Line
-from ..show.pages import render
-from ..show.tables import Table
+from ..settings import SETTINGS
+from ..show.style import Line
+from ..show.tables import Table, render_file
 from ..stats.intervals import Interval
-from . import words
-from .bars import verdict_bars
-from .claims.readings import READINGS
-from .figures import FIRST, MAIN, Figure
-from .lines import PolicyLine, lines
-from .panels import Graph
-from .reports import Report, count, in_words
+from .claims import readings
+from .drawing import PolicyLine, lines, verdict_bars
+from .figures import FIRST, MAIN, Figure, Graph
 from .results import Results
-from .settings import SETTINGS
-from .trials import TRIALS
-from .verdicts import Checked, Verdict, hinges
+from .trials import QUICK, TRIALS, VISITS
+from .verdicts import Checked, Report, Verdict, count, hinges, in_words
 
 Figures = Mapping[str, Figure]
 
 CITED = {
-    "authors": words.AUTHORS,
-    "paper": words.PAPER,
-    "venue": words.VENUE,
-    "address": words.ADDRESS,
-    "story": words.STORY,
+    "authors": "Zixian Yang, Xin Liu and Lei Ying",
+    "paper": "Exploration, Exploitation, and Engagement in Multi-Armed Bandits with Abandonment",
+    "venue": "Journal of Machine Learning Research 25(9):1-55, 2024",
+    "short": "Yang, Liu and Ying, JMLR 25(9):1-55, 2024",
+    "address": "https://jmlr.org/papers/v25/22-1251.html",
 }
 
+USERS = {
+    "A": "leaves after two bad items in a row, and only then",
+    "B": "may leave at any time, most likely after two bad items in a row",
+    "C": "as in A, where even the best item is seldom liked",
+    "D": "as in A, with a third arm",
+    "ema-1000": "leaves by a moving average of how the visit went, c6 = 1000",
+    "ema-100": "the same, c6 = 100: less patient",
+    "ema-low": "as ema-1000, where even the best item is seldom liked",
+    "opposite": "a bad item drives people away whatever went before: mistakes cost more after a "
+    "success",
+}
+"""The users of the settings."""
 
-class Shown(NamedTuple):
-    """A figure of the HTML report: its picture is in the page itself."""
+NOT_YET = (
+    "Theorems and bounds are about K without end. These slopes are beyond the bound's over the "
+    "last decade of visits, where terms of lower order still count, and none is known to have "
+    "doubled since the decade before, as where regret grows like a power of K (0.3 or more)."
+)
 
-    name: str
-    figure: Figure
-    picture: str
-    values: Table
+WIDTH, INDENT = 100, "  "
+MOST = 10
+"""Of the screen: its width, and how many claims it names; the report has all."""
+HEADINGS = {
+    Verdict.CONFIRMED: "confirmed",
+    Verdict.NOT_YET: "not yet",
+    Verdict.NOT_CONFIRMED: "not confirmed",
+    Verdict.UNDECIDED: "undecided",
+}
 
 
 def own(report: Report[Results], verdict: Verdict) -> list[Checked]:
@@ -55,132 +71,71 @@ def variants(report: Report[Results], verdict: Verdict) -> list[Checked]:
 
 def to_markdown(report: Report[Results], figures: Figures) -> str:
     """The report as Markdown that refers to pictures in the folder `figures`."""
-    shown = [
-        f"{_figure(name, figure)}\n{value_table(figure, report.findings).markdown()}\n"
-        for name, figure in figures.items()
-    ]
-    return words.MARKDOWN.format(
-        **report.facts,
-        **CITED,
-        how=words.HOW,
-        disagreements=_disagreements(report),
-        settings=settings_table().markdown(),
-        verdicts=report.verdicts().markdown(),
-        figures="\n".join(shown),
-    )
-
-
-def _disagreements(report: Report[Results]) -> str:
-    of_the_paper = _list(own(report, Verdict.NOT_CONFIRMED))
-    others = variants(report, Verdict.NOT_CONFIRMED)
-    if not others:
-        return of_the_paper
-    return "\n\n".join([of_the_paper, words.OTHERWISE, _list(others)])
-
-
-def _list(found: Sequence[Checked], why: bool = True) -> str:
-    """Section and text of each, and in plain words `why` it is here."""
-    said = (
-        f"- {c.claim.section}: {c.claim.text}" + (f" *{'; '.join(c.contrary)}.*" if why else "")
-        for c in found
-    )
-    return "\n".join(said) if found else "None."
-
-
-def _first(figures: Figures) -> str:
-    """What the paper says of its first figure, and ours."""
-    if FIRST not in figures:
-        return ""
-    figure = figures[FIRST]
-    return (
-        f"{words.SAYS} ({figure.section})\n\n![{figure.title}](figures/{FIRST}.svg)\n\n"
-        f"{words.NOT_REDRAWN}{figure.caption}\n\n"
-    )
-
-
-def _figure(name: str, figure: Figure) -> str:
-    return (
-        f"### {name}: {figure.title}\n\n{figure.section}. {figure.caption}\n\n"
-        f"![{figure.title}](figures/{name}.svg)\n"
-    )
+    return render_file(__package__, "report.md", **_facts(report, figures))
 
 
 def to_html(report: Report[Results], figures: Figures, pictures: Path) -> str:
     """The report as one HTML page, with the pictures of that folder in it."""
-    shown = {
-        name: Shown(
-            name, figure, _embedded(pictures / f"{name}.svg"), value_table(figure, report.findings)
-        )
-        for name, figure in figures.items()
-    }
-    first, not_yet = shown.get(FIRST), report.counts[Verdict.NOT_YET]
-    left_out = {"first": first is None, "not-yet": not not_yet}
-    return render(
-        words.HTML,
-        title=words.TITLE,
-        **report.facts,
-        **CITED,
-        how=words.HOW,
-        contents={k: v for k, v in words.CONTENTS.items() if not left_out.get(k)},
-        first=first,
-        says=words.SAYS,
-        not_redrawn=words.NOT_REDRAWN,
+
+    def embedded(name: str) -> str:
+        picture = (pictures / f"{name}.svg").read_bytes()
+        return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+    return render_file(
+        __package__,
+        "report.html",
+        title="The paper, reproduced",
+        picture=embedded,
         bars=verdict_bars(report),
-        own=own(report, Verdict.NOT_CONFIRMED),
-        variants=variants(report, Verdict.NOT_CONFIRMED),
-        not_yet=words.NOT_YET,
-        asymptotic=[c for c in report.checked if c.verdict is Verdict.NOT_YET],
-        settings=settings_table(),
-        figures=list(shown.values()),
-        kinds=[(kind, found, in_words(count(found))) for kind, found in report.kinds.items()],
-        choices=report.choices,
+        count=count,
+        in_words=in_words,
+        **_facts(report, figures),
     )
-
-
-def _embedded(picture: Path) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
-
-
-def settings_table() -> Table:
-    """The problems of the figures: their arms, their users, and who they are in words."""
-    rows = [
-        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), words.WHO[name]]
-        for name, problem in SETTINGS.items()
-    ]
-    return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))
 
 
 def to_page(report: Report[Results], figures: Figures) -> str:
     """The page for the documentation, with the main figures that there are."""
-    readings = [(f"“{r.words}”", r.taken, r.instead) for r in READINGS]
-    return words.PAGE.format(
-        **report.facts,
-        **CITED,
-        how=words.HOW,
-        disagreements=_disagreements(report),
-        not_yet=words.NOT_YET,
-        asymptotic=_list([c for c in report.checked if c.verdict is Verdict.NOT_YET], why=False),
-        settings=settings_table().markdown(),
-        readings=Table(("words", "taken to mean", "could also mean"), readings).markdown(),
-        hinges=_hinges(report),
-        verdicts=report.verdicts().markdown(),
-        runs=_runs(report).markdown(),
-        first=_first(figures),
-        figures="\n".join(
-            _figure(name, figures[name]) for name in MAIN if name in figures and name != FIRST
-        ),
+    found = {checked.claim.name: checked for checked in report.checked}
+    return render_file(
+        __package__,
+        "page.md",
+        main=MAIN,
+        hinges=[
+            (found[name], other)
+            for name, others in hinges(report.checked).items()
+            for other in others
+        ],
+        runs=_runs(report),
+        **_facts(report, figures),
     )
 
 
-def _hinges(report: Report[Results]) -> str:
-    by_name = {found.claim.name: found for found in report.checked}
-    found = [
-        f"- {by_name[name].claim.section}: {by_name[name].claim.text} "
-        f"*{by_name[name].verdict.value}*; with {other.claim.choice}: *{other.verdict.value}*."
-        for name, others in hinges(report.checked).items()
-        for other in others
+def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
+    """What every template is filled with."""
+    return {
+        "report": report,
+        "figures": figures,
+        "values": lambda figure: value_table(figure, report.findings),
+        "first_name": FIRST,
+        "first": figures.get(FIRST),
+        "cited": CITED,
+        "readings": readings,
+        "verdicts": Verdict,
+        "settings": settings_table(),
+        "own": own(report, Verdict.NOT_CONFIRMED),
+        "variants": variants(report, Verdict.NOT_CONFIRMED),
+        "asymptotic": [c for c in report.checked if c.verdict is Verdict.NOT_YET],
+        "not_yet": NOT_YET,
+    }
+
+
+def settings_table() -> Table:
+    """The problems of the figures: their arms, their users, and a description of the users."""
+    rows = [
+        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), USERS[name]]
+        for name, problem in SETTINGS.items()
     ]
-    return "\n".join(found) if found else "None."
+    return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))
 
 
 def _runs(report: Report[Results]) -> Table:
@@ -232,3 +187,73 @@ def _cell(line: Line, x: float) -> str:
     if line.low is None or line.high is None:
         return f"{line.y[i]:,.5g}"
     return str(Interval(float(line.y[i]), float(line.low[i]), float(line.high[i])))
+
+
+def digest(report: Report[Results], report_file: Path) -> str:
+    """Figures, verdicts by the kind of claim, what was not confirmed and why, where the rest is."""
+    parts = [
+        f"{CITED['paper']}\n({CITED['short']}): figures drawn: {len(report.figures)}, "
+        f"claims checked: {len(report.checked)}.",
+        _counts(report),
+        _not_confirmed(report),
+        _not_yet(report),
+        _undecided(report),
+        f"Report: {report_file}. Every verdict: in it, and with --verdicts or --json.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _counts(report: Report[Results]) -> str:
+    if not report.checked:
+        return ""
+    rows = [
+        [kind, *(str(n) if n else "" for n in count(found).values())]
+        for kind, found in {**report.kinds, "all": report.checked}.items()
+    ]
+    return Table(("claims about", *HEADINGS.values()), rows).text()
+
+
+def _not_confirmed(report: Report[Results]) -> str:
+    found, others = (f(report, Verdict.NOT_CONFIRMED) for f in (own, variants))
+    if not found and not others:
+        return ""
+    said = [_line(c) for c in found[:MOST]]
+    if len(found) > MOST:
+        said.append(f"{INDENT}and {len(found) - MOST} more")
+    if others:
+        said.append(f"{INDENT}{len(others)} more where a choice was made or words read otherwise")
+    return "\n".join(["Not confirmed:", *said])
+
+
+def _line(found: Checked) -> str:
+    """Where it is in the paper, and the first thing that is otherwise."""
+    said = ", ".join([_place(found), *found.contrary[:1]])
+    return INDENT + shorten(said, WIDTH - len(INDENT), placeholder=" ...")
+
+
+def _not_yet(report: Report[Results]) -> str:
+    found = own(report, Verdict.NOT_YET)
+    if not found:
+        return ""
+    places = ", ".join(map(_place, found))
+    return "\n".join(wrap(f"Not yet at K = {VISITS:,}: {places}. {NOT_YET}", WIDTH))
+
+
+def _undecided(report: Report[Results]) -> str:
+    if not report.counts[Verdict.UNDECIDED] or report.precision != QUICK:
+        return ""
+    minutes = sum(trial.seconds for trial in TRIALS.values()) / 60
+    return (
+        "Undecided for want of runs: --precision paper decides most, in about "
+        f"{minutes:.0f} minutes of a processor."
+    )
+
+
+def _place(found: Checked) -> str:
+    """Where in the paper: the figure or theorem, if there is one, else the section.
+
+    >>> from sojourn.paper.claims import CLAIMS
+    >>> [_place(Checked(claim, [], Verdict.CONFIRMED)) for claim in CLAIMS[:2]]
+    ['Lemma 1', 'Appendix C.1']
+    """
+    return found.claim.section.split(", ", 1)[-1]

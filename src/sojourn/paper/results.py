@@ -1,9 +1,10 @@
-"""Results by the labels of their policies, and the paper's bounds beside them."""
+"""Results by the labels of their policies, with the paper's bounds; measures read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import hypot, log, nan
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..problem import Problem
 from ..simulation import Estimate, Result
 from ..simulation.bounds import bound_for, lower_bounds
 from ..stats.intervals import Interval, Pair
+from .verdicts import Measure
 
 LOWER = "lower bound"
 
@@ -81,6 +83,17 @@ class LabelledResult:
 
 Results = Mapping[str, LabelledResult]
 """By the names of trials."""
+
+
+class Simulated(Measure[Results]):
+    """A measure of the results of one or more trials."""
+
+    needs: ClassVar[tuple[str, ...]] = ("trial",)
+    """The fields that name trials."""
+
+    @property
+    def trials(self) -> tuple[str, ...]:
+        return tuple(getattr(self, field) for field in self.needs)
 
 
 def at(estimate: Estimate, *place: int) -> Pair:

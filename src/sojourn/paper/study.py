@@ -1,35 +1,83 @@
-"""Conduct a study: run its trials, keep what they found, draw it, check its claims, report.
+"""A study: run its trials, keep what they found, draw it, check its claims, write its report.
 
-In the output folder: `chunks.db`, finished work that another call takes up; what the study keeps of
-its results, from which everything else is made; `figures/`, the report and `claims.json`.
+The output folder has `chunks.db`, the finished work that another call takes up; what the study
+keeps of its results, from which everything else is made; `figures/`, the report and `claims.json`.
 """
 
 import re
-from abc import ABC, abstractmethod
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Generic, NamedTuple, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Required, TypedDict
 
 from .. import validation
 from ..extras import require
-from ..show.curves import write
 from ..show.plain import to_json
-from ..simulation import Result
+from ..simulation import Progress
 from ..validation import InputError
-from .reports import Report
-from .trial import QUICK, Trial
-from .verdicts import Claim, Findings, check
-from .work import DRAWING, Meter, Overall
+from .trials import QUICK, Trial
+from .verdicts import Claim, Findings, Report, check
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 STORE, PICTURES, CLAIMS_FILE = "chunks.db", "figures", "claims.json"
 SUFFIXES = (".svg", ".png")
+DRAWING = "drawing"
 DRAW_SECONDS = 0.4
-"""For one figure, approximately."""
+"""Approximate time to draw one figure."""
+TRUST = 0.1
+"""Expected times weigh as much as measured ones when this share of all work is done."""
+
+
+class Overall(NamedTuple):
+    """The work in progress, the share of all work done so far, and the estimated seconds left."""
+
+    work: str
+    share: float
+    left: float
+    compiling: str | None = None  # the policy, if one is being compiled
+
+
+class Meter:
+    """Turns the progress of one piece of work into that of everything.
+
+    `weights` are the expected seconds of each piece, in order. The time left is estimated from them
+    at first, and from the time spent as work proceeds.
+
+    >>> seen = []
+    >>> meter = Meter({"A": 3.0, "drawing": 1.0}, seen.append)
+    >>> meter.show("A", 0.5); meter.show("drawing", 1.0)
+    >>> [(now.work, now.share) for now in seen]
+    [('A', 0.375), ('drawing', 1.0)]
+    """
+
+    def __init__(
+        self, weights: Mapping[str, float], progress: Callable[[Overall], None] | None
+    ) -> None:
+        self._weights, self._total = weights, sum(weights.values()) or 1.0
+        self._ends = dict(zip(weights, accumulate(weights.values()), strict=True))
+        self._progress = progress
+        self._start = time.monotonic()
+
+    def show(self, work: str, part: float, compiling: str | None = None) -> None:
+        """Report that this part of this piece is done, and every piece before it."""
+        done = self._ends[work] - self._weights[work] * (1.0 - part)
+        trust = TRUST * self._total
+        pace = (time.monotonic() - self._start + trust) / (done + trust)
+        if self._progress is not None:
+            left = pace * (self._total - done)
+            self._progress(Overall(work, done / self._total, left, compiling))
+
+    def within(self, work: str) -> Callable[[Progress], None]:
+
+        def show(now: Progress) -> None:
+            self.show(work, now.done / now.total if now.total > 0.0 else 0.0, now.compiling)
+
+        return show
 
 
 class Made(NamedTuple):
@@ -56,34 +104,24 @@ class How(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Study(ABC, Generic[Findings]):
-    """Trials, the claims that are checked on what they find, and the figures drawn of it."""
+class Study(Generic[Findings]):
+    """Trials, the claims checked on their findings, and the functions that keep and report them."""
 
     trials: Sequence[Trial]
     claims: Sequence[Claim[Findings]]
     figures: Mapping[str, Callable[[Findings], "Picture"]]
     precise: str
     """The name of the precision that is not quick."""
-
-    @abstractmethod
-    def keep(self, folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> None:
-        """Save results, which come one by one as they are finished."""
-
-    @abstractmethod
-    def load(self, folder: Path, made: Made) -> tuple[Findings, Made]:
-        """What was kept, and what it was made with: `made`, unless the files say otherwise."""
-
-    @abstractmethod
-    def command(self, made: Made) -> str:
-        """What to type for the same numbers."""
-
-    @abstractmethod
-    def files(self, report: Report[Findings], pictures: Path) -> dict[str, str]:
-        """The text of every file of the report; `pictures` is the folder of the figures."""
-
-    @abstractmethod
-    def page(self, report: Report[Findings]) -> str:
-        """The page for the documentation; it refers to pictures in the folder `figures`."""
+    keep: Callable[[Path, Iterable[tuple[Trial, Any]], Made], None]
+    """Saves the results of trials, which come one by one as they are finished."""
+    load: Callable[[Path, Sequence[Trial], Made], tuple[Findings, Made]]
+    """What was kept, and what it was made with: the given one, unless the files say otherwise."""
+    command: Callable[[Made], str]
+    """The command that gives the same numbers."""
+    files: Callable[[Report[Findings], Path], dict[str, str]]
+    """The text of every file of the report; the path is the folder of the figures."""
+    page: Callable[[Report[Findings]], str]
+    """The page for the documentation; it refers to pictures in the folder `figures`."""
 
     def conduct(
         self,
@@ -98,7 +136,7 @@ class Study(ABC, Generic[Findings]):
     ) -> Report[Findings]:
         """Run all trials, draw the figures, check the claims, and write the report to `out`.
 
-        With `redraw` nothing is run: what was kept is drawn and checked again. With a `page` the
+        With `redraw` no trial runs: the kept results are drawn and checked again. With a `page` the
         documentation's page is written there too, its pictures in the folder `figures` beside it.
         """
         self._check_arguments(precision, seed, workers)
@@ -111,7 +149,7 @@ class Study(ABC, Generic[Findings]):
         meter = Meter({**efforts, DRAWING: DRAW_SECONDS * len(self.figures)}, progress)
         if not redraw:
             self.keep(folder, _run(trials, made, folder / STORE, workers, meter), made)
-        findings, made = self.load(folder, made)
+        findings, made = self.load(folder, self.trials, made)
         self._draw(findings, folder / PICTURES, meter)
         checked = [check(claim, findings) for claim in self.claims]
         report = Report(
@@ -128,6 +166,8 @@ class Study(ABC, Generic[Findings]):
             validation.whole("workers", workers, 1)
 
     def _draw(self, findings: Findings, folder: Path, meter: Meter) -> None:
+        from ..show.curves import write
+
         for number, (name, draw) in enumerate(self.figures.items()):
             meter.show(DRAWING, number / len(self.figures))
             picture = draw(findings)
@@ -149,7 +189,7 @@ class Study(ABC, Generic[Findings]):
 
 def _run(
     trials: Iterable[Trial], made: Made, store: Path, workers: int | None, meter: Meter
-) -> Iterator[tuple[Trial, Result]]:
+) -> Iterator[tuple[Trial, Any]]:
     for trial in trials:
         meter.show(trial.name, 0.0)
         how = {"store": store, "workers": workers, "progress": meter.within(trial.name)}

@@ -1,5 +1,8 @@
-"""What the paper simulates, as data."""
+"""What is simulated, as data: trials in general, and those of the paper."""
 
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,11 +15,95 @@ from ..policies import (
     ContULCB,
     DiscKLULCB,
     DiscULCB,
+    Policy,
     QLearning,
     UCBQLearning,
 )
-from .settings import SETTINGS
-from .trial import Environment, Roster, Trial, by_label
+from ..problem import Problem
+from ..settings import SETTINGS
+from ..simulation import PrecisionWarning, Result, StoreWarning, simulate
+from ..theory import AssumptionWarning
+
+QUICK = "quick"
+"""The precision that every study has: few runs, for a first look."""
+
+VISITS = 20_000
+"""The paper's number of episodes."""
+
+CHECKPOINTS = "log:36"
+
+Maker = Callable[[Problem], Policy]
+Roster = Mapping[str, Policy | Maker]
+"""Policies by the label they have in tables and figures; some are made for the problem."""
+
+
+def by_label(*policies: Policy) -> Roster:
+    """A roster of policies that have the labels they give themselves."""
+    return {policy.label: policy for policy in policies}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A roster of policies on one problem.
+
+    `quick` is the number of runs for a first look. At full precision there are `runs`, or for each
+    policy as many as the 95 % half-width `precision` takes. With 0 runs the trial is left out.
+    `play` simulates: it is called as `simulate` is, and may change what users do.
+    """
+
+    name: str
+    """Unique in the study."""
+    problem: str
+    """The name of the problem."""
+    make: Callable[[], Problem]
+    policies: Roster
+    quick: int
+    runs: int = 0
+    precision: float | str | None = None
+    visits: int = VISITS
+    checkpoints: str | tuple[int, ...] = CHECKPOINTS
+    group: str = ""
+    roster: str = ""
+    """The group of problems and the name of the roster, in studies that have several."""
+    nanoseconds: float = 15.0
+    seconds: float = 0.0
+    """Expected CPU time per step, and of the whole trial at full precision where that was
+    measured; only used to estimate the time left."""
+    play: Callable[..., Result] = simulate
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.policies)
+
+    def amount(self, quick: bool) -> dict[str, Any]:
+        """How many runs, or how precise, in the words of `simulate`."""
+        if quick or self.precision is None:
+            return {"runs": self.quick if quick else self.runs}
+        return {"precision": self.precision}
+
+    def left_out(self, quick: bool) -> bool:
+        return self.amount(quick) == {"runs": 0}
+
+    def effort(self, quick: bool) -> float:
+        """Expected CPU seconds."""
+        if self.seconds and not quick:
+            return self.seconds
+        runs = self.quick if quick else self.runs
+        steps = runs * self.visits * self.make().at(1).length.mean * len(self.policies)
+        return 1e-9 * self.nanoseconds * steps
+
+    def build(self, problem: Problem) -> list[Policy]:
+        return [p if isinstance(p, Policy) else p(problem) for p in self.policies.values()]
+
+    def run(self, *, quick: bool, **how: Any) -> Result:
+        """Simulate it; `how` are arguments of `simulate`: seed, store, workers, progress."""
+        problem = self.make()
+        with warnings.catch_warnings():
+            # Reports say what these warnings say, and old chunks are not used.
+            for category in (AssumptionWarning, PrecisionWarning, StoreWarning):
+                warnings.simplefilter("ignore", category)
+            how |= {"visits": self.visits, "checkpoints": self.checkpoints, **self.amount(quick)}
+            return self.play(problem, self.build(problem), **how)
 
 
 def _index(**how: Any) -> Roster:
@@ -50,7 +137,7 @@ SWEEP_C0: Roster = {f"c0 = {c0:g}": ULCB(c0=c0, c1=1) for c0 in (-1.0, -0.5, 0.0
 BINS: Roster = {f"n = {n}": DiscULCB(n=n) for n in (2, 4, 16, 64)}
 
 INDEX_NS, MOVING_NS, Q_NS = 1.7, 10.2, 40.8
-"""Approximate nanoseconds of a step: index policies with two-state users, with moving averages, and
+"""Approximate nanoseconds per step: index policies with two-state users, with moving averages, and
 Q-learning."""
 
 TABLE: tuple[tuple[str, str, Roster, int, float | str, float, float], ...] = (
@@ -76,20 +163,15 @@ TABLE: tuple[tuple[str, str, Roster, int, float | str, float, float], ...] = (
     ("ema-low", "ema-low", GENERAL, 192, 0.12, 800, MOVING_NS),
 )
 """Name, problem, policies, quick runs, half-width at the paper's precision, seconds that takes, and
-nanoseconds of a step.
+nanoseconds per step.
 
 "-rl": the paper's Q-learning baselines, whose regret is too large and too variable for a half-width
 that suits the others; "-ties", "-theorems" and "B-q": choices that the paper leaves open, made the
 other way."""
 
-
-def _environment(problem: str) -> Environment:
-    return Environment.of(SETTINGS[problem])
-
-
 TRIALS: dict[str, Trial] = {
     name: Trial(
-        name, problem, partial(_environment, problem), policies, quick,
+        name, problem, partial(SETTINGS.__getitem__, problem), policies, quick,
         precision=precision, seconds=seconds, nanoseconds=nanoseconds,
     )
     for name, problem, policies, quick, precision, seconds, nanoseconds in TABLE

@@ -1,7 +1,7 @@
 """Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..engine.loops import jitable as jitable
-from ..engine.streams import Stream as Stream, uniform as uniform
+from ..engine.streams import Stream as Stream, draw_uniform as draw_uniform
 from ..registry import Registry
 from . import (
     empirical,
@@ -50,7 +50,7 @@ POLICIES: Registry[type[Policy]] = Registry(
 )
 """By name; the command line, the service, benchmarks, docs and contract tests go through it."""
 
-TOLD: Registry[type[Policy]] = Registry(
-    "policy", "sojourn.policies.told", {"ExactIndex": ExactIndex}
+ORACLES: Registry[type[Policy]] = Registry(
+    "policy", "sojourn.policies.oracles", {"ExactIndex": ExactIndex}
 )
 """Policies that have to know the user: for simulations, and not for live experiments."""

@@ -24,7 +24,7 @@ MOST_BINS = 1000
 class Counts(NamedTuple):
     """What index policies remember: pulls and successes of every arm, and all pulls so far.
 
-    >>> from sojourn import UCB
+    >>> from sojourn.policies import UCB
     >>> UCB().memory(2)
     Counts(pulls=array([0., 0.]), successes=array([0., 0.]), clock=array([0.]))
     """
@@ -123,7 +123,7 @@ class Policy(Compiled):
     to keep something else. Methods are compiled from their Python text; those whose names begin
     with an underscore, properties and class methods are not.
 
-    `sojourn.check_policy` tells whether a class keeps the contract.
+    `sojourn.check` tells whether a class keeps the contract.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class Policy(Compiled):
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
-        It is -inf for an arm never shown. Where exploring is stopped (`sojourn.live.Split`), the
+        It is -inf for an arm never shown. Where exploring is stopped (`Experiment.explore`), the
         arm that is worth most is played. Here worth is the empirical mean.
 
-        >>> from sojourn import KLUCB
+        >>> from sojourn.policies import KLUCB
         >>> policy, memory = KLUCB(), KLUCB().memory(3)
         >>> for arm, reward in ((0, 1.0), (1, 0.0), (0, 0.0)):
         ...     policy.update(memory, 1.0, arm, reward, False, reward)
@@ -195,7 +195,7 @@ class Policy(Compiled):
     def label(self) -> str:
         """What tables, pictures and the API call it; the command line takes it as it is printed.
 
-        >>> from sojourn import KLULCB, LearnedIMED
+        >>> from sojourn.policies import KLULCB, LearnedIMED
         >>> KLULCB().label, KLULCB().opposite().label, LearnedIMED(floor=-1).label
         ('KL-ULCB', 'KL-ULCB, opposite', 'Learned IMED, floor=-1')
         """

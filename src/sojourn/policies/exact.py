@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine.divergence import kl_upper
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..engine.structs import PYTHON_ONLY
 from ..problem import Problem
 from ..users import User
@@ -156,7 +156,7 @@ class ExactIndex(Explains, Policy):
                 ties += 1
         if ties == 1:
             return best
-        skip = int(uniform(rng) * ties)
+        skip = int(draw_uniform(rng) * ties)
         for arm in range(best, scores.size):
             if scores[arm] == scores[best]:
                 if skip == 0:

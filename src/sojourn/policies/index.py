@@ -21,7 +21,7 @@ import numpy as np
 from .. import validation
 from ..engine.divergence import kl_lower, kl_upper
 from ..engine.loops import jitable
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from .base import Array, Counting, Counts, PlaysEachOnce, Policy, certain, equally
 from .optimism import LEAST, Always, Linear, Never, TopBin, TwoLevel
 from .reasons import Explains, Seen, engaged, short
@@ -62,7 +62,7 @@ def greatest_score(policy: Any, memory: Any, optimism: float, rng: Stream) -> in
     if ties == 1 or not policy.random_ties:
         return best
     # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
-    skip = int(uniform(rng) * ties)
+    skip = int(draw_uniform(rng) * ties)
     for arm in range(best, memory.pulls.size):
         if memory.pulls[arm] > 0.0:
             value = policy.score(memory, arm, log_t, extra, optimism, target)

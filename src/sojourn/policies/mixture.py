@@ -1,8 +1,8 @@
 """Policies for logs that others can learn from: every choice has a known chance.
 
 An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
-little of any arm, it does: a log with the chance of each choice (its *propensity*) can be replayed
-under another policy, see `sojourn.logs.replay`.
+little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
+another policy would achieve, see `sojourn.logs.evaluate`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import validation
 from ..engine.steps import level_of
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..validation import InputError
 from .base import Array, Counting, Counts, Forgetting, Policy, arms_in
 from .index import KLULCB
@@ -47,8 +47,8 @@ class EpsilonMixture(Forgetting, Wrapper):
 
     def anything(self, memory: Any, rng: Stream) -> int:
         """Any arm, with chance epsilon, else -1."""
-        if uniform(rng) < self.epsilon:
-            return int(uniform(rng) * arms_in(memory))
+        if draw_uniform(rng) < self.epsilon:
+            return int(draw_uniform(rng) * arms_in(memory))
         return -1
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
@@ -148,7 +148,7 @@ class Rule(Counting, Explains, Policy):
                 last = arm
         if row[last] == 1.0:
             return last
-        u = uniform(rng)
+        u = draw_uniform(rng)
         for arm in range(last):
             u -= row[arm]
             if u < 0.0:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .. import validation
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..problem import Problem
 from .base import Array, Counting, Counts, Policy, certain
 from .reasons import Explains, Seen
@@ -26,7 +26,7 @@ class Uniform(Counting, Explains, Policy):
     learns_from: ClassVar[str] = "nothing"
 
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
-        return int(uniform(rng) * memory.pulls.size)
+        return int(draw_uniform(rng) * memory.pulls.size)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
         """The same for all."""

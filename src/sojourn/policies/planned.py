@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..engine.counts import find_counts
 from ..engine.loops import jitable
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..validation import InputError
 from ..values.finite import FiniteUser
 from .base import Array, Policy, count
@@ -65,7 +65,8 @@ class Planned(Explains, Policy):
 
     >>> import sojourn as sj
     >>> user = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
-    >>> policy = sj.Planned.of(sj.theory.bayes_optimum(user, visits=2, pulls=20, plan=True).plan)
+    >>> optimum = sj.theory.bayes_optimum(user, visits=2, pulls=20, plan=True)
+    >>> policy = sj.policies.Planned.of(optimum.plan)
     >>> memory = policy.memory(2)
     >>> policy.update(memory, 1.0, 1, 1.0, False, 1.0)  # arm 1 was liked
     >>> policy, policy.choose(memory, 1.0, None)
@@ -143,7 +144,7 @@ class Planned(Explains, Policy):
         tied = 0
         for j in range(arms):
             tied += (mask >> j) & 1
-        skip = int(uniform(rng) * tied) if tied > 1 else 0
+        skip = int(draw_uniform(rng) * tied) if tied > 1 else 0
         arm = 0
         for j in range(arms):
             if (mask >> j) & 1:

@@ -13,7 +13,7 @@ import numpy as np
 from .. import validation
 from ..engine.loops import jitable
 from ..engine.steps import level_of
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..problem import Problem
 from .base import MOST_BINS, Array, Policy, equally
 from .reasons import Explains, Seen, engaged
@@ -42,7 +42,7 @@ def greatest(row: Array, rng: Stream) -> int:
     ties = 0
     for value in row:
         ties += value == top
-    skip = int(uniform(rng) * ties) if ties > 1 else 0
+    skip = int(draw_uniform(rng) * ties) if ties > 1 else 0
     for arm in range(row.size):
         if row[arm] == top:
             if skip == 0:
@@ -86,8 +86,8 @@ class QLearning(Explains, Policy):
     def choose(self, memory: QTable, state: float, rng: Stream) -> int:
         """Any arm with chance epsilon, else the one of greatest Q."""
         row = memory.q[0, level_of(state, int(self.bins))]
-        if uniform(rng) < self.epsilon:
-            return int(uniform(rng) * row.size)
+        if draw_uniform(rng) < self.epsilon:
+            return int(draw_uniform(rng) * row.size)
         return greatest(row, rng)
 
     def probabilities(self, memory: QTable, state: float) -> Array:

@@ -85,7 +85,7 @@ class Explains:
     def reason(self, choice: Seen) -> Reason:
         """Why it chose as it did, in words.
 
-        >>> from sojourn import KLULCB
+        >>> from sojourn.policies import KLULCB
         >>> from sojourn.live import Choice
         >>> choice = Choice(0.0, "v1", 1, "cooking", 1.0, 1.0, 9.0, 5.0, 20.0, False, "dance")
         >>> str(KLULCB().reason(choice))

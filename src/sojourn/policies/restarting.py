@@ -16,7 +16,7 @@ from .. import validation
 from ..engine.divergence import bernoulli_kl
 from ..engine.joined import join
 from ..engine.loops import jitable
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
@@ -144,8 +144,8 @@ class Restarting(Wrapper):
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
         """What `policy` chooses, or any arm with chance `explore` where arms are tried."""
         chance = self.tried(memory, state)
-        if chance > 0.0 and uniform(rng) < chance:
-            return int(uniform(rng) * arms_in(memory))
+        if chance > 0.0 and draw_uniform(rng) < chance:
+            return int(draw_uniform(rng) * arms_in(memory))
         return self.policy.choose(memory, state, rng)  # type: ignore[no-any-return]
 
     def probabilities(self, memory: Any, state: float) -> Array:

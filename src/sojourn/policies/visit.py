@@ -26,7 +26,7 @@ import numpy as np
 from .. import validation
 from ..engine.beta import beta, inner_uniform
 from ..engine.steps import level_of
-from ..engine.streams import Stream, uniform
+from ..engine.streams import Stream, draw_uniform
 from .accounts import (
     ALIKE,
     DIFFERENT,
@@ -209,7 +209,7 @@ class VisitIMED(Visit):
                 ties += 1
         if ties <= 1:
             return best
-        skip = int(uniform(rng) * ties)
+        skip = int(draw_uniform(rng) * ties)
         for arm in range(best, memory.pulls.size):
             if against(memory, arm, b) == least:
                 if skip == 0:
@@ -241,7 +241,7 @@ class VisitThompson(Visit):
     def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
         """The arm of greatest draw; where mistakes are dear only interactions are drawn."""
         best, top, explores = 0, -inf, memory.stance[b] > 0.0
-        differ = uniform(rng) >= exp(-memory.strength[ALIKE])
+        differ = draw_uniform(rng) >= exp(-memory.strength[ALIKE])
         for arm in range(memory.pulls.size):
             pulls, successes = memory.pulls[arm], memory.successes[arm]
             mean = (

@@ -20,14 +20,15 @@ from starlette.routing import Match
 from ..live import Journal, LiveError, Unavailable
 from ..validation import InputError
 from ..version import __version__
-from . import experiments, hot, models, operating, over_time, shadows, telemetry, variants
-from .absent import absent
-from .catalog import Catalog
-from .dashboard import routes
+from . import answers, fast_routes, routes, telemetry
+from .cache import Cache
+from .catalog import Catalog, unavailable
+from .dashboard import pages
 from .errors import Refusal, broken, documented, refusal_of
-from .gate import Gate
 from .metrics import Metrics
+from .middleware import Middleware
 from .options import Options
+from .routes.operations import keep_up
 
 __all__ = ["Options", "create"]
 
@@ -42,17 +43,17 @@ GC_THRESHOLDS = 20_000, 50, 100
 
 
 class Service(FastAPI):
-    """FastAPI behind the gate."""
+    """FastAPI behind the middleware."""
 
-    gate: Gate
+    outermost: Middleware
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self.gate(scope, receive, send)
+        await self.outermost(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """The schema of FastAPI's routes and of the calls that the gate answers."""
+        """The schema of FastAPI's routes and of the calls that the middleware answers."""
         if self.openapi_schema is None:
-            text, every = self.description, [*hot.described(), *self.routes]
+            text, every = self.description, [*fast_routes.described(), *self.routes]
             self.openapi_schema = get_openapi(
                 title=self.title, version=self.version, description=text, routes=every
             )
@@ -71,16 +72,13 @@ def create(options: Options) -> Service:
         redirect_slashes=False,
         lifespan=lambda app: _life(app, options, metrics),
     )
-    app.gate = Gate(super(Service, app).__call__, app.routes, options, metrics)
-    app.state.metrics, app.state.keyring = metrics, app.gate.keyring
+    app.outermost = Middleware(super(Service, app).__call__, app.routes, options, metrics)
+    app.state.metrics, app.state.keyring = metrics, app.outermost.keyring
     app.state.options = options
-    experiments.add_routes(app)
-    variants.add_routes(app)
-    shadows.add_routes(app)
-    over_time.add_routes(app)
-    operating.add_routes(app)
+    app.state.cache = Cache()
+    routes.add_routes(app)
     _add_health(app)
-    app.router.routes.extend(routes())
+    app.router.routes.extend(pages())
     app.add_exception_handler(HTTPException, _failed)
     for kind in (LiveError, InputError, Refusal, RequestValidationError):
         app.add_exception_handler(kind, _refused)
@@ -100,7 +98,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
         metrics.reward_answers.labels(experiment, outcome).inc()
 
     def serve(catalog: Catalog) -> None:
-        app.state.catalog = app.gate.catalog = catalog
+        app.state.catalog = app.outermost.catalog = catalog
         metrics.watch(catalog)
         catalog.journal.writer.watch = traces
 
@@ -112,8 +110,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 from .demo import start
 
                 tasks.append(await start(catalog))
-            if options.keep_days is not None:
-                tasks.append(asyncio.create_task(operating.keep_archiving(catalog, options)))
+            tasks.append(asyncio.create_task(keep_up(catalog, options)))
             await catalog.open_all()
         except Unavailable as error:
             log.warning("experiments are opened when they are asked for: %s", error)
@@ -135,7 +132,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
         log.info("the store is there")
         waiting.journal.close()
 
-    traces = app.gate.traces = telemetry.start()
+    traces = app.outermost.traces = telemetry.start()
     tasks: list[asyncio.Task[None]] = []
     _hear_signals(lambda: app.state.catalog.stopping.set())
     try:
@@ -143,7 +140,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
         log.info("serving", extra={"experiments": len(app.state.catalog.experiments)})
     except Unavailable as error:
         log.warning("serving without a store until it can be opened: %s", error)
-        serve(Catalog(absent(), compiled=options.compiled))
+        serve(Catalog(unavailable(), compiled=options.compiled))
         tasks.append(asyncio.create_task(open_later()))
     _tune_gc()
     try:
@@ -207,7 +204,7 @@ def _add_health(app: FastAPI) -> None:
             page += await stored.arrive(min(SCRAPE, journal.deadline))
         return Response(page, media_type="text/plain; version=0.0.4")
 
-    shown = models.StatusOut
+    shown = answers.StatusOut
     app.add_api_route("/healthz", healthz, response_model=shown, tags=["health"])
     app.add_api_route(
         "/readyz", readyz, response_model=shown, responses=documented(shown), tags=["health"]
@@ -229,7 +226,7 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:
-    """The answer to any other error, which the gate logs and counts: it gets there as well."""
+    """The answer to any other error; it reaches the middleware too, which logs and counts it."""
     return _answer(broken(request.scope["sojourn.request"]))
 
 
@@ -242,14 +239,14 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
         detail = f"{request.method} is not allowed here, but {allowed}"
         return _answer(Refusal(405, detail, allow=allowed))
     if error.status_code == 404:
-        path = request.scope["path"].replace(hot.SLASH, "%2F")
+        path = request.scope["path"].replace(fast_routes.SLASH, "%2F")
         return _answer(Refusal(404, f"there is nothing at {path[:200]}"))
     status = 422 if error.status_code == 400 else error.status_code
     return _answer(Refusal(status, str(error.detail)))
 
 
 def _methods(request: Request) -> list[str]:
-    found = hot.methods(request.scope["path"].split("/"))
+    found = fast_routes.methods(request.scope["path"].split("/"))
     for route in request.app.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..engine.calls import calls_for
 from ..live import (
+    Branch,
     Broken,
     Busy,
     Conflict,
@@ -17,18 +19,16 @@ from ..live import (
     Journal,
     NotFound,
     Settings,
-    Split,
     Unavailable,
 )
 from ..live.enrolment import enrol
 from ..live.lanes import late
 from ..live.learner import Learner
 from ..live.plan import names_of, whole_of
-from ..live.stores.base import has_variants
 from ..live.variants import Given, children_in, drop_with_variants, enrol_variants
 from ..policies import Policy
 from ..validation import InputError
-from .keys import Key
+from .auth.keys import Key
 
 log = logging.getLogger("sojourn.service")
 
@@ -64,7 +64,7 @@ class Catalog:
     ) -> None:
         self.journal, self.compiled, self.tell = journal, compiled, tell
         self.webhook = webhook
-        self.experiments: dict[str, Experiment | Split] = {}
+        self.experiments: dict[str, Experiment] = {}
         self.broken: dict[str, Trouble] = {}
         self.stopping = asyncio.Event()
         self._lock, self._compiling = asyncio.Lock(), asyncio.Lock()
@@ -75,8 +75,8 @@ class Catalog:
     def whole_of(self, name: str) -> str | None:
         """The experiment that the one of this name is a variant of."""
         whole = whole_of(name)
-        split = self.experiments.get(whole) if whole else None
-        known = isinstance(split, Split) and name in {v.name for v in split.variants.values()}
+        found = self.experiments.get(whole) if whole else None
+        known = found is not None and name in {each.name for each in found.variants.values()}
         return whole if known else None
 
     async def whole_for(self, key: Key, name: str) -> str | None:
@@ -97,19 +97,19 @@ class Catalog:
     async def one(self, name: str) -> Experiment:
         """The experiment of this name, which has visits of its own; `Conflict` if it does not."""
         found = await self.experiment(name)
-        if isinstance(found, Split):
-            each = ", ".join(variant.name for variant in found.variants.values())
+        if found.allocation is not None:
+            each = ", ".join(branch.name for branch in found.variants.values())
             raise Conflict(f"experiment {name!r} has variants: ask for one of {each}")
         return found
 
-    async def split(self, name: str) -> Split:
+    async def divided(self, name: str) -> Experiment:
         """The experiment of this name, which has variants; `Conflict` if it has none."""
         found = await self.experiment(name)
-        if isinstance(found, Split):
-            return found
-        raise Conflict(f"experiment {name!r} has no variants")
+        if found.allocation is None:
+            raise Conflict(f"experiment {name!r} has no variants")
+        return found
 
-    async def experiment(self, name: str) -> Experiment | Split:
+    async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it.
 
         `NotFound` if there is none, `Broken` if it cannot be served.
@@ -120,7 +120,7 @@ class Catalog:
                 await self._found(whole)
         return await self._found(name)
 
-    async def _found(self, name: str) -> Experiment | Split:
+    async def _found(self, name: str) -> Experiment:
         found = self.experiments.get(name)
         if found is not None and not found.dropped:
             return found
@@ -132,7 +132,7 @@ class Catalog:
             raise NotFound(f"there is no experiment {name!r}")
         if trouble is not None and trouble.stored == stored:
             raise _broken(name, trouble.reason)
-        for child in children_in(stored[0], name):  # which may have to be compiled
+        for child in children_in(stored[0], name).values():  # which may have to be compiled
             with suppress(NotFound):
                 await self._found(child)
 
@@ -151,13 +151,11 @@ class Catalog:
         def work() -> tuple[Experiment, bool]:
             new = enrol(self.journal.store, name, settings, arms, make).new
             self._reload(name)
-            made = self._opened(name, compiled)
-            assert isinstance(made, Experiment)
-            return made, new
+            return self._opened(name, compiled), new
 
         return await self.changing(work, (lambda: settings.policy) if compiled else None)
 
-    async def make_split(self, name: str, given: Given) -> tuple[Split, bool]:
+    async def make_divided(self, name: str, given: Given) -> tuple[Experiment, bool]:
         """An experiment with these variants, and whether it is new."""
         make = partial(Learner, seed=0, compiled=self.compiled)
         for variant in given.variants if self.compiled else ():
@@ -165,19 +163,17 @@ class Catalog:
                 policy = variant.policy
                 await self.changing(lambda: None, lambda policy=policy: policy)  # type: ignore[misc]
 
-        def work() -> tuple[Split, bool]:
-            plan, _, new = enrol_variants(self.journal.store, name, given, make)
-            for each in (*names_of(name, plan.variants).values(), name):
+        def work() -> tuple[Experiment, bool]:
+            enrolled = enrol_variants(self.journal.store, name, given, make)
+            for each in (*names_of(name, enrolled.allocation.variants).values(), name):
                 self._reload(each)
-            made = self._opened(name)
-            assert isinstance(made, Split)
-            return made, new
+            return self._opened(name), enrolled.new
 
         return await self.changing(work)
 
     def _reload(self, name: str) -> None:
         if name in self.experiments and not self.experiments[name].dropped:
-            self.experiments[name].reload()
+            self.experiments[name]._reload()
 
     async def drop(self, name: str) -> list[str]:
         """Delete an experiment, also a broken one, with its variants; all that were deleted.
@@ -190,7 +186,7 @@ class Catalog:
                 dropped.append(each)
                 found = self.experiments.pop(each, None)
                 if found is not None:
-                    found.leave()
+                    found._leave()
                 self.broken.pop(each, None)
 
         dropped: list[str] = []
@@ -234,16 +230,15 @@ class Catalog:
             except (Busy, Unavailable) as error:
                 log.warning("experiment %r is opened when it is asked for: %s", name, error)
 
-    def _opened(self, name: str, compiled: bool = True) -> Experiment | Split:
+    def _opened(self, name: str, compiled: bool = True) -> Experiment:
         if name not in self.experiments or self.experiments[name].dropped:
             stored = self.journal.store.load(name)
             compiled = compiled and self.compiled
             try:
-                found: Experiment | Split
-                if stored is not None and has_variants(stored[0]):
-                    found = Split.open(name, self.journal, self._variant, webhook=self.webhook)
-                else:
-                    found = Experiment.open(name, self.journal, compiled=compiled)
+                found = Experiment.open(
+                    name, self.journal, compiled=compiled, webhook=self.webhook,
+                    branch=self._branch,
+                )  # fmt: skip
             except (Busy, NotFound, Unavailable):
                 raise
             except Exception as error:  # whatever it is, others are served
@@ -252,13 +247,11 @@ class Catalog:
             self.broken.pop(name, None)
         return self.experiments[name]
 
-    def _variant(self, name: str) -> Experiment:
+    def _branch(self, name: str) -> Branch:
         try:
-            found = self._opened(name)
+            return self._opened(name).branch
         except NotFound:
             raise InputError(f"its variant {name!r} is missing") from None
-        assert isinstance(found, Experiment)
-        return found
 
     def _trouble(self, name: str, stored: Any, error: Exception) -> Broken:
         reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
@@ -282,3 +275,23 @@ def _broken(name: str, reason: str) -> Broken:
 def _compile(policy: Callable[[], Policy]) -> None:
     with suppress(Exception):  # the attempt to use it says what is wrong
         calls_for(policy(), compiled=True)
+
+
+class UnavailableStore:
+    """Stands in for a store that cannot be opened yet: whatever is asked of it is `Unavailable`."""
+
+    writer, shared, deadline = "", False, math.inf
+
+    def __getattr__(self, name: str) -> Any:
+        def unavailable(*args: Any, **options: Any) -> Any:
+            raise Unavailable("the store could not be opened yet")
+
+        return unavailable
+
+    def close(self) -> None: ...
+
+
+def unavailable() -> Journal:
+    """A journal for the time until there is one."""
+    store: Any = UnavailableStore()
+    return Journal(store, upkeep=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..engine.steps import begin, make_tally, make_world, step
 from ..live import LiveError, Settings
-from ..live.answers import Decision, Own
+from ..live.answers import Ask, Decision, Logged
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
@@ -43,7 +43,7 @@ def problem() -> Problem:
 class HostVisit(Protocol):
     """What a simulated user needs of a visit: `live.Visit` or `client.AsyncVisit`."""
 
-    async def adecide(self, reward: float | None = None, *, own: Own | None = None) -> Decision: ...
+    async def adecide(self, ask: Ask | None = None) -> Decision: ...
 
     async def aend(self, reward: float | None = None) -> bool: ...
 
@@ -59,7 +59,7 @@ class Host(Protocol):
 class Recommender(Protocol):
     """What callers have of their own: it says what it shows, and learns from what was shown."""
 
-    def show(self, state: float) -> Own: ...
+    def show(self, state: float) -> Logged: ...
 
     def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None: ...
 
@@ -86,7 +86,8 @@ class Crowd:
     user, who is new, but the same in every run with this seed.
 
     >>> import asyncio
-    >>> from sojourn import Experiment, TwoState, ULCB
+    >>> from sojourn import Experiment, TwoState
+    >>> from sojourn.policies import ULCB
     >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
     >>> policy = ULCB(random_ties=False)
     >>> with Experiment("news", ["a", "b"], policy, compiled=False) as experiment:
@@ -125,8 +126,9 @@ class Crowd:
         while not left:
             await pause()
             seen = user.experience(state)
-            told = {} if self.own is None else {"own": self.own.show(seen)}
-            arm = self._number((await visit.adecide(reward, **told)).arm)
+            logged = None if self.own is None else self.own.show(seen)
+            made = await visit.adecide(Ask(reward=reward, logged=logged))
+            arm = self._number(made.arm)
             state, reward, left = step(user, self._world, self.tally, arm, state)
             if self.own is not None:
                 self.own.learn(seen, arm, reward, left, user.experience(state))

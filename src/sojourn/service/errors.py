@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ..live import Broken, Busy, Conflict, Ended, NotFound, Unavailable
 from ..validation import InputError
-from . import models
+from .answers import ErrorOut
 
 WORDS = {
     400: "not_http", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
@@ -42,7 +42,7 @@ class Refusal(Exception):
         return {"error": self.word, "detail": self.detail}
 
 
-AWAY = "the store cannot be used now: repeat the call with its request_id"
+AWAY = "the store cannot be used now: repeat the call with its `request`"
 """What exactly failed in a store is in the log, not in the answer."""
 
 REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
@@ -75,7 +75,7 @@ def documented(answer: Any, statuses: Iterable[int] = ()) -> dict[int | str, Any
     """The responses in the schema: of these statuses, and refusals that any request may meet."""
     good: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
     bad = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503} - {*good})
-    return {**good, **{s: {"model": models.ErrorOut, "description": WORDS[s]} for s in bad}}
+    return {**good, **{s: {"model": ErrorOut, "description": WORDS[s]} for s in bad}}
 
 
 def not_json() -> Refusal:

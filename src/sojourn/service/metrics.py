@@ -22,13 +22,13 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from ..live import Store, drift
+from ..live.monitor.departures import watched
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores.base import has_variants, plain_settings
 from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
 from .catalog import Catalog
-from .insight.departures import watched
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that puts prometheus_client into multiprocess mode."""
@@ -115,7 +115,9 @@ class Metrics:
         """Copy the queue's length, and the numbers of broken experiments and of conflicts."""
         self.queue.set(catalog.journal.writer.waiting)
         self.broken.set(len(catalog.broken))
-        conflicts = sum(experiment.conflicts for experiment in list(catalog.experiments.values()))
+        experiments = list(catalog.experiments.values())
+        branches = {each.name: each for e in experiments for each in e.variants.values()}
+        conflicts = sum(branch.conflicts for branch in branches.values())
         self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
         self._conflicts_seen = conflicts
 

@@ -289,11 +289,28 @@ class LimitedH11(Limited, H11Protocol):
         self.conn = Events(self)
 
 
+if find_spec("httptools"):
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class LimitedHttpTools(Limited, HttpToolsProtocol):
+        """The same over httptools, whose parser calls these methods."""
+
+        def on_headers_complete(self) -> None:
+            super().on_headers_complete()
+            self.read_headers()
+
+        def on_body(self, body: bytes) -> None:
+            super().on_body(body)
+            self.read_body(complete=False)
+
+        def on_message_complete(self) -> None:
+            super().on_message_complete()
+            self.read_body(complete=True)
+
+
 def protocol(options: Options) -> Any:
     """What makes the protocol of a connection; every process has its own `Connections`."""
     name = options.parser
     if name == "h11" or (name == "auto" and find_spec("httptools") is None):
         return partial(LimitedH11, Connections(options))
-    from .protocol_httptools import LimitedHttpTools
-
     return partial(LimitedHttpTools, Connections(options))

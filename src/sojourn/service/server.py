@@ -22,7 +22,7 @@ from ..live import LiveError, open_store
 from ..validation import InputError
 from . import logs, telemetry
 from .app import Service, create
-from .keys import Keyring
+from .auth.keys import Keyring
 from .metrics import FOLDER
 from .options import Options
 from .protocol import RESERVED, protocol, raise_descriptors

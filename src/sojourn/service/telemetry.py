@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import validation
 from ..extras import require
 from ..version import __version__
-from .asked import Asked
+from .request import RequestInfo
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -85,11 +85,11 @@ class Traces:
         self._extract = TraceContextTextMapPropagator().extract
         self._trace, self._context = trace, context
 
-    def begin(self, asked: Asked) -> "tuple[Span, Token[Context]] | None":
+    def begin(self, request: RequestInfo) -> "tuple[Span, Token[Context]] | None":
         """Begin the span of a request, below the caller's if it sends a traceparent."""
-        if asked.path in UNTRACED:
+        if request.path in UNTRACED:
             return None
-        headers = asked.headers
+        headers = request.headers
         sent = {
             name: headers[name.encode()].decode("latin-1")
             for name in ("traceparent", "tracestate")
@@ -97,25 +97,25 @@ class Traces:
         }
         kind = self._trace.SpanKind.SERVER
         parent = self._extract(sent, self._context.Context())
-        span = self._tracer.start_span(asked.method, parent, kind)
+        span = self._tracer.start_span(request.method, parent, kind)
         return span, self._context.attach(self._trace.set_span_in_context(span, parent))
 
-    def end(self, begun: "tuple[Span, Token[Context]]", asked: Asked, route: str) -> None:
+    def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo, route: str) -> None:
         """End it, with what is known by now."""
         span, token = begun
         self._context.detach(token)
         if span.is_recording():
-            span.update_name(f"{asked.method} {route}")
+            span.update_name(f"{request.method} {route}")
             found = {
-                "http.request.method": asked.method,
+                "http.request.method": request.method,
                 "http.route": route,
-                "http.response.status_code": asked.status,
-                "sojourn.request": asked.id,
-                "sojourn.experiment": (asked.experiment or "")[:LONGEST],
-                "sojourn.key": asked.key.id if asked.key else "",
+                "http.response.status_code": request.status,
+                "sojourn.request": request.id,
+                "sojourn.experiment": (request.experiment or "")[:LONGEST],
+                "sojourn.key": request.key.id if request.key else "",
             }
             span.set_attributes({name: value for name, value in found.items() if value != ""})
-            if asked.status >= 500:
+            if request.status >= 500:
                 span.set_status(self._trace.StatusCode.ERROR)
         span.end()
 

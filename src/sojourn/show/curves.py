@@ -1,54 +1,42 @@
 """Curves with bands, named where they end, drawn by Matplotlib in the one style of the package."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from . import style
-from .style import Look
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
+from .style import Line, Plot
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Line:
-    """A curve; with `low` and `high` it has a band."""
+class Picture(Figure):
+    """A figure that belongs to no window: `pyplot` neither knows it nor shows it twice.
 
-    label: str
-    look: Look
-    x: Array
-    y: Array
-    low: Array | None = None
-    high: Array | None = None
+    Everything that can be done with a figure can be done with this one. A notebook shows a figure
+    only after `pyplot` was imported; this one brings its own picture. Files have fonts that
+    publishers take, and the same bytes for the same numbers.
+    """
 
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        """As any figure does, with the fonts of the package."""
+        with rc_context(style.SETTINGS):
+            super().savefig(*args, **kwargs)
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Plot:
-    """Lines, what their axes are, and where they are named: at x = `named_at`, or at their ends."""
-
-    lines: Sequence[Line]
-    x: str
-    y: str
-    title: str = ""
-    log_x: bool = False
-    log_y: bool = False
-    bottom: float = 0.0  # where a linear y axis begins
-    named_at: float | None = None
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The picture, and how large a notebook shows it: sharp on screens with small pixels."""
+        drawn = BytesIO()
+        self.savefig(drawn, format="png", dpi=style.DPI)
+        width, height = (round(style.SCREEN * inches) for inches in self.get_size_inches())
+        return drawn.getvalue(), {"width": width, "height": height}
 
 
-def draw(plot: Plot, size: style.Size = style.COLUMN) -> "Figure":
+def draw(plot: Plot, size: style.Size = style.COLUMN) -> Figure:
     """The picture of a plot, of this size or wider if its names need it."""
-    from matplotlib import rc_context
-
-    from .picture import Picture
-
     letters = max(len(line.label) for line in plot.lines) if plot.named_at is None else 0
     with rc_context(style.SETTINGS):
         figure = Picture(figsize=style.size(letters, size), dpi=style.DPI)
@@ -73,16 +61,14 @@ def draw_on(axes: Any, plot: Plot) -> None:
     axes.legend(frameon=False)
 
 
-def add_title(figure: "Figure", title: str) -> None:
+def add_title(figure: Figure, title: str) -> None:
     """Write the title in the upper left corner."""
     at = style.TITLE_AT
     figure.text(at, 1 - at, title, ha="left", va="top", fontweight="bold")
 
 
-def write(figure: "Figure", path: Path) -> None:
+def write(figure: Figure, path: Path) -> None:
     """Write a picture without the time of writing: same numbers, same bytes."""
-    from matplotlib import rc_context
-
     meta = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
     with rc_context(style.SETTINGS):
         figure.savefig(path, metadata=meta.get(path.suffix))
@@ -105,8 +91,6 @@ def _draw_line(axes: Any, line: Line) -> None:
 
 def _set_scales(axes: Any, plot: Plot) -> None:
     """Linear or logarithmic, with plain numbers: powers would be set by a slow formula printer."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
     if plot.log_x:
         axes.set_xscale("log")
     else:

@@ -1,8 +1,14 @@
-"""How figures look: one colour and dash for a policy in every figure, readable in grey."""
+"""What figures show and how they look: a policy has one colour and dash, readable in grey."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 COLUMN = (3.5, 2.6)  # inches; the width of a column of a paper
 DPI, POINTS, SCREEN = 200, 72, 150  # in an inch: dots, points, pixels of a notebook
@@ -113,3 +119,29 @@ def looks(labels: Sequence[str]) -> list[Look]:
     taken = {LOOKS[label].colour for label in labels if label in LOOKS}
     free = cycle([how for how in RAMP if how.colour not in taken] or RAMP)
     return [LOOKS[label] if label in LOOKS else next(free) for label in labels]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Line:
+    """A curve; with `low` and `high` it has a band."""
+
+    label: str
+    look: Look
+    x: Array
+    y: Array
+    low: Array | None = None
+    high: Array | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plot:
+    """Lines, what their axes are, and where they are named: at x = `named_at`, or at their ends."""
+
+    lines: Sequence[Line]
+    x: str
+    y: str
+    title: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    bottom: float = 0.0  # where a linear y axis begins
+    named_at: float | None = None

@@ -13,7 +13,7 @@ def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     """The paper's bound on the regret of this policy, if it has one for these coefficients.
 
     >>> import sojourn as sj
-    >>> bound_for(sj.ULCB(), sj.paper.SETTINGS["A"]).theorem
+    >>> bound_for(sj.policies.ULCB(), sj.paper.SETTINGS["A"]).theorem
     'Theorem 1'
     """
     name = bound_name(policy)

@@ -96,7 +96,7 @@ def over_prior(
     >>> import sojourn as sj
     >>> user = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
     >>> best = sj.theory.bayes_optimum(user, visits=2, pulls=30, plan=True)
-    >>> print(over_prior(best, [sj.Uniform()], runs=200).multiple(0))
+    >>> print(over_prior(best, [sj.policies.Uniform()], runs=200).multiple(0))
     2.89 ± 0.52
     """
     policies = [policies] if isinstance(policies, Policy) else list(policies)

@@ -8,9 +8,8 @@ import numpy as np
 
 from .. import validation
 from ..extras import require
-from ..show import curves, style
-from ..show.curves import Line, Plot
-from ..show.style import Look
+from ..show import style
+from ..show.style import Line, Look, Plot
 from ..stats.moments import Array, Estimate
 from ..validation import InputError
 from .bounds import bound_for, lower_bounds
@@ -39,6 +38,8 @@ def plot(
 ) -> "Figure":
     """The figure of `Result.plot`."""
     require("a plot", "plot", "matplotlib")
+    from ..show import curves
+
     names, inches = _names(result, labels), _size(size, ax)
     visits, regret = _regret(result, per_log)
     lines = list(_lines(result, names, visits, regret, bounds, per_log))
@@ -126,6 +127,8 @@ def _regret(result: "Result", per_log: bool) -> tuple[Array, Estimate]:
 
 
 def _write(figure: "Figure", path: Path) -> None:
+    from ..show import curves
+
     try:
         curves.write(figure, path)
     except OSError as error:

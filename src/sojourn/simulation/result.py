@@ -16,7 +16,7 @@ from ..extras import require
 from ..policies import Policy
 from ..problem import Problem
 from ..registry import plain_name
-from ..show.sheets import Part, Shown
+from ..show.tables import Part, Shown
 from ..stats.moments import Estimate, Moments
 from ..validation import InputError
 from ..version import __version__
@@ -54,7 +54,7 @@ class Result(Shown):
     """Estimates for every policy (first axis) at every checkpoint (second axis).
 
     >>> import sojourn as sj
-    >>> result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=50, runs=8)
+    >>> result = sj.simulate(sj.paper.SETTINGS["B"], ["UCB", "ULCB"], visits=50, runs=8)
     >>> result.regret.mean.shape == (2, len(result.checkpoints))
     True
     >>> result
@@ -141,7 +141,7 @@ class Result(Shown):
         is usually narrower than those of the two regrets; it is made of the runs that both have.
 
         >>> import sojourn as sj
-        >>> result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB(), sj.ULCB()], visits=50, runs=8)
+        >>> result = sj.simulate(sj.paper.SETTINGS["B"], ["UCB", "ULCB"], visits=50, runs=8)
         >>> bool(result.difference("UCB", "ULCB").mean[-1] == -result.difference(1, 0).mean[-1])
         True
         """
@@ -187,8 +187,8 @@ class Result(Shown):
 
         >>> import sojourn as sj
         >>> half = {"visits": 50, "runs": 8}
-        >>> a = sj.simulate(sj.paper.SETTINGS["B"], [sj.ULCB()], **half)
-        >>> b = sj.simulate(sj.paper.SETTINGS["B"], [sj.ULCB()], first_run=8, **half)
+        >>> a = sj.simulate(sj.paper.SETTINGS["B"], [sj.policies.ULCB()], **half)
+        >>> b = sj.simulate(sj.paper.SETTINGS["B"], [sj.policies.ULCB()], first_run=8, **half)
         >>> a.merge(b).runs
         [16]
         """

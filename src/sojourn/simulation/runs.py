@@ -22,7 +22,7 @@ def run_regrets(result: Result, store: str | Path) -> list[NDArray[np.float64]]:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     how = {"visits": 50, "runs": 8, "store": f"{folder}/chunks.db"}
-    ...     result = sj.simulate(sj.paper.SETTINGS["B"], [sj.UCB()], **how)
+    ...     result = sj.simulate(sj.paper.SETTINGS["B"], [sj.policies.UCB()], **how)
     ...     (regrets,) = run_regrets(result, f"{folder}/chunks.db")
     >>> regrets.shape == (8, len(result.checkpoints))
     True

@@ -97,7 +97,7 @@ def simulate(
     docs/reference/simulating.md shows them all at work.
 
     >>> import sojourn as sj
-    >>> print(sj.simulate("A", sj.FixedArm(), visits=10, runs=2))
+    >>> print(sj.simulate("A", sj.policies.FixedArm(), visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
     policy     runs  regret    ±  from rewards      ±  steps a visit
     Fixed arm     2     0.0  0.0          -233  1,069         133.90

@@ -13,8 +13,7 @@ from ..policies.labels import label_of
 from ..problem import Problem
 from ..registry import described
 from ..show.plain import plain
-from ..show.sheets import Part
-from ..show.tables import Table
+from ..show.tables import Part, Table
 from ..theory import Bound
 from ..validation import InputError
 from .bounds import bound_for, lower_bounds
@@ -50,7 +49,8 @@ def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
 
     >>> import sojourn as sj
-    >>> labels([sj.UCB(), sj.ULCB(c0=-0.5), sj.UCB()], sj.paper.SETTINGS["A"])
+    >>> from sojourn.policies import UCB, ULCB
+    >>> labels([UCB(), ULCB(c0=-0.5), UCB()], sj.paper.SETTINGS["A"])
     ['UCB', 'ULCB, c0=-0.5', 'UCB (2)']
     """
     found: list[str] = []

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import validation
-from ..show.sheets import Part, Shown
+from ..show.tables import Part, Shown
 from ..users import User
 from ..validation import InputError
 from ..values.finite import FiniteUser, Horizon, Visits

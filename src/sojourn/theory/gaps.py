@@ -111,7 +111,8 @@ def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition
     Looks at `points` even points of [0, 1] and at a geometric grid near 0. `left` is the largest
     rise D(s1) - D(s2) over s1 > s2 (0 if there is none), `right` what rounding may explain.
 
-    >>> from sojourn import Ema, LogLeave
+    >>> from sojourn import Ema
+    >>> from sojourn.users import LogLeave
     >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=5)))).holds
     True
     >>> monotone_gap(Problem([0.9, 0.8], Ema(theta=0.5, leave=LogLeave(c6=1)))).reason

@@ -9,8 +9,7 @@ from .. import validation
 from ..problem import Problem, shown_states
 from ..problem_files import problem_of
 from ..show.plain import plain
-from ..show.sheets import Part, Shown
-from ..show.tables import Table
+from ..show.tables import Part, Shown, Table
 from ..values import MeanVariance
 from .gaps import Condition, case, gap_condition
 from .model import first_step_costs, outside

@@ -43,7 +43,7 @@ def shifted(chance: float, odds: float) -> float:
 class ShiftedLeave(LeaveCurve):
     """A leave curve with log odds added to it.
 
-    >>> from sojourn import LogLeave
+    >>> from sojourn.users import LogLeave
     >>> curve = ShiftedLeave(LogLeave(c6=1000), odds=1.0)
     >>> round(curve.curve.probability(0.5), 4), round(curve.probability(0.5), 4)
     (0.1002, 0.2323)

@@ -78,7 +78,8 @@ class FiniteUser:
     def of(cls, user: User) -> "FiniteUser":
         """The tables of a user model; InputError if it has none that fit.
 
-        >>> from sojourn import StaysFirst, TwoState
+        >>> from sojourn import TwoState
+        >>> from sojourn.users import StaysFirst
         >>> shy = FiniteUser.of(StaysFirst(TwoState(0.8, 0.2, 0.2, 0.1)))
         >>> shy.codes, shy.leave.tolist()
         ((-2.0, 0.0, 1.0), [[0.0, 0.0], [0.8, 0.2], [0.2, 0.1]])

@@ -4,19 +4,19 @@ The scheme of an address names the class. A package adds one by an entry point o
 `sojourn.stores`, whose name is the scheme, and whose value is module:Class.
 """
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from ...registry import Registry
 from ...validation import InputError
 from .base import Store
 
-__all__ = ["STORES", "Store", "open_store", "store_class"]
+__all__ = ["STORES", "Store", "backup", "open_store", "store_class"]
 
 STORES: Registry[type[Store]] = Registry(
     "store",
     "sojourn.stores",
     {
-        "memory": "sojourn.live.stores.memory:MemoryStore",
+        "memory": "sojourn.live.stores.sqlite:SqliteStore",
         "sqlite": "sojourn.live.stores.sqlite:SqliteStore",
         "postgresql": "sojourn.live.stores.postgres:PostgresStore",
         "postgres": "sojourn.live.stores.postgres:PostgresStore",
@@ -48,6 +48,26 @@ def store_class(url: str | PurePath) -> type[Store]:
     if not found or scheme not in STORES:
         raise not_allowed(url)
     return STORES[scheme]
+
+
+def backup(url: str, target: Path) -> None:
+    """Copy a SQLite store, as it is at one moment, to a new file.
+
+    >>> backup("memory://", Path("copy.db"))
+    Traceback (most recent call last):
+    sojourn.InputError: backup is for SQLite files: memory:// ends with its process
+    """
+    scheme = str(url).partition("://")[0]
+    if store_class(url).shared:
+        raise InputError(
+            "backup is for SQLite files: for PostgreSQL use pg_dump --format=custom --file=FILE "
+            "ADDRESS, and pg_restore --dbname=ADDRESS FILE into an empty database"
+        )
+    if scheme != "sqlite":
+        raise InputError(f"backup is for SQLite files: {scheme}:// ends with its process")
+    from . import sqlite
+
+    sqlite.backup(str(url), target)
 
 
 def not_allowed(url: str | PurePath) -> InputError:

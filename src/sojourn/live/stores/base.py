@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ...validation import InputError
@@ -12,6 +12,9 @@ from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Loo
 from ..trends import Trend
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
+
+LEASE = 60.0
+"""Seconds after which a holder of the lease that has done nothing is thought to be dead."""
 
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
@@ -34,10 +37,6 @@ class Store(Protocol):
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
         """The store at an address; with `reading`, nothing can be written."""
-
-    @classmethod
-    def backup(cls, url: str, target: Path) -> None:
-        """Copy the store, as it is at one moment, to a new file; InputError tells of other ways."""
 
     def experiments(self) -> list[str]: ...
 
@@ -69,9 +68,20 @@ class Store(Protocol):
         """
 
     def erase(self, user: str) -> int:
-        """Forget the id of a user in all visits and events, whose number is returned; sums stay.
+        """Forget the id of a user in all visits and events; how many visits. Sums stay.
 
-        A process that still knows a visit of theirs does not bring the id back.
+        It is the first phase: it does not wait for the lease. Each such visit gets another version,
+        so that whoever has read it before can neither change nor archive it, and the user is listed
+        for `Upkeep.erasing`. The archive is for the holder of the lease: see `archiving.erase`.
+        """
+
+    def upkeep(
+        self, *, wait: float = 10.0, lease: float = LEASE
+    ) -> AbstractContextManager["Upkeep"]:
+        """Take the lease, which one call has at a time, of all threads, processes and machines.
+
+        `Busy` if another one still has it after `wait` seconds. A holder of which nothing was heard
+        for `lease` seconds may be replaced; what it does then is refused.
         """
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
@@ -143,28 +153,48 @@ class Store(Protocol):
     def events_of(self, experiment: str, visits: Sequence[str]) -> list[Event]:
         """All events of these visits, each visit's in order."""
 
+    def parts(self, experiment: str | None = None) -> list[Part]:
+        """The files of the archive, by day; those of dropped experiments are of that named ''."""
+
+    def now(self) -> float:
+        """The time, in seconds since 1970, by the clock that changes are stamped with."""
+
+    def close(self) -> None: ...
+
+
+class Upkeep(Protocol):
+    """What only the holder of the lease may do: see `Store.upkeep`.
+
+    Every method is one transaction, which renews the lease; `Conflict` if it has passed to another
+    call, and then nothing was done. Only the holder writes files of the archive.
+    """
+
+    store_id: str
+    """A random word that this store alone has: its files carry it."""
+
     def archive(self, part: Part, rows: Sequence[Row], sums: Counts) -> bool:
         """Delete visits with their events, which `part` has; False: one has changed, so none is.
 
         Counters stay. `sums` are added to those of the archive, in the same transaction.
         """
 
-    def parts(self, experiment: str | None = None) -> list[Part]:
-        """The files of the archive, by day."""
+    def replace(self, old: Part, new: Part | None) -> None:
+        """Another file takes the place of one of the archive, or none does.
 
-    def replace_part(self, old: Part, new: Part) -> None:
-        """Another file has taken the place of one of the archive."""
+        `Conflict` unless exactly the `old` one, with its digest, is listed.
+        """
 
-    def fold_minutes(self, before: float) -> None:
-        """Add up the minutes of the timeline, and trends, before that time to hours."""
+    def erasing(self) -> list[str]:
+        """The users whose ids may still be in files of the archive."""
 
-    def shrink(self) -> None:
-        """Give the room of what was deleted back to the disk; others may have to wait meanwhile."""
+    def erased(self, user: str) -> None:
+        """The id of a user is in no file any more."""
 
-    def now(self) -> float:
-        """The time, in seconds since 1970, by the clock that changes are stamped with."""
+    def compact(self, before: float, *, shrink: bool = False) -> None:
+        """Add up the minutes of the timeline, and trends, before that time to hours.
 
-    def close(self) -> None: ...
+        With `shrink` the room of what was deleted goes back to the disk; others may have to wait.
+        """
 
 
 def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:

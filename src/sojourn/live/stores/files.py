@@ -31,6 +31,7 @@ class Lock:
     """A lock on a database, in a file beside it, which ends with the process at the latest."""
 
     def __init__(self, database: Path) -> None:
+        self.database = database
         self._path = database.with_name(database.name + ".lock")
         made = make_private(self._path)
         self._made = made is not None

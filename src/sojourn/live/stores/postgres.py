@@ -5,11 +5,9 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ...extras import require
-from ...validation import InputError
 from ..errors import Unavailable
 from ..groups import added_by
 from ..records import MINUTE, Change, Event
@@ -113,13 +111,6 @@ class PostgresStore(SqlStore):
     def open(cls, url: str, *, reading: bool = False) -> Self:
         return cls(url, reading=reading)
 
-    @classmethod
-    def backup(cls, url: str, target: Path) -> None:
-        raise InputError(
-            "backup is for SQLite files: for PostgreSQL use pg_dump --format=custom --file=FILE "
-            "ADDRESS, and pg_restore --dbname=ADDRESS FILE into an empty database"
-        )
-
     def __init__(self, url: str, *, reading: bool = False) -> None:
         require("a store in PostgreSQL", "postgres", "psycopg")
         import psycopg
@@ -168,17 +159,16 @@ class PostgresStore(SqlStore):
         """Check that the tables are there, and of this version."""
         made = db.execute("SELECT to_regclass('sojourn_schema')").fetchone()[0]
         query = "SELECT max(version) FROM sojourn_schema"
-        self._migrate(_run(db), (made and db.execute(query).fetchone()[0]) or 0)
+        self._check_schema(_run(db), (made and db.execute(query).fetchone()[0]) or 0)
 
     def _prepare(self, db: Any) -> None:
         with db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (NAMESPACE, MIGRATING))
             db.execute("CREATE TABLE IF NOT EXISTS sojourn_schema (version BIGINT NOT NULL)")
             found = db.execute("SELECT max(version) FROM sojourn_schema").fetchone()[0] or 0
-            version = self._migrate(_run(db), found)
-            if version != found:
-                db.execute("DELETE FROM sojourn_schema")
-                db.execute("INSERT INTO sojourn_schema VALUES (%s)", (version,))
+            self._check_schema(_run(db), found)
+            if not found:
+                db.execute("INSERT INTO sojourn_schema VALUES (%s)", (tables.VERSION,))
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
@@ -287,8 +277,8 @@ class PostgresStore(SqlStore):
 
         return Snapshot(_run(db), stream, close)
 
-    def shrink(self) -> None:
-        """Rewrite the large tables; calls wait meanwhile."""
+    def _shrink(self) -> None:
+        """Rewrite the large tables."""
         with self._writer_connection() as db:
             db.limit(math.inf)
             for table in ("sojourn_event", "sojourn_visit"):

@@ -4,6 +4,7 @@ The text is the same for SQLite and PostgreSQL, but for the placeholder and how 
 inserted at once.
 """
 
+import secrets
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,25 +53,24 @@ class SqlStore(Retention):
     def _snapshot(self) -> Snapshot:
         """A new connection, in a transaction that sees one moment."""
 
-    def _migrate(self, run: Run, version: int) -> int:
-        """Migrate the tables; their version then."""
-        if version > len(tables.MIGRATIONS):
+    def _check_schema(self, run: Run, version: int) -> None:
+        """Make the tables if there are none; refuse those of another version."""
+        if version > tables.VERSION:
             raise InputError(
-                f"the tables are of version {version}, and this version of sojourn knows those up "
-                f"to {len(tables.MIGRATIONS)}: use a newer one"
+                f"the tables are of version {version}, and this version of sojourn has "
+                f"{tables.VERSION}: use a newer one"
             )
-        if version < len(tables.MIGRATIONS) and self.reading:
+        if 0 < version < tables.VERSION:
             raise InputError(
-                f"the tables are of version {version}, and this version of sojourn brings them to "
-                f"{len(tables.MIGRATIONS)} when it serves them: until then they cannot be read"
+                f"the tables are of version {version}, and this version of sojourn has "
+                f"{tables.VERSION}: export what you need with the older one, and start a new store"
             )
-        for steps in tables.MIGRATIONS[version:]:
-            for step in steps:
-                if callable(step):
-                    step(run)
-                else:
-                    run(step.replace("{serial}", f'"seq" {self.serial}'))
-        return len(tables.MIGRATIONS)
+        if version == 0 and self.reading:
+            raise InputError("there are no tables of live visits here: serve the store first")
+        if version == 0:
+            for statement in tables.SCHEMA:
+                statement = statement.replace("{serial}", f'"seq" {self.serial}')
+                run(statement.replace("{id}", secrets.token_hex(8)))
 
     def experiments(self) -> list[str]:
         with self._reading() as run:
@@ -282,6 +282,7 @@ class SqlStore(Retention):
             grouped=grouped,
             assigned=assigned,
             trends=as_counts(Trend(0.0, *row) for row in trends),
+            parts=self._parts(run, experiment),
         )
 
     def _triple(

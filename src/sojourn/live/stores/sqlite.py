@@ -1,4 +1,4 @@
-"""A store in one SQLite file, for one process."""
+"""A store in one SQLite file, or in memory, for one process."""
 
 import json
 import logging
@@ -6,6 +6,7 @@ import math
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -16,11 +17,10 @@ from ...validation import InputError
 from ..errors import Unavailable
 from . import not_allowed
 from .base import Run
-from .clock import Steady
 from .files import Lock, make_private, whole
 from .pool import Pool
 from .sql import Snapshot, SqlStore
-from .tables import TABLES, names
+from .tables import TABLES, VERSION, names
 
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
@@ -45,14 +45,44 @@ READERS = 8
 
 APPLICATION = 0x534F4A4C  # "SOJL", in the header of the file
 
+AHEAD = 3600.0
+"""Seconds that the last event may be ahead of the wall clock and still be believed."""
+
 log = logging.getLogger("sojourn.live")
 
 
+class Steady:
+    """Seconds since 1970 by the wall clock at the start, then by a clock that cannot be set.
+
+    It begins no earlier than `latest`, the last time that was stored, so that a wall clock that was
+    set back between two starts does not make time run backwards. If that is more than an hour ahead
+    of the wall clock, the clock was wrong then, and is believed now: `jumped`.
+
+    >>> import time
+    >>> later = time.time() + 60
+    >>> Steady(later)() >= later, Steady(later + 86_400)() >= later
+    (True, False)
+    """
+
+    def __init__(self, latest: float = 0.0) -> None:
+        now = time.time()
+        self.jumped = latest > now + AHEAD
+        self._offset = (now if self.jumped else max(now, latest)) - time.monotonic()
+
+    def __call__(self) -> float:
+        return self._offset + time.monotonic()
+
+
 class SqliteStore(SqlStore):
-    """WAL mode, synchronous=FULL; one connection writes, another one reads.
+    """A file in WAL mode with synchronous=FULL: one connection writes, a few others read.
 
     A second process that writes is refused: with several writers on one file, calls wait for
     seconds. Any number may read at the same time (`reading`).
+
+    `in_memory` is a store that ends with its process: one connection, and no file.
+
+    >>> SqliteStore.in_memory().experiments()
+    []
     """
 
     writer = "sqlite"
@@ -62,34 +92,33 @@ class SqliteStore(SqlStore):
 
     @classmethod
     def open(cls, url: str, *, reading: bool = False) -> Self:
-        _, _, rest = url.partition("://")
+        scheme, _, rest = url.partition("://")
+        if scheme == "memory":
+            return cls.in_memory()
         if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
             raise not_allowed(url)
         return cls(rest[1:], reading=reading)
 
     @classmethod
-    def backup(cls, url: str, target: Path) -> None:
-        """A consistent copy of a file that another process may be writing to."""
-        with closing(cls.open(url, reading=True)) as store, whole(target) as part:
-            try:
-                with closing(sqlite3.connect(part)) as made:
-                    store._writer.backup(made)
-                    (answer,) = made.execute("PRAGMA quick_check").fetchone()
-            except sqlite3.Error as error:
-                raise InputError(f"{target} cannot be written ({error})") from error
-            if answer != "ok":
-                raise InputError(f"the copy in {target} is damaged ({answer})")
+    def in_memory(cls, clock: Callable[[], float] | None = None) -> Self:
+        """A store in the memory of this process, for tests and first steps."""
+        return cls(None, clock)
 
     def __init__(
-        self, path: str | Path, clock: Callable[[], float] | None = None, *, reading: bool = False
+        self,
+        path: str | Path | None,
+        clock: Callable[[], float] | None = None,
+        *,
+        reading: bool = False,
     ) -> None:
-        self.path, self.reading = Path(path), reading
-        if reading and not self.path.is_file():
+        self.path = None if path is None else Path(path)
+        self.reading = reading
+        if reading and self.path is not None and not self.path.is_file():
             raise InputError(f"there is no file {self.path}")
         self._lock = threading.RLock()
-        self._held = None if reading else Lock(self.path)
+        self._held = None if reading or self.path is None else Lock(self.path)
         try:
-            if not reading and (made := make_private(self.path)) is not None:
+            if self._held is not None and (made := make_private(self._held.database)) is not None:
                 os.close(made)
             with self._clearly():
                 self._writer = self._connect()
@@ -117,15 +146,14 @@ class SqliteStore(SqlStore):
             log.warning(
                 "the last event in %s is %.1f hours ahead of the clock: the clock is right now, "
                 "and visits of that time go on from now",
-                self.path, (latest[0][0] - now) / 3600.0,
+                self, (latest[0][0] - now) / 3600.0,
             )  # fmt: skip
             run(BRING_BACK, (now, now, now))
         return clock
 
     def _connect(self, wait: float = 10.0) -> sqlite3.Connection:
-        return sqlite3.connect(
-            self.path, timeout=wait, isolation_level=None, check_same_thread=False
-        )
+        place = ":memory:" if self.path is None else self.path
+        return sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
 
     def _connect_reader(self) -> sqlite3.Connection:
         db = self._connect()
@@ -138,17 +166,19 @@ class SqliteStore(SqlStore):
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != APPLICATION:
-            raise InputError(f"{self.path} is a database of something else, not of live visits")
+            raise InputError(f"{self} is a database of something else, not of live visits")
         if self.reading:
             db.execute("PRAGMA query_only = ON")
-            self._migrate(self._run(db), version)
+            self._check_schema(self._run(db), version)
             return
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA secure_delete = ON")  # an erased id is overwritten
         with self._writing() as run:
-            version = self._migrate(run, version)
+            self._check_schema(run, version)
             run(f"PRAGMA application_id = {APPLICATION}")
-            run(f"PRAGMA user_version = {version}")
+            run(f"PRAGMA user_version = {VERSION}")
+            run("UPDATE sojourn_lease SET token = NULL, until = 0")  # its holder is dead
 
     def _run(self, db: sqlite3.Connection) -> Run:
         return lambda sql, parameters=(): db.execute(sql, parameters).fetchall()
@@ -167,8 +197,12 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _reading(self) -> Iterator[Run]:
-        with self._clearly(), self._readers.one(self.deadline) as db:
-            yield self._run(db)
+        if self.path is None:
+            with self._lock, self._clearly():
+                yield self._run(self._writer)
+        else:
+            with self._clearly(), self._readers.one(self.deadline) as db:
+                yield self._run(db)
 
     def _now(self, run: Run) -> float:
         return self._clock()
@@ -197,7 +231,11 @@ class SqliteStore(SqlStore):
     def _snapshot(self) -> Snapshot:
         with self._clearly():
             db = self._connect()
-            db.execute("BEGIN")
+            if self.path is None:
+                with self._lock:
+                    self._writer.backup(db)
+            else:
+                db.execute("BEGIN")
         return Snapshot(self._run(db), db.execute, db.close)
 
     def erase(self, user: str) -> int:
@@ -205,27 +243,28 @@ class SqliteStore(SqlStore):
 
         In the write-ahead log it may stay until those who read now are done.
         """
-        with self._lock, self._clearly():  # the connection is the writer's as well
-            self._writer.execute("PRAGMA secure_delete = ON")
-            try:
-                found = super().erase(user)
-            finally:
-                self._writer.execute("PRAGMA secure_delete = OFF")
-        with self._clearly(), closing(self._connect(SHORT)) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        found = super().erase(user)
+        self._overwrite()
         return found
 
-    def shrink(self) -> None:
-        """Give the space of what was deleted back to the disk; calls wait meanwhile."""
+    def _overwrite(self) -> None:
+        if self.path is not None:
+            with self._clearly(), closing(self._connect(SHORT)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _shrink(self) -> None:
         with self._lock, self._clearly():
             self._writer.execute("VACUUM")
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._overwrite()
 
     def probe(self) -> None:
         """Write the page that has the version, as it is."""
         with self._writing() as run:
             ((version,),) = run("PRAGMA user_version")
             run(f"PRAGMA user_version = {version}")
+
+    def __str__(self) -> str:
+        return "memory://" if self.path is None else str(self.path)
 
     def close(self) -> None:
         self._readers.close()
@@ -239,6 +278,19 @@ class SqliteStore(SqlStore):
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-            raise Unavailable(f"{self.path} cannot be used ({error})") from error
+            raise Unavailable(f"{self} cannot be used ({error})") from error
         except sqlite3.DatabaseError as error:
-            raise Unavailable(f"{self.path} is not a store, or it is damaged ({error})") from error
+            raise Unavailable(f"{self} is not a store, or it is damaged ({error})") from error
+
+
+def backup(url: str, target: Path) -> None:
+    """A consistent copy of a file that another process may be writing to."""
+    with closing(SqliteStore.open(url, reading=True)) as store, whole(target) as part:
+        try:
+            with closing(sqlite3.connect(part)) as made:
+                store._writer.backup(made)
+                (answer,) = made.execute("PRAGMA quick_check").fetchone()
+        except sqlite3.Error as error:
+            raise InputError(f"{target} cannot be written ({error})") from error
+        if answer != "ok":
+            raise InputError(f"the copy in {target} is damaged ({answer})")

@@ -1,13 +1,11 @@
-"""The tables of the SQL stores, and their migrations, for SQLite and PostgreSQL alike."""
+"""The tables of the SQL stores, for SQLite and PostgreSQL alike."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, get_args, get_type_hints
 
 from ..groups import Group
-from ..records import HOUR, MINUTE, Arm, Bucket, Edit, Event, Look, Part, Row
-from ..trends import COUNTED, FOLLOWED, UNTIMED, Trend
-from .base import Run
-from .by_arm import count_by_arm
+from ..records import HOUR, Arm, Bucket, Edit, Event, Look, Part, Row
+from ..trends import COUNTED, FOLLOWED, Trend
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
 
@@ -54,9 +52,9 @@ GROUPED = tuple(Group._fields[2:])
 TRENDS = tuple(Trend._fields[2:])
 
 
-def _table(name: str, constraint: str = "", first: str = "", later: tuple[str, ...] = ()) -> str:
-    """SQL that makes a table, without columns that a `later` migration adds."""
-    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items() if column not in later]
+def _table(name: str, constraint: str = "", first: str = "") -> str:
+    """SQL that makes a table."""
+    typed = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
     return f"CREATE TABLE {name} ({', '.join(filter(None, [first, *typed, constraint]))})"
 
 
@@ -81,10 +79,9 @@ def chart(start: str, rows: str, where: str) -> str:
 
 KEEP_VISIT = (
     'ON CONFLICT ("experiment", "id") DO UPDATE SET '
-    + ", ".join(f'"{c}" = excluded."{c}"' for c in VISIT if c not in ("experiment", "id", "user"))
+    + ", ".join(f'"{c}" = excluded."{c}"' for c in VISIT if c not in ("experiment", "id"))
     + " WHERE sojourn_visit.version = excluded.base"
 )
-"""The user is that of the opening: a process that still knows an erased one does not write it."""
 
 KEEP_COUNTER = f"ON CONFLICT ({COUNTER_KEY}) DO UPDATE SET n = sojourn_counter.n + excluded.n"
 KEEP_ARCHIVED = f"ON CONFLICT ({ARCHIVED_KEY}) DO UPDATE SET n = sojourn_archived.n + excluded.n"
@@ -142,48 +139,33 @@ def left(events: str) -> str:
     )
 
 
-MIGRATIONS: list[tuple[str | Callable[[Run], None], ...]] = [
-    (
-        'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
-        _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
-        _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")', later=("epoch",)),
-        'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
-        "WHERE status = 'open'",
-        _table(
-            "sojourn_event",
-            'UNIQUE ("experiment", "visit", "step", "kind")',
-            "{serial}",
-            later=("would", "candidates"),
-        ),
-        """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
-        _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
-    ),
-    (
-        _table("sojourn_minute", f"PRIMARY KEY ({MINUTE_KEY})"),
-        chart(start_of(MINUTE, "at"), left("sojourn_event"), "true"),
-        _table("sojourn_archived", f"PRIMARY KEY ({ARCHIVED_KEY})"),
-        _table("sojourn_part", 'PRIMARY KEY ("file")'),
-        _table("sojourn_edit", first="{serial}"),
-        'CREATE TABLE sojourn_dropped ("name" TEXT PRIMARY KEY, "at" DOUBLE PRECISION NOT NULL)',
-        'CREATE INDEX sojourn_ended ON sojourn_visit ("experiment", "touched") '
-        "WHERE status <> 'open'",
-        """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
-    ),
-    (count_by_arm,),
-    (
-        f'ALTER TABLE sojourn_visit ADD COLUMN "epoch" {WHOLE} NOT NULL DEFAULT 0',
-        _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
-    ),
-    (
-        f'ALTER TABLE sojourn_event ADD COLUMN "would" {WHOLE}',
-        f'ALTER TABLE sojourn_event ADD COLUMN "candidates" {TEXT}',
-        _table("sojourn_trend", f"PRIMARY KEY ({TREND_KEY})"),
-        trend(f"CAST({UNTIMED} AS {REAL})", "sojourn_counter"),
-        _table("sojourn_look", f"PRIMARY KEY ({LOOK_KEY})"),
-    ),
-]
-"""The statements, or functions, that lead from each version of the tables to the next.
+SCHEMA = (
+    'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
+    _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
+    _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
+    'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
+    "WHERE status = 'open'",
+    """CREATE INDEX sojourn_ended ON sojourn_visit ("experiment", "touched") """
+    "WHERE status <> 'open'",
+    _table("sojourn_event", 'UNIQUE ("experiment", "visit", "step", "kind")', "{serial}"),
+    """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
+    """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
+    _table("sojourn_counter", f"PRIMARY KEY ({COUNTER_KEY})"),
+    _table("sojourn_minute", f"PRIMARY KEY ({MINUTE_KEY})"),
+    _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
+    _table("sojourn_trend", f"PRIMARY KEY ({TREND_KEY})"),
+    _table("sojourn_look", f"PRIMARY KEY ({LOOK_KEY})"),
+    _table("sojourn_archived", f"PRIMARY KEY ({ARCHIVED_KEY})"),
+    _table("sojourn_part", 'PRIMARY KEY ("file")'),
+    _table("sojourn_edit", first="{serial}"),
+    f'CREATE TABLE sojourn_dropped ("name" TEXT PRIMARY KEY, "at" {REAL} NOT NULL)',
+    f'CREATE TABLE sojourn_erasing ("user" TEXT PRIMARY KEY, "at" {REAL} NOT NULL)',
+    f'CREATE TABLE sojourn_lease ("name" TEXT PRIMARY KEY, "token" TEXT, "until" {REAL} NOT NULL)',
+    "INSERT INTO sojourn_lease VALUES ('upkeep', NULL, 0)",
+    'CREATE TABLE sojourn_store ("id" TEXT NOT NULL)',
+    "INSERT INTO sojourn_store VALUES ('{id}')",
+)
+"""The statements that make the tables of an empty store."""
 
-A record that gains a field needs a migration that adds the column, and the first one that makes
-the table as it was.
-"""
+VERSION = 6
+"""The version of these tables: whatever changes them raises it, and older stores are refused."""

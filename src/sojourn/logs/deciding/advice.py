@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from ...policies import Policy
 from ...recommendation import IMPROPER
 from ...show.plain import plain
-from ...show.sheets import Shown
+from ...show.tables import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
-from ..model.diagnostics import ADVICE
+from ..model.diagnostics import FORECAST
 from ..model.fitted import Fit
 from .baseline import EVENLY, Baseline
 from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
@@ -94,13 +94,13 @@ def advise(
     """The advice that follows from what was played.
 
     A policy is safe if on average it never loses to what is there, and is sure to gain something,
-    and more than what is there earns beyond the model. With a warning that spoils the advice, none
-    is.
+    and more than what is there earns beyond the model. With a diagnostic that spoils the forecast,
+    none is.
     """
     outcomes = tuple(map(played.outcome, played.policies))
     pays = [o for o in outcomes if o.pays]
     safe = [o for o in pays if o.average.low > present.unseen]
-    spoilt = next((str(doubt) for doubt in fit.diagnostics if doubt.spoils == ADVICE), None)
+    spoilt = next((str(doubt) for doubt in fit.diagnostics if doubt.spoils == FORECAST), None)
     chosen = _choose(safe, present, played, simplest) if safe and spoilt is None else None
     best = max(pays or outcomes, key=lambda o: o.gain.value)
     if chosen is not None:

@@ -11,7 +11,7 @@ from ...users.population import Population, Worth
 from ..model.fitted import Fit
 from ..model.sample import Sample
 from ..model.totals import Totals
-from ..reading.codes import CENSORED
+from ..reading import CENSORED
 
 LOGGED, EVENLY = "the log's own recommender", "every arm equally often"
 FEW, APART = 30, 60

@@ -97,7 +97,7 @@ def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: i
     >>> from sojourn.users.population import always
     >>> leave = np.full((1, 1, 2, 2, 2), 0.5)
     >>> users = Population(np.ones(1), np.array([[0.8, 0.4]]), leave, np.array([0, 0]))
-    >>> made = play(Place.of([users], always(1, 2)), sj.FixedArm(0), 0, 0, 1_000, 10**6)
+    >>> made = play(Place.of([users], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
     >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps per visit, 0.4 more at each
     0.8
     """

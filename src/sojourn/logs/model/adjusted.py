@@ -2,7 +2,7 @@
 
 Counts by cell mix people who differ, steps early and late, and arms. Here the joint model of
 rewards and departures (`joint`) holds these apart, and every number has an error from how the users
-of the log differ, those of the mix of kinds included.
+of the log differ, those of the mix of classes included.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +12,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...stats.departures import contrasts, holm, probability
+from ...stats.departures import probability
+from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users.population import Population
-from ..reading.codes import CENSORED, ON
+from ..reading import CENSORED, ON
 from .costs import Costs, costs_of
 from .design import (
     HORIZON,
@@ -31,7 +32,7 @@ from .design import (
     layout_of,
     shrink,
 )
-from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, nodes
+from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, latent_classes
 from .sample import Sample
 from .totals import FIRST, UNKNOWN
 
@@ -52,7 +53,7 @@ class JointModel:
     """The joint model fitted to a sample, with arm effects shrunk as far as the data say.
 
     `visits[user]` and `steps[user, step - 1, previous]` (after the first) say how the users of the
-    log weigh; `moods` are the shares of steps at the first step, after a 0 and after a 1, and
+    log weigh; `previous` are the shares of steps at the first step, after a 0 and after a 1, and
     `occupancy[layer, previous, reward]` is where steps were made. Where many visits are cut off,
     they are taken to end after `last` steps: nothing is known of longer ones.
     """
@@ -64,7 +65,7 @@ class JointModel:
     pulls: Array
     visits: Array
     steps: Array
-    moods: Array
+    previous: Array
     occupancy: Array
     last: int | None = None
 
@@ -74,19 +75,19 @@ class JointModel:
 
     @cached_property
     def shares(self) -> Array:
-        """Of the visits, by kind."""
+        """Of the visits, by class."""
         found = self.visits @ self.joint.weights
         return np.asarray(found / found.sum())
 
     def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Population:
-        """The people of the log as tables, by these parameters and shares of the kinds.
+        """The people of the log as tables, by these parameters and shares of the classes.
 
         Unless they are given, those are estimates.
         """
         theta = np.append(self.estimate if parameters is None else parameters, 0.0)
-        layout, kinds, arms = self.layout, self.joint.nodes, len(self.names)
-        liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.mood]])
-        means = probability((theta[-4] * kinds.taste)[:, None, None] + liked) @ self.moods
+        layout, classes, arms = self.layout, self.joint.classes, len(self.names)
+        liked = theta[layout.likes[:arms]][:, None] + np.array([0.0, *theta[layout.after]])
+        means = probability((theta[-4] * classes.liking)[:, None, None] + liked) @ self.previous
         by_arm = theta[layout.leaving[:arms]][:, None, None]
         leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
         own = self.shares if shares is None else shares
@@ -96,7 +97,7 @@ class JointModel:
         """Populations that the log does not rule out: users drawn anew, and effects of the arms.
 
         Every user counts as often as an exponential draw says (the Bayesian bootstrap), for the
-        parameters and for the mix of kinds.
+        parameters and for the mix of classes.
         """
         counts = rng.exponential(size=(number, self.visits.size))
         parameters = draw_shrunk(self.joint, self.layout, self.pulls, counts, rng)
@@ -118,8 +119,8 @@ class JointModel:
         liked = float(self.shares @ self.tables().means @ self.pulls[: len(self.names)])
         liked /= float(self.pulls[: len(self.names)].sum())
         left = float(self.visits.sum() / own.sum())
-        taste, temper = (np.sqrt(2.0 / (own @ own)) / (p * (1.0 - p)) for p in (liked, left))
-        return np.array([taste, temper, temper])
+        liking, leaving = (np.sqrt(2.0 / (own @ own)) / (p * (1.0 - p)) for p in (liked, left))
+        return np.array([liking, leaving, leaving])
 
     @property
     def arm_odds(self) -> tuple[float, ...]:
@@ -170,7 +171,7 @@ class JointModel:
         """
         theta = np.append(self.joint.estimate, 0.0)
         average = float(self.pulls @ theta[self.layout.leaving] / self.pulls.sum())
-        base = self._log_odds(theta) + average  # kind, layer, previous, reward
+        base = self._log_odds(theta) + average  # class, layer, previous, reward
 
         def often(more: float) -> float:
             return float(
@@ -180,13 +181,15 @@ class JointModel:
         return np.array([often(more) for more in effects]) / often(0.0)
 
     def _log_odds(self, theta: Array) -> Array:
-        """To leave, [kind, layer, previous, reward], but for the arm; the last of theta is 0."""
-        layout, kinds = self.layout, self.joint.nodes
+        """To leave, [class, layer, previous, reward], but for the arm; the last of theta is 0."""
+        layout, classes = self.layout, self.joint.classes
         cells = np.empty((LAYERS, 2, 2))
         cells[0], cells[1:] = theta[layout.cells[:2]], theta[layout.cells[2:]].reshape(2, 2)
         cells += theta[layout.layers][:, None, None]
         slope, tau = theta[-3:-1]
-        return np.asarray((slope * kinds.taste + tau * kinds.temper)[:, None, None, None] + cells)
+        return np.asarray(
+            (slope * classes.liking + tau * classes.leaving)[:, None, None, None] + cells
+        )
 
     @cached_property
     def worth(self) -> tuple[tuple[Interval, Interval], ...]:
@@ -198,8 +201,8 @@ class JointModel:
         value, arms = both(self.estimate), len(self.names)
         own = [self.layout.likes[:arms], self.layout.leaving[:arms]]
         slopes = _slopes(both, self.estimate, self._common, own)
-        kinds = replace(self.tables(), shares=np.eye(self.shares.size))
-        each = np.concatenate(kinds.worth_of_arms(), axis=1) - value
+        classes = replace(self.tables(), shares=np.eye(self.shares.size))
+        each = np.concatenate(classes.worth_of_arms(), axis=1) - value
         mix = self.visits[:, None] * (self.joint.weights @ each) / self.visits.sum()
         errors = np.sqrt(self._covariance(slopes, mix).diagonal())
         found = [_positive(*pair) for pair in zip(value, errors, strict=True)]
@@ -210,7 +213,7 @@ class JointModel:
         """Parameters that matter for every arm."""
         layout, size = self.layout, self.layout.size
         spread = [size + last for last in (SIGMA, LAMBDA, TAU)]
-        return np.concatenate([layout.mood, layout.cells, layout.layers[2:], spread])
+        return np.concatenate([layout.after, layout.cells, layout.layers[2:], spread])
 
     def _covariance(self, slopes: Array, mix: Array) -> Array:
         """Of what has these slopes in the parameters, and moves so with the mix of users."""
@@ -242,13 +245,13 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     sample = _cut(sample)
     layout = layout_of(sample)
     pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
-    joint = fit_jointly(groups_of(sample, layout), nodes(differ))
+    joint = fit_jointly(groups_of(sample, layout), latent_classes(differ))
     later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
     steps = np.zeros((sample.users, HORIZON, 2))
     number = np.minimum(sample.step[later], HORIZON) - 1
     where = (sample.user[later], number, sample.previous[later])
     np.add.at(steps, where, 1.0)
-    moods = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
+    previous = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
     return JointModel(
         names=sample.names,
         layout=layout,
@@ -257,7 +260,7 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
         pulls=pulls,
         visits=np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float),
         steps=steps,
-        moods=moods[[FIRST, 0, 1]] / moods.sum(),
+        previous=previous[[FIRST, 0, 1]] / previous.sum(),
         occupancy=_occupancy(sample),
         last=_last(sample),
     )

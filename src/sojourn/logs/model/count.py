@@ -8,19 +8,19 @@ import numpy as np
 
 from ...stats.moments import Array
 from ...validation import InputError
-from ..reading.codes import CENSORED, LEFT, held_out
-from ..reading.options import LogOptions
+from ..reading import CENSORED, LEFT, held_out
 from ..reading.source import fetched
+from ..reading.spec import LogSpec
 from .totals import CELLS, FIRST, LONGEST, UNKNOWN, USER_SUMS, Arms, Totals, Whole
 
 
-def count(table: Any, options: LogOptions, name: str) -> Totals:
+def count(table: Any, spec: LogSpec, name: str) -> Totals:
     """The totals of a table of steps (see `steps`); InputError where no fit can come of them."""
     steps = _steps(table)
     if steps[..., LEFT].sum() == 0:
         visits = steps[..., 1:].sum()
         raise InputError(f"{name} has no departure: none of its {visits:,} visits is seen to end")
-    arms, kept = _arms(table, options, name)
+    arms, kept = _arms(table, spec, name)
     users, products = _products(table, kept, arms)
     if users == 1:
         raise InputError(
@@ -28,11 +28,6 @@ def count(table: Any, options: LogOptions, name: str) -> Totals:
             "or no user column (and guess=False) to take visits for users"
         )
     return Totals(steps, users, arms, products)
-
-
-def marked_early(table: Any) -> int:
-    """How many steps say that the user left, though the visit went on."""
-    return int(table.early.sum().to_pyarrow().as_py() or 0)
 
 
 def _steps(table: Any) -> Whole:
@@ -54,7 +49,7 @@ def _steps(table: Any) -> Whole:
     return found
 
 
-def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
+def _arms(table: Any, spec: LogSpec, name: str) -> tuple[Arms, Any]:
     """The arms with enough pulls, also as an expression with their means."""
     known = table.filter(table.reward.notnull())
     pairs = {
@@ -72,12 +67,12 @@ def _arms(table: Any, options: LogOptions, name: str) -> tuple[Arms, Any]:
         **pairs,
     )
     everything = fetched(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
-    least = options.min_pulls or enough(int(everything["pulls"][0]))
+    least = spec.min_pulls or enough(int(everything["pulls"][0]))
     kept = every.filter(every.pulls >= least)
     rows = fetched(kept.order_by("arm"))
     order = np.argsort(rows["arm"].astype(str), kind="stable")
     every_arm = int(everything["arms"][0])
-    _check_arms(rows, every_arm, least, options, name)
+    _check_arms(rows, every_arm, least, spec, name)
     rest = every.filter(every.pulls < least)
     others = fetched(
         rest.aggregate(
@@ -117,16 +112,14 @@ def enough(steps: int) -> int:
     return max(ceil(0.005 * steps), min(100, ceil(0.05 * steps)))
 
 
-def _check_arms(
-    rows: dict[str, Any], arms: int, least: int, options: LogOptions, name: str
-) -> None:
+def _check_arms(rows: dict[str, Any], arms: int, least: int, spec: LogSpec, name: str) -> None:
     found = len(rows["arm"])
     if arms == 1:
         raise InputError(
             f"{name} has one arm only ({rows['arm'][0] if found else 'a rare one'}): "
             "a fit needs at least two to choose between"
         )
-    if options.rare == "refuse" and found < arms:
+    if spec.rare == "refuse" and found < arms:
         raise InputError(
             f"{name} has {arms - found:,} arms of {arms:,} with fewer than {least:,} pulls: "
             "give arms (a map to fewer), a smaller min_pulls, or rare='other'"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...stats.departures import Spread, contrasts
+from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
 from .joint import NONE, Codes, Groups, JointFit
 from .sample import NO_REWARD, Sample
@@ -61,7 +61,7 @@ class Layout:
         return np.arange(self.arms)
 
     @property
-    def mood(self) -> Codes:
+    def after(self) -> Codes:
         """Of rewards after a 0 and after a 1."""
         return self.arms + np.arange(2)
 
@@ -111,9 +111,9 @@ def layout_of(sample: Sample) -> Layout:
 
 def groups_of(sample: Sample, layout: Layout) -> Groups:
     """Steps with a known reward for what is liked, those that tell for who leaves."""
-    mood = np.append(layout.mood, [NONE, NONE])  # FIRST and UNKNOWN have none
+    after = np.append(layout.after, [NONE, NONE])  # FIRST and UNKNOWN have none
     known = (sample.reward < NO_REWARD) & (sample.previous != UNKNOWN)
-    liked = [layout.likes[sample.arm], mood[sample.previous], np.full(known.size, NONE)]
+    liked = [layout.likes[sample.arm], after[sample.previous], np.full(known.size, NONE)]
     telling = sample.telling
     cell = np.where(telling, sample.cell, 0)
     left = [

@@ -13,6 +13,7 @@ from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...validation import InputError
 from .costs import Costs, costs, mistake_costs
+from .exit_curves import fit_tables
 from .sample import NO_REWARD, Codes, Sample
 from .totals import CELLS, FIRST
 
@@ -23,8 +24,8 @@ TURNS = 40
 """Newton steps, by arm and by reward in turns."""
 
 
-class Stories(NamedTuple):
-    """How much better the second story tells the log, in nats, and its standard error by user.
+class ReverseCausation(NamedTuple):
+    """How much better reverse causation explains the log, in nats, and its standard error by user.
 
     `share` is that of the departures which would have been written down as a 0.
     """
@@ -34,8 +35,15 @@ class Stories(NamedTuple):
     share: float
 
 
-def stories(sample: Sample) -> Stories:
-    """Both stories, fitted to steps after a 0, after a 1, and to first ones, each by itself."""
+def reverse_causation(sample: Sample) -> ReverseCausation:
+    """Which came first, a reward of 0 or the departure? Arms that differ tell.
+
+    If people leave because of a 0, it adds the same to the log odds of leaving whatever the arm is.
+    If they are written down as a 0 because they leave (an item left unfinished), it adds most where
+    other zeros are rare: with arms that are liked. In both explanations every arm has a mean and a
+    chance to leave of its own. Both are fitted to steps after a 0, after a 1, and to first ones,
+    each by itself.
+    """
     rows = np.flatnonzero(sample.telling)
     before = np.where(sample.previous[rows] == FIRST, 2, sample.previous[rows])
     arm, reward, left = sample.arm[rows], sample.reward[rows], sample.left[rows].astype(int)
@@ -47,10 +55,10 @@ def stories(sample: Sample) -> Stories:
     for previous, table in enumerate(counts):
         if table.sum() > 0:
             second, share = _written_at_departure(table)
-            gained[previous] = second - _driven_away(table)
+            gained[previous] = second - _caused_by_reward(table)
             written += share * table[..., 1].sum()
     each = np.bincount(sample.user[rows], gained.ravel()[place])
-    return Stories(
+    return ReverseCausation(
         better=float(each.sum()),
         error=float(np.sqrt(each @ each)),
         share=float(written / max(counts[..., 1].sum(), 1.0)),
@@ -61,26 +69,11 @@ def _log(p: Array) -> Array:
     return np.asarray(np.log(np.clip(p, 1e-12, 1.0)))
 
 
-def _driven_away(table: Array) -> Array:
+def _caused_by_reward(table: Array) -> Array:
     """Log-likelihood of a step by [arm, reward, left]: a 0 adds to the log odds of leaving."""
-    pulls = np.maximum(table.sum(axis=(1, 2)), 1e-9)
-    mean = table[:, 1].sum(axis=1) / pulls
-    n, left = table.sum(axis=2), table[..., 1]
-    level = (left.sum() + 0.5) / (n.sum() + 1.0)
-    at = np.full((len(table), 1), np.log(level / (1.0 - level)))
-    more = np.zeros(2)
-    for _ in range(TURNS):
-        for axis in (1, 0):
-            q = 1.0 / (1.0 + np.exp(-(at + more)))
-            slope, weight = (x.sum(axis=axis) for x in (left - n * q, n * q * (1.0 - q)))
-            stride = np.clip(slope / (weight + 1e-3), -1.0, 1.0)
-            if axis == 1:
-                at = at + stride[:, None]
-            else:
-                more = more + stride
-    q = 1.0 / (1.0 + np.exp(-(at + more)))
-    leave = np.stack([1.0 - q, q], axis=2)
-    return _log(np.stack([1.0 - mean, mean], axis=1))[:, :, None] + _log(leave)
+    mean = table[:, 1].sum(axis=1) / np.maximum(table.sum(axis=(1, 2)), 1e-9)
+    q = fit_tables(table.sum(axis=2), table[..., 1], TURNS).chances
+    return _log(np.stack([1.0 - mean, mean], axis=1))[:, :, None] + _log(np.stack([1.0 - q, q], 2))
 
 
 def _written_at_departure(table: Array) -> tuple[Array, float]:
@@ -118,7 +111,7 @@ TOGETHER, FEW_VISITS = 0.1, 5.0
 it; nothing is known of pairs of which chance would make fewer visits than that."""
 
 
-class Selection(NamedTuple):
+class Confounding(NamedTuple):
     """What is shown, and liked, after a 0 and after a 1.
 
     `arm` is the one whose share differs most, with its shares after a 0 and after a 1; `liked` is
@@ -131,7 +124,7 @@ class Selection(NamedTuple):
     liked: Interval
 
 
-def selection(sample: Sample) -> Selection | None:
+def confounding(sample: Sample) -> Confounding | None:
     """The difference, if both are found: other arms after a 0, and the same arms liked less."""
     rows = np.flatnonzero(
         (sample.previous <= 1) & (sample.reward < NO_REWARD) & (sample.arm < sample.arms)
@@ -152,7 +145,7 @@ def selection(sample: Sample) -> Selection | None:
         or abs(liked[0]) < max(z() * liked[1], LIKING)
     ):
         return None
-    return Selection(
+    return Confounding(
         most, float(shares[0, most]), float(shares[1, most]), Interval.from_error(*liked)
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...engine.loops import jitable, loop
 from ...stats.departures import probability
 from ...stats.moments import Array
-from ..reading.codes import CENSORED
+from ..reading import CENSORED
 from .design import LAYER_ENDS, layers
 from .sample import Codes, Flags, Sample
 

@@ -1,56 +1,36 @@
 """`fit`: from a log to a fitted model, and the same under other definitions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..reading.options import LogOptions, Reading
 from ..reading.source import Opened, opened
+from ..reading.spec import LogSpec, spec_of
 from .costs import Costs
 from .fitted import Fit
 
 
 def fit(
     source: Any,
+    spec: LogSpec | None = None,
+    /,
     *,
-    visit: str | None = None,
-    user: str | None = None,
-    time: str | None = None,
-    step: str | None = None,
-    arm: str | None = None,
-    reward: str | None = None,
-    left: str | None = None,
-    censored: str | None = None,
-    end: str | None = None,
-    duration: str | None = None,
-    propensity: str | None = None,
-    gap: str | float | None = None,
-    horizon: str | float | None = None,
-    time_unit: str | None = None,
-    ties: str = "keep",
-    threshold: float | None = None,
-    unknown: Iterable[float] = (),
-    arms: Mapping[Any, str] | None = None,
-    min_pulls: int | None = None,
-    rare: str = "other",
-    bad: str = "refuse",
-    guess: bool = True,
     ema: bool = True,
     infer: bool = True,
-    table: str | None = None,
-    sql: str | None = None,
+    **fields: Any,
 ) -> Fit:
     """Fit the model to a log of events, where the log is.
 
     `source` is a CSV, JSON lines or Parquet file, a pattern such as ``logs/*/part.parquet``, a
     folder, or a list of files; a pandas, polars or Arrow frame, a DuckDB relation, an Ibis table,
-    or the address of a database together with `table` or `sql`. One row is one item shown.
+    or the address of a database together with `table` or `sql`. One row is one item shown. How to
+    read it is a `LogSpec`, or its fields as keywords, or both: keywords go first.
 
     * Columns: `arm` and `reward` always; `visit`, or `user` and `time` with a `gap` of idle time
       that ends a visit, or `left` that marks last steps. `step` orders the steps of a visit where
       there is no time. What is not given is guessed from the columns' names if `guess`.
     * Ends: a visit's last step is a departure unless `censored` (or `left`, if there is such a
-      column) says otherwise, or the visit reaches to within a gap of the `horizon`: a time, or
+      column) says otherwise, or the visit reaches to within a gap of `log_end`: a time, or
       "never"; by default, where visits are cut by a gap, the last moment of the log.
     * `propensity` is the chance with which the log's own recommender showed the arm, if known.
     * Idle time counts from the `end` of an event, or from its start plus `duration` in seconds.
@@ -71,14 +51,9 @@ def fit(
     >>> found.counts["10"], found.reading.guessed
     ((2, 2), {'visit': 'visit', 'arm': 'arm', 'reward': 'liked'})
     """
-    options = LogOptions(
-        visit=visit, user=user, time=time, step=step, arm=arm, reward=reward, left=left,
-        censored=censored, end=end, duration=duration, propensity=propensity, gap=gap,
-        horizon=horizon, time_unit=time_unit, ties=ties, threshold=threshold,
-        unknown=tuple(unknown), arms=arms, min_pulls=min_pulls, rare=rare, bad=bad, guess=guess,
-    )  # fmt: skip
-    with opened(source, table, sql) as found:
-        return _fit(found, options, ema, infer)
+    made = spec_of(spec, fields)
+    with opened(source, made.table, made.sql) as found:
+        return _fit(found, made, ema, infer)
 
 
 @dataclass(frozen=True)
@@ -94,16 +69,16 @@ class Alternative:
 
 def sensitivity(
     source: Any,
+    spec: LogSpec | None = None,
+    /,
     *,
     thresholds: Iterable[float] = (),
     gaps: Iterable[str | float] = (),
-    table: str | None = None,
-    sql: str | None = None,
-    **options: Any,
+    **fields: Any,
 ) -> tuple[Alternative, ...]:
     """The case under other thresholds of the reward and other gaps between visits.
 
-    `options` as for `fit`.
+    `spec` and its fields as for `fit`.
 
     >>> log = {"visit": [1, 1, 1, 2, 2, 2, 3, 3, 3], "arm": list("abaabbabb"),
     ...        "stars": [4, 5, 2, 3, 1, 1, 2, 4, 5]}
@@ -112,34 +87,26 @@ def sensitivity(
     threshold 4 (1, 2) (1, 2)
     threshold 3 (1, 1) (1, 2)
     """
-    base = LogOptions(**options)
+    base = spec_of(spec, fields)
     changed = {f"threshold {t:g}": replace(base, threshold=t) for t in thresholds}
     anew = replace(base, visit=None, left=None, censored=None)
     changed |= {f"gap {g}": replace(anew, gap=g) for g in gaps}
     rows = []
-    with opened(source, table, sql) as found:
+    with opened(source, base.table, base.sql) as found:
         for name, variant in changed.items():
             made = _fit(found, variant, ema=False)
             rows.append(Alternative(name, made.visits, made.counts, made.costs, made.case))
     return tuple(rows)
 
 
-def _fit(found: Opened, options: LogOptions, ema: bool, infer: bool = True) -> Fit:
+def _fit(found: Opened, spec: LogSpec, ema: bool, infer: bool = True) -> Fit:
     # Ibis takes half a second to import; those who do not read logs do not wait for it.
-    from ..reading import log
+    from ..reading.steps import steps_of
     from . import count
     from .sample import take
 
-    chosen, guessed = log.settled(found, options)
-    with log.steps_of(found, chosen) as (clean, table):
-        totals = count.count(table, chosen, found.name)
+    with steps_of(found, spec) as (table, reading, graded):
+        totals = count.count(table, reading.spec, found.name)
         sample = take(table, totals)
-        early = count.marked_early(table) if chosen.left is not None else 0
-    notes = list(clean.notes)
-    if chosen.user is None:
-        notes.append("no user column: every visit counts as a user of its own")
-    if early:
-        notes.append(f"{early:,} steps are marked as the last of a visit that goes on")
-    reading = Reading(found.name, clean.rows, clean.bad, guessed, chosen.given, tuple(notes))
-    good_from = chosen.threshold if clean.graded else None
+    good_from = reading.spec.threshold if graded else None
     return Fit.from_totals(totals, reading, good_from, sample, ema=ema, infer=infer)

@@ -12,20 +12,20 @@ from ... import validation
 from ...problem import Problem
 from ...rewards import Discrete
 from ...show import saved
-from ...show.sheets import Shown, renderer
+from ...show.tables import Shown, renderer
 from ...stats.clusters import one_ratio_variance, ratio_covariance, share_interval, widening
-from ...stats.departures import Spread
+from ...stats.effects import Spread
 from ...stats.intervals import Interval
 from ...stats.moments import Array
 from ...users import ByArm, Ema, Levels, TwoState, User
 from ...validation import InputError
-from ..reading.options import Reading
+from ..reading.spec import LogSpec, Reading
 from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
 from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
-from .diagnostics import CASE, Diagnostic, diagnostics, faults
+from .diagnostics import CASE, Diagnostic, Facts, diagnostics
 from .ema import EmaFit, believed, moving_average
-from .joint import JointFit, Nodes
+from .joint import JointFit, LatentClasses
 from .sample import Incumbent, Sample, incumbent
 from .totals import CELLS, USER_SUMS, Arms, Totals
 from .users import OwnFirstStep, TableLeave
@@ -202,8 +202,9 @@ class Fit(Shown):
         if model is not None and self.sample is not None:
             adjusted = adjusted_costs(self.sample, model)
         best = int(np.argmax(self.means))
-        found = faults(self.sample, self.n, self.k, best, self.costs, self.leave)
-        found = diagnostics(self.n, self.k, self.costs, self.totals, found)
+        found = diagnostics(
+            Facts(self.n, self.k, best, self.costs, self.leave, self.totals, self.sample)
+        )
         because = _undecided_because(self.costs, adjusted, found)
         return replace(
             self, model=model, adjusted=adjusted, diagnostics=found,
@@ -381,7 +382,8 @@ def _arms(totals: Totals, threshold: float | None) -> tuple[ArmFit, ...]:
 
 
 KINDS = (
-    Fit, ArmFit, Interval, Inequality, Costs, Reading, Totals, Arms, Sample, EmaFit, TableLeave,
-    Incumbent, JointModel, Layout, JointFit, Nodes, Shrunk, AdjustedCosts, ArmEffect, Diagnostic,
+    Fit, ArmFit, Interval, Inequality, Costs, LogSpec, Reading, Totals, Arms, Sample, EmaFit,
+    TableLeave, Incumbent, JointModel, Layout, JointFit, LatentClasses, Shrunk, AdjustedCosts,
+    ArmEffect, Diagnostic,
 )  # fmt: skip
 """What a saved fit is made of."""

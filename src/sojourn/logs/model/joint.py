@@ -1,10 +1,11 @@
 """Rewards and departures together, of users who differ in both: maximum likelihood.
 
-A step is rewarded with log odds x'a + sigma X, and left after with log odds x'b + lambda X + tau Y,
-where X and Y are standard normal and belong to the user: X is taste, and people of better taste may
-leave earlier (lambda > 0) or later. What was shown, and when the log looks, may depend on all that
-happened before, so that every step counts, also the only visit of a user. The integral over X and Y
-is a sum over a grid (`GRID`), and the Hessian is exact (Louis 1982), so Newton takes a few steps.
+A step is rewarded with log odds x'a + sigma X, and left after with log odds x'b + lambda X + tau Y.
+Here x'b is the model of `stats.departures`, base and effect of the arm, with a class of the step
+number (`design`); X and Y are standard normal and belong to the user. Users who like more may leave
+earlier (lambda > 0) or later. What was shown may depend on all that happened before, so that every
+step counts, also the only visit of a user. The integral over X and Y is a sum over a grid, and the
+Hessian is exact (Louis 1982), so Newton takes a few steps.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ SIGMA, LAMBDA, TAU = -3, -2, -1
 NONE = -1
 """No parameter; a row of log odds has up to three."""
 
-TASTES, TEMPERS = np.linspace(-3.0, 3.0, 11), np.linspace(-2.5, 2.5, 7)
+LIKING, LEAVING = np.linspace(-3.0, 3.0, 11), np.linspace(-2.5, 2.5, 7)
 """The grid: equal steps are as good as any rule for what is smooth, and a user with many steps
 falls between two points that are near."""
 
@@ -32,24 +33,27 @@ MOST_ROUNDS = 60
 CLOSE = 1e-6
 LEAST = 0.01
 """Newton stops when a step would raise the likelihood by less than `CLOSE`, and takes no curvature
-for less than `LEAST`: users who are all alike have no taste to tell temper from."""
+for less than `LEAST`: users who are all alike have no variance of either to tell apart."""
 
 
-class Nodes(NamedTuple):
-    """Kinds of users: taste, temper, and the logarithm of their share."""
+class LatentClasses(NamedTuple):
+    """Classes of users by their random effects, and the logarithm of the share of each.
 
-    taste: Array
-    temper: Array
+    `liking` is X, which adds to rewards, and `leaving` is Y, which adds to leaving alone.
+    """
+
+    liking: Array
+    leaving: Array
     log_share: Array
 
 
-def nodes(differ: bool = True) -> Nodes:
-    """The grid of kinds, or the one kind of users who are all alike."""
+def latent_classes(differ: bool = True) -> LatentClasses:
+    """The grid of classes, or the one class of users who are all alike."""
     if not differ:
-        return Nodes(np.zeros(1), np.zeros(1), np.zeros(1))
-    taste, temper = (axis.ravel() for axis in np.meshgrid(TASTES, TEMPERS, indexing="ij"))
-    density = -0.5 * (taste**2 + temper**2)
-    return Nodes(taste, temper, density - np.log(np.exp(density).sum()))
+        return LatentClasses(np.zeros(1), np.zeros(1), np.zeros(1))
+    liking, leaving = (axis.ravel() for axis in np.meshgrid(LIKING, LEAVING, indexing="ij"))
+    density = -0.5 * (liking**2 + leaving**2)
+    return LatentClasses(liking, leaving, density - np.log(np.exp(density).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ class Groups:
 
     Those of user u are from `starts[u]` to before `starts[u + 1]`. Group g has `k[g]` of `n[g]`,
     and the log odds of row `key[g]`: parameters `effects[row]` and, where `leaves[row]`, the
-    user's temper.
+    user's effect on leaving.
     """
 
     starts: Codes
@@ -85,7 +89,7 @@ class JointFit:
     """Estimates, their covariance clustered by user, and who the users are.
 
     `moves[u]` is how the steps of user u moved the estimates, so that the covariance is the sum of
-    their squares; `weights[u, kind]` is the chance that user u is of a kind.
+    their squares; `weights[u, class]` is the probability that user u is in a class.
     """
 
     estimate: Array
@@ -93,17 +97,17 @@ class JointFit:
     moves: Array
     weights: Array
     likelihood: float
-    nodes: Nodes
+    classes: LatentClasses
 
 
-def fit_jointly(groups: Groups, kinds: Nodes) -> JointFit:
+def fit_jointly(groups: Groups, classes: LatentClasses) -> JointFit:
     """Maximum likelihood by Newton's method, steps halved until they rise."""
     theta = np.zeros(groups.size)
     for parameter, k, n in _counts(groups):
         theta[parameter] = np.log((k + 0.5) / (n - k + 0.5))
-    if kinds.taste.size > 1:
+    if classes.liking.size > 1:
         theta[[SIGMA, TAU]] = 0.5
-    current = _evaluate(groups, kinds, theta)
+    current = _evaluate(groups, classes, theta)
     for _ in range(MOST_ROUNDS):
         slope = current.score - groups.prior @ theta
         step = _ascent(current, groups.prior, slope)
@@ -112,15 +116,15 @@ def fit_jointly(groups: Groups, kinds: Nodes) -> JointFit:
             break
         length = 1.0
         while length > 1e-4:
-            tried = _evaluate(groups, kinds, theta + length * step, partly=True)
+            tried = _evaluate(groups, classes, theta + length * step, partly=True)
             if tried.penalised > current.penalised:
                 break
             length /= 2.0
         theta = theta + length * step
-        current = _evaluate(groups, kinds, theta)
+        current = _evaluate(groups, classes, theta)
         if length <= 1e-4:
             break
-    return _result(groups, kinds, theta, current)
+    return _result(groups, classes, theta, current)
 
 
 class _Evaluation(NamedTuple):
@@ -144,23 +148,28 @@ def _counts(groups: Groups) -> list[tuple[int, float, float]]:
     return [(int(i), float(k[i]), float(n[i])) for i in np.flatnonzero(n)]
 
 
-def log_odds(groups: Groups, kinds: Nodes, theta: Array) -> Array:
-    """By [row, kind]."""
+def log_odds(groups: Groups, classes: LatentClasses, theta: Array) -> Array:
+    """By [row, class]."""
     padded = np.append(theta, 0.0)  # NONE is the last
     base = padded[groups.effects].sum(axis=1)
     own = np.stack(
-        [theta[SIGMA] * kinds.taste, theta[LAMBDA] * kinds.taste + theta[TAU] * kinds.temper]
+        [
+            theta[SIGMA] * classes.liking,
+            theta[LAMBDA] * classes.liking + theta[TAU] * classes.leaving,
+        ]
     )
     return np.asarray(base[:, None] + own[groups.leaves])
 
 
-def _evaluate(groups: Groups, kinds: Nodes, theta: Array, partly: bool = False) -> _Evaluation:
-    odds = log_odds(groups, kinds, theta)
-    weights = np.empty((groups.users, kinds.taste.size))
+def _evaluate(
+    groups: Groups, classes: LatentClasses, theta: Array, partly: bool = False
+) -> _Evaluation:
+    odds = log_odds(groups, classes, theta)
+    weights = np.empty((groups.users, classes.liking.size))
     found = np.empty(groups.users)
     weigh(
         groups.starts, groups.key, groups.n, groups.k, odds, np.logaddexp(0.0, odds),
-        kinds.log_share, weights, found,
+        classes.log_share, weights, found,
     )  # fmt: skip
     likelihood = float(found.sum())
     penalised = likelihood - 0.5 * float(theta @ groups.prior @ theta)
@@ -171,21 +180,21 @@ def _evaluate(groups: Groups, kinds: Nodes, theta: Array, partly: bool = False) 
     missing, chance = np.zeros((groups.size, groups.size)), 1.0 / (1.0 + np.exp(-odds))
     inform(
         groups.starts, groups.key, groups.n, groups.k, groups.effects, groups.leaves, chance,
-        weights, kinds.taste, kinds.temper, scores, mass, missing,
+        weights, classes.liking, classes.leaving, scores, mass, missing,
     )  # fmt: skip
-    complete = _complete(groups, kinds, mass * chance * (1.0 - chance))
+    complete = _complete(groups, classes, mass * chance * (1.0 - chance))
     return _Evaluation(likelihood, penalised, weights, scores, complete, missing)
 
 
-def _complete(groups: Groups, kinds: Nodes, spread: Array) -> Array:
-    """The information if kinds were known, from the variance by [row, kind]."""
+def _complete(groups: Groups, classes: LatentClasses, spread: Array) -> Array:
+    """The information if classes were known, from the variance by [row, class]."""
     size, left = groups.size, groups.leaves == 1
-    slopes = np.stack([np.ones_like(kinds.taste), kinds.taste, kinds.temper])
+    slopes = np.stack([np.ones_like(classes.liking), classes.liking, classes.leaving])
     moments = np.einsum("rk,ik,jk->rij", spread, slopes, slopes)
     # The parameters of a row, and which of the slopes each of them has; NONE is beyond the last.
-    taste = np.where(left, size + LAMBDA, size + SIGMA)
-    temper = np.where(left, size + TAU, size)
-    where = np.column_stack([np.where(groups.effects < 0, size, groups.effects), taste, temper])
+    liking = np.where(left, size + LAMBDA, size + SIGMA)
+    leaving = np.where(left, size + TAU, size)
+    where = np.column_stack([np.where(groups.effects < 0, size, groups.effects), liking, leaving])
     slope = (0,) * groups.effects.shape[1] + (1, 2)
     found = np.zeros((size + 1, size + 1))
     for i, j in np.ndindex(len(slope), len(slope)):
@@ -204,12 +213,12 @@ def _inverse(current: _Evaluation, prior: Array) -> Array:
     return np.asarray(axes / np.maximum(np.abs(size), LEAST) @ axes.T)
 
 
-def _result(groups: Groups, kinds: Nodes, theta: Array, current: _Evaluation) -> JointFit:
-    """With signs that mean something: taste and temper rise with X and Y."""
+def _result(groups: Groups, classes: LatentClasses, theta: Array, current: _Evaluation) -> JointFit:
+    """With signs that mean something: log odds rise with X and Y."""
     signs = np.ones(theta.size)
     weights = current.weights
-    if kinds.taste.size > 1:
-        shaped = weights.reshape(-1, TASTES.size, TEMPERS.size)
+    if classes.liking.size > 1:
+        shaped = weights.reshape(-1, LIKING.size, LEAVING.size)
         if theta[SIGMA] < 0.0:
             signs[[SIGMA, LAMBDA]] = -1.0
             shaped = shaped[:, ::-1]
@@ -220,7 +229,7 @@ def _result(groups: Groups, kinds: Nodes, theta: Array, current: _Evaluation) ->
     moves = current.scores @ _inverse(current, groups.prior) * signs
     users = groups.users
     covariance = moves.T @ moves * (users / max(users - 1.0, 1.0))
-    return JointFit(theta * signs, covariance, moves, weights, current.likelihood, kinds)
+    return JointFit(theta * signs, covariance, moves, weights, current.likelihood, classes)
 
 
 @loop
@@ -228,18 +237,18 @@ def weigh(
     starts: Codes, key: Codes, n: Array, k: Array, odds: Array, soft: Array, log_share: Array,
     weights: Array, likelihood: Array,
 ) -> None:  # fmt: skip
-    """Fill the chances of kinds, by user, and the logarithm of each user's likelihood."""
+    """Fill the probabilities of classes, by user, and the logarithm of each user's likelihood."""
     for user in range(starts.size - 1):
         own = weights[user]
         own[:] = log_share
         for g in range(starts[user], starts[user + 1]):
-            for kind in range(own.size):
-                own[kind] += k[g] * odds[key[g], kind] - n[g] * soft[key[g], kind]
+            for latent in range(own.size):
+                own[latent] += k[g] * odds[key[g], latent] - n[g] * soft[key[g], latent]
         top = own.max()
         total = 0.0
-        for kind in range(own.size):
-            own[kind] = np.exp(own[kind] - top)
-            total += own[kind]
+        for latent in range(own.size):
+            own[latent] = np.exp(own[latent] - top)
+            total += own[latent]
         own /= total
         likelihood[user] = top + np.log(total)
 
@@ -247,15 +256,15 @@ def weigh(
 @loop
 def inform(
     starts: Codes, key: Codes, n: Array, k: Array, effects: Codes, leaves: Codes, chance: Array,
-    weights: Array, taste: Array, temper: Array, scores: Array, mass: Array, missing: Array,
+    weights: Array, liking: Array, leaving: Array, scores: Array, mass: Array, missing: Array,
 ) -> None:  # fmt: skip
-    """Add up scores by user, steps by row and kind, and the information that kinds would add."""
-    size, kinds = scores.shape[1], taste.size
-    own = np.zeros((size, kinds))  # the score of a user, if they are of this kind
+    """Add up scores by user, steps by row and class, and the information that classes would add."""
+    size, classes = scores.shape[1], liking.size
+    own = np.zeros((size, classes))  # the score of a user, if in this class
     slot = np.zeros(size, np.int64)  # the row of a parameter in it, from 1; 0 for none
     used = np.zeros(size, np.int64)
     where = np.zeros(5, np.int64)
-    slopes = np.ones((5, kinds))
+    slopes = np.ones((5, classes))
     for user in range(starts.size - 1):
         count = 0
         for g in range(starts[user], starts[user + 1]):
@@ -267,14 +276,14 @@ def inform(
                     terms += 1
             if leaves[row] == 1:
                 where[terms], where[terms + 1] = size - 2, size - 1
-                slopes[terms], slopes[terms + 1] = taste, temper
+                slopes[terms], slopes[terms + 1] = liking, leaving
                 terms += 2
             else:
                 where[terms] = size - 3
-                slopes[terms] = taste
+                slopes[terms] = liking
                 terms += 1
-            for kind in range(kinds):
-                mass[row, kind] += weights[user, kind] * n[g]
+            for latent in range(classes):
+                mass[row, latent] += weights[user, latent] * n[g]
             for i in range(terms):
                 at = where[i]
                 if slot[at] == 0:
@@ -283,18 +292,18 @@ def inform(
                     slot[at] = count
                     own[count - 1] = 0.0
                 at = slot[at] - 1
-                for kind in range(kinds):
-                    own[at, kind] += (k[g] - n[g] * chance[row, kind]) * slopes[i, kind]
+                for latent in range(classes):
+                    own[at, latent] += (k[g] - n[g] * chance[row, latent]) * slopes[i, latent]
         for i in range(count):
             total = 0.0
-            for kind in range(kinds):
-                total += weights[user, kind] * own[i, kind]
+            for latent in range(classes):
+                total += weights[user, latent] * own[i, latent]
             scores[user, used[i]] = total
         for i in range(count):
             for j in range(i + 1):
                 total = 0.0
-                for kind in range(kinds):
-                    total += weights[user, kind] * own[i, kind] * own[j, kind]
+                for latent in range(classes):
+                    total += weights[user, latent] * own[i, latent] * own[j, latent]
                 total -= scores[user, used[i]] * scores[user, used[j]]
                 missing[used[i], used[j]] += total
                 if i != j:

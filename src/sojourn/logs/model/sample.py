@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..reading.codes import BUCKETS, CENSORED, LEFT, held_out
+from ..reading import BUCKETS, CENSORED, LEFT, held_out
 from ..reading.source import fetched
 from .totals import CELLS, FIRST, UNKNOWN, Totals
 

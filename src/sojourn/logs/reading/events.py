@@ -6,24 +6,15 @@ A bad row that still has a place in its visit keeps it, with its outcome unknown
 make the row before it look like a departure. A row without a place is left out.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ibis
-import pyarrow as pa
 
 from ...validation import InputError
-from .options import NEVER, LogOptions, moment
-from .order import check_order, order_notes
-from .source import ROW, Opened, scalar, try_cast
-from .times import end_of, finite, in_seconds, unit as unit_of
-
-ONE, ZERO = ibis.literal(1, "int8"), ibis.literal(0, "int8")
-"""Of one byte: in tables of millions of steps that is felt."""
-
-YES = ("1", "1.0", "true", "t", "yes", "y")
-NO = ("0", "0.0", "false", "f", "no", "n")
+from .columns import mapped, typed, unit_of
+from .source import Opened, fetched, scalar
+from .spec import NEVER, LogSpec, Reading, moment
 
 KINDS = {
     "no reward": "with no reward",
@@ -46,52 +37,47 @@ class Events:
     graded: bool = False
 
 
-def clean(source: Opened, options: LogOptions) -> Events:
+def clean(source: Opened, reading: Reading, states: bool = False) -> Events:
     """The events of a log; InputError if there are bad rows and they are not to be skipped."""
-    raw = source.table
-    check_order(source, options)
-    unit, notes = unit_of(raw, options)
-    typed = raw.select(**_typed(raw, source.embedded, options, unit))
-    if options.arms is not None:
-        typed = _mapped(typed, options.arms)
-    negative = typed.time < 0.0 if options.time is not None else ibis.literal(False)
-    marked = typed.mutate(
-        no_place=_any_null(typed, options), negative=ibis.coalesce(negative, ibis.literal(False))
+    raw, spec = source.table, reading.spec
+    _check_order(source, spec)
+    unit, notes = unit_of(raw, spec)
+    columns = typed(raw, source.embedded, spec, unit)
+    if states and spec.threshold is None and _has_states(raw):
+        columns["state"] = raw["state"].cast("float64")
+    table = raw.select(**columns)
+    if spec.arms is not None:
+        table = mapped(table, spec.arms)
+    negative = table.time < 0.0 if spec.time is not None else ibis.literal(False)
+    marked = table.mutate(
+        no_place=_any_null(table, reading), negative=ibis.coalesce(negative, ibis.literal(False))
     )
     counts = _count(marked)
     if counts["rows"] == 0:
         raise InputError(f"{source.name} has no rows")
     bad = {kind: counts[kind] for kind in KINDS if counts[kind]}
     if counts["rows"] == counts["no reward"] + counts["unknown outcome"]:
-        raise InputError(_no_outcome(source.name, options, counts))
+        raise InputError(_no_outcome(source.name, spec, counts))
     blank = _blank_visits(marked) if bad else ""
-    if bad and options.bad == "refuse":
-        raise InputError(_refusal(source.name, options, counts, bad, blank))
+    if bad and spec.bad == "refuse":
+        raise InputError(_refusal(source.name, spec, counts, bad, blank))
     kept = marked.filter(~marked.no_place & ~marked.negative)
     outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
     table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
-    graded = options.threshold is not None and _is_graded(marked)
+    graded = spec.threshold is not None and _is_graded(marked)
     if graded:
         notes.append(
             "rewards are graded: means are those of the rewards themselves; from "
-            f"{options.threshold:g} on a reward counts as 1 and below as 0 in states and departures"
+            f"{spec.threshold:g} on a reward counts as 1 and below as 0 in states and departures"
         )
     elif "value" in table.columns:
         table = table.drop("value")
-    found = tuple(n for n in (*notes, blank, *order_notes(table, options)) if n)
+    found = tuple(n for n in (*notes, blank, *_order_notes(table, reading)) if n)
     return Events(table, counts["rows"], bad, unit, found, graded)
 
 
-def stated_threshold(source: Opened) -> float | None:
-    """The threshold that a log states in a column of this name, as exports of experiments do."""
-    column = try_cast(source.table["threshold"], "float64")
-    found = source.table.aggregate(low=column.min(), high=column.max()).to_pyarrow().to_pylist()[0]
-    if found["low"] != found["high"]:
-        raise InputError(
-            f"{source.name} has thresholds from {found['low']:g} to {found['high']:g}: give the "
-            "threshold that is meant"
-        )
-    return None if found["low"] is None else float(found["low"])
+def _has_states(raw: Any) -> bool:
+    return "state" in raw.columns and raw["state"].type().is_numeric()
 
 
 def _is_graded(marked: Any) -> bool:
@@ -103,84 +89,94 @@ def _is_graded(marked: Any) -> bool:
     return bool(row["between"]) and row["low"] >= 0.0 and row["high"] <= 1.0
 
 
-def horizon(events: Events, options: LogOptions) -> float | None:
+def log_end(events: Events, spec: LogSpec) -> float | None:
     """Until when the log was kept, in seconds; None if nobody knows.
 
     That is as given or, where visits are cut by a gap, the last moment of the log.
     """
-    if options.horizon == NEVER or (options.horizon is None and options.gap is None):
+    if spec.log_end == NEVER or (spec.log_end is None and spec.gap is None):
         return None
-    if options.horizon is not None:
-        return moment("horizon", options.horizon, events.unit)
+    if spec.log_end is not None:
+        return moment("log_end", spec.log_end, events.unit)
     return float(scalar(events.table.end.max()))
 
 
-def _typed(raw: Any, ordered: bool, options: LogOptions, unit: float) -> dict[str, Any]:
-    """The columns of the clean table, as expressions over the raw one."""
-    roles = options.roles
-    outcome, missing = _outcome(raw[roles["reward"]], options)
-    made = {"arm": raw[roles["arm"]].cast("string"), "outcome": outcome, "missing": missing}
-    if options.threshold is not None:
-        made["value"] = try_cast(raw[roles["reward"]], "float64")
-    made |= {role: raw[roles[role]] for role in ("visit", "user", "step") if role in roles}
-    made |= {role: _truth(raw[roles[role]]) for role in ("left", "censored") if role in roles}
-    if options.propensity is not None:
-        made["propensity"] = try_cast(raw[options.propensity], "float64")
-    if options.time is not None:
-        made["time"] = in_seconds(raw[options.time], unit)
-        made["end"] = end_of(raw, options, made["time"], unit)
-    if ordered:
-        made["row"] = raw[ROW]
-    return made
+def _check_order(source: Opened, spec: LogSpec) -> None:
+    """InputError if nothing says in which order things happened."""
+    if not source.embedded and spec.step is None and spec.time is None:
+        raise InputError(
+            f"{source.name} has rows in no order: give step or time (a column that orders them)"
+        )
 
 
-def _mapped(typed: Any, arms: Mapping[Any, str]) -> Any:
-    """Items replaced by their arms; an item that is not in the map has none."""
-    pairs = pa.table({"item": [str(i) for i in arms], "mapped": [str(a) for a in arms.values()]})
-    names = ibis.memtable(pairs)
-    joined = typed.left_join(names, typed.arm == names.item)
-    return joined.drop("item", "arm").rename(arm="mapped")
+def _order_notes(table: Any, reading: Reading) -> list[str]:
+    """What the order of clean events rests on, where that was not said."""
+    spec = reading.spec
+    if reading.time_first and spec.gap is None:
+        return [f"steps are in the order of {spec.time}, then of {spec.step}"]
+    if spec.step is not None or spec.time is not None:
+        return []
+    return [f"no step or time column: steps are in the order of the rows{_scattered(table)}"]
 
 
-def _outcome(column: Any, options: LogOptions) -> tuple[Any, Any]:
-    """0, 1 or null for each row, and whether there was nothing to read."""
-    missing = column.isnull()
-    if column.type().is_floating():
-        missing = missing | column.isnan()
-    if options.threshold is None and not options.unknown:
-        return _truth(column), missing
-    value = finite(try_cast(_truth(column) if column.type().is_boolean() else column, "float64"))
-    known = ~missing & value.notnull()
-    if options.unknown:
-        known = known & ~value.isin(list(options.unknown))
-    if options.threshold is None:
-        read = ibis.cases((value == 1.0, ONE), (value == 0.0, ZERO))
-    else:
-        read = ibis.ifelse(value >= options.threshold, ONE, ZERO)
-    return ibis.ifelse(known, read, ibis.null("int8")), missing
+def _scattered(table: Any) -> str:
+    """How many visits have rows of others between their own, in words, or nothing."""
+    keys = [c for c in ("user", "visit") if c in table.columns]
+    if "visit" not in keys:
+        return ""
+    rows = ibis.window(order_by="row")
+    begins = ibis.literal(False)
+    for key in keys:
+        before = table[key].lag().over(rows)
+        begins = begins | ibis.coalesce(table[key] != before, ibis.literal(True))
+    marked = table.select(*keys, begins=begins)
+    runs = marked.group_by(keys).aggregate(runs=marked.begins.sum())
+    found = fetched(runs.aggregate(all=runs.count(), torn=(runs.runs > 1).sum()))
+    torn = int(found["torn"][0] or 0)
+    if torn == 0:
+        return ""
+    return (
+        f", but {torn:,} of {int(found['all'][0]):,} visits have rows of others between their own: "
+        "if rows were shuffled or sorted, this fit is wrong; give step or time"
+    )
 
 
-def _truth(column: Any) -> Any:
-    """1 or 0 as an integer, null for anything else."""
-    kind = column.type()
-    if kind.is_boolean():
-        return column.ifelse(ONE, ZERO)
-    if kind.is_numeric():
-        return ibis.cases((column == 1, ONE), (column == 0, ZERO))
-    word = column.cast("string").strip().lower()
-    return ibis.cases((word.isin(YES), ONE), (word.isin(NO), ZERO))
+def once(events: Events, spec: LogSpec, name: str) -> Events:
+    """The events without rows that are the same as another in all columns that are read.
+
+    With a column of steps such copies are bad rows. Without one, rows of one moment may be items of
+    one screen: they are bad only if half of the log are copies, and else there is a note.
+    """
+    table = events.table
+    keys = [c for c in table.columns if c != "row"]
+    ordered = "row" in table.columns
+    different = table.group_by(keys).aggregate(row=table.row.min()) if ordered else table.distinct()
+    copies = int(scalar(table.count())) - int(scalar(different.count()))
+    if copies == 0:
+        return events
+    same = "same " + ", ".join(c for c in ("user", "visit", "step", "time") if c in keys)
+    what = f"{copies:,} of {events.rows:,} rows are copies of another ({same}, arm and reward)"
+    if "step" not in keys and 2 * copies < events.rows:
+        note = f"{what}: items of one screen, or rows that were written twice"
+        return replace(events, notes=(*events.notes, note))
+    if spec.bad == "refuse":
+        raise InputError(
+            f"{name} looks like a log written twice: {what}: "
+            "remove them, or give bad='skip' to count such rows once"
+        )
+    return replace(events, table=different, bad={**events.bad, "copies": copies})
 
 
-def _any_null(typed: Any, options: LogOptions) -> Any:
+def _any_null(table: Any, reading: Reading) -> Any:
     """Whether a row cannot be placed: something that orders or groups it is missing."""
-    needed = [c for c in ("visit", "user") if c in typed.columns]
-    if options.by_step:
+    needed = [c for c in ("visit", "user") if c in table.columns]
+    if reading.by_step:
         needed.append("step")
-    elif options.time is not None:
+    elif reading.spec.time is not None:
         needed.append("time")
     found = ibis.literal(False)
     for name in needed:
-        found = found | typed[name].isnull()
+        found = found | table[name].isnull()
     return found
 
 
@@ -199,8 +195,8 @@ def _count(marked: Any) -> dict[str, int]:
     return {name.replace("_", " "): int(value or 0) for name, value in row.items()}
 
 
-def _no_outcome(name: str, options: LogOptions, counts: dict[str, int]) -> str:
-    column = options.reward
+def _no_outcome(name: str, spec: LogSpec, counts: dict[str, int]) -> str:
+    column = spec.reward
     if counts["unknown outcome"] == 0:
         return f"{name} has no known reward: all {counts['rows']:,} rows of {column!r} are empty"
     return (
@@ -224,13 +220,11 @@ def _plural(count: int, one: str, more: str) -> str:
 
 
 def _refusal(
-    name: str, options: LogOptions, counts: dict[str, int], bad: dict[str, int], blank: str
+    name: str, spec: LogSpec, counts: dict[str, int], bad: dict[str, int], blank: str
 ) -> str:
     listed = ", ".join(f"{count:,} {KINDS[kind]}" for kind, count in bad.items())
     graded = bad.get("unknown outcome", 0) > 0.2 * counts["rows"]
-    hint = (
-        "; if the reward is graded, give threshold" if graded and options.threshold is None else ""
-    )
+    hint = "; if the reward is graded, give threshold" if graded and spec.threshold is None else ""
     return (
         f"{name} has {_plural(sum(bad.values()), 'bad row', 'bad rows')} of {counts['rows']:,} "
         f"({listed}){f', and {blank}' if blank else ''}: "

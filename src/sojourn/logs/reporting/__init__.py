@@ -1,8 +1,8 @@
 """What people see: text, JSON and an HTML page. Importing it adds the renderers."""
 
-from ...show.sheets import RENDERERS, Renderer
-from . import advice, data, replay, screen
+from ...show.tables import RENDERERS, Renderer
+from . import advice, data, evaluation, screen
 
 RENDERERS["Fit"] = Renderer(screen.parts, data.as_dict)
 RENDERERS["Advice"] = Renderer(advice.parts)
-RENDERERS["Replay"] = Renderer(replay.parts)
+RENDERERS["Evaluation"] = Renderer(evaluation.parts)

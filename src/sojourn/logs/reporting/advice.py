@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ...show.sheets import Part
-from ...show.tables import Table
+from ...show.tables import Part, Table
 from ..deciding.advice import NOTABLE, WHERE
 from .screen import cells, paragraph
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def as_dict(fit: "Fit") -> dict[str, Any]:
     """Everything that the fit knows."""
-    log = {**vars(fit.reading), "users": fit.users, "visits": fit.visits}
+    reading = {**vars(fit.reading), "spec": fit.reading.spec.given()}
+    log = {**reading, "users": fit.users, "visits": fit.visits}
     costs = fit.costs
     found = {
         "log": log,

@@ -76,7 +76,7 @@ def check_report(path: str | Path) -> Path:
 
 def to_html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
     """The page as text."""
-    from ...show.pages import render
+    from ...show.tables import render
     from .pictures import pictures
 
     return render(
@@ -105,7 +105,9 @@ def _tables(fit: Fit, alternatives: "tuple[Alternative, ...]") -> dict[str, Tabl
     if alternatives:
         found["With other definitions"] = alternatives_table(alternatives)
     reading = fit.reading
-    named = {**reading.guessed, **reading.options}
+    named = {**reading.guessed, **reading.spec.given()}
+    if reading.spec.arms is not None:
+        named["arms"] = f"a map of {len(reading.spec.arms)} items"
     rows = [(name, str(value)) for name, value in named.items()]
     rows += [("bad rows", f"{count:,} {kind}") for kind, count in reading.bad.items()]
     rows += [("note", note) for note in reading.notes]

@@ -4,8 +4,7 @@ from math import expm1
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ...show.sheets import Part
-from ...show.tables import Table
+from ...show.tables import Part, Table
 from ...stats.intervals import Interval
 from ..model.ema import EmaFit
 from ..model.totals import CELLS
@@ -14,7 +13,7 @@ from .words import conclusions
 if TYPE_CHECKING:
     from ..model.fit import Alternative
     from ..model.fitted import ArmFit, Fit
-    from ..reading.options import Reading
+    from ..reading.spec import Reading
 
 WIDTH = 100
 SHOWN = 6

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from ..results import Results
 from ..verdicts import Claim
-from . import choices, general, theorems, two_state
+from . import general, theorems, two_state
 
 CLAIMS: tuple[Claim[Results], ...] = (
     *theorems.MAIN_PART,
     *two_state.CLAIMS,
-    *choices.CLAIMS,
+    *two_state.OPEN_CHOICES,
     *general.CLAIMS,
     *two_state.COEFFICIENTS,
     *theorems.OPPOSITE,

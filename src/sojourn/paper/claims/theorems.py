@@ -1,9 +1,8 @@
 """What is proved for two states: Sections 2 and 3, and the opposite case of Appendix F."""
 
 from ..measures.exact import BoundRatio, ExampleGaps, GapOrder, Lemma2, MistakesCost, ValuesRise
-from ..measures.growth import SlopeBelow, SlopeNears, Towards
+from ..measures.growth import LinearPulls, Settles, SlopeBelow, SlopeNears, Towards, WithinLemma4
 from ..measures.regret import Agrees, Less
-from ..measures.states import LinearPulls, Settles, WithinLemma4
 from ..results import LOWER, Results
 from ..verdicts import Claim, Measure
 from .readings import (

@@ -11,10 +11,10 @@ import numpy as np
 from ... import theory
 from ...chain import total
 from ...problem import Problem
+from ...settings import SETTINGS
 from ...stats.intervals import Interval
 from ...users import TwoState
 from ..results import Results
-from ..settings import SETTINGS
 from ..verdicts import Measure, Measured
 
 POINTS = 1001

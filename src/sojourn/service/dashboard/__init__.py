@@ -1,5 +1,5 @@
 """The dashboard: pages that the server makes, kept up to date by server-sent events."""
 
-from .pages import routes
+from .pages import READABLE, pages
 
-__all__ = ["routes"]
+__all__ = ["READABLE", "pages"]

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .. import roles, sessions
-from ..limits import read_body
+from ..auth import sessions
+from ..auth.keys import READING
+from ..request import read_body
 
 LONGEST = 4096  # bytes of a form, at most
 Page = Callable[..., Response]
@@ -32,7 +33,7 @@ def own_address(request: Request) -> str:
     return str(request.base_url.replace(scheme="https") if secure else request.base_url).rstrip("/")
 
 
-def may_go_on(request: Request, route: str, name: str) -> Callable[[], bool]:
+def may_go_on(request: Request, name: str) -> Callable[[], bool]:
     """Whether the request would be admitted now: its key or session may have ended meanwhile."""
     keyring = request.app.state.keyring
     if keyring is None:
@@ -44,7 +45,7 @@ def may_go_on(request: Request, route: str, name: str) -> Callable[[], bool]:
         if key is None:
             return False
         whole = request.app.state.catalog.whole_of(name)
-        return roles.refusal(key, request.method, route, name, whole) is None
+        return key.refusal(READING, name, whole=whole) is None
 
     return still
 
@@ -72,7 +73,7 @@ def login_route(page: Page) -> Route:
         key = keyring.find(token)
         if key is None:
             return page(request, "login.html", 401, wrong="This key is not valid.")
-        if roles.refusal(key, "GET", "/", None) is not None:
+        if key.role not in READING:
             wrong = f"This key has the role {key.role}: it is not for reading."
             return page(request, "login.html", 403, wrong=wrong)
         response = RedirectResponse("/", 303)  # with a cookie closed to scripts and other sites

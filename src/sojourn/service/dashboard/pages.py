@@ -8,19 +8,19 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-from ...live import Broken, Experiment, LiveError, NotFound, Split
+from ...live import Broken, Experiment, LiveError, NotFound
 from ...validation import InputError
 from ..catalog import Catalog
 from ..errors import refusal_of
-from ..hot import SLASH
+from ..fast_routes import SLASH
 from .login import login_route, may_go_on, may_see, own_address, signed_in
 from .reference import calls, models
-from .render import render
-from .snapshots import Snapshots
-from .static import Static
+from .render import STATIC, digest, render
+from .snapshots import Snapshots, View
 from .stream import Streams
-from .view import View
 
 log = logging.getLogger("sojourn.service")
 
@@ -35,17 +35,21 @@ SAFE = {
 """Nothing from other hosts, nothing inline, nothing cached."""
 
 
-def routes() -> list[BaseRoute]:
+READABLE = "/", "/experiments/{name}", "/events/{name}"
+"""The pages for keys that may read; the others are for all."""
+
+
+def pages() -> list[BaseRoute]:
     """The routes of the dashboard; their handlers use `request.app.state.catalog`.
 
-    >>> [route.path for route in routes()]
+    >>> [route.path for route in pages()]
     ['/', '/experiments/{name}', '/events/{name}', '/docs', '/login', '/static']
     """
-    pages = Pages()
+    of = Pages()
     return [
-        Route("/", pages.experiments),
-        Route("/experiments/{name}", pages.experiment),
-        Route("/events/{name}", pages.events),
+        Route("/", of.experiments),
+        Route("/experiments/{name}", of.experiment),
+        Route("/events/{name}", of.events),
         Route("/docs", docs),
         login_route(page),
         Mount("/static", Static()),
@@ -74,12 +78,12 @@ class Pages:
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed, splits, broken = [], [], []
+        listed, divided, broken = [], [], []
         for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
                 experiment = await catalog.experiment(name)
-                if isinstance(experiment, Split):
-                    splits.append(await self.snapshots.compared(experiment))
+                if experiment.allocation is not None:
+                    divided.append(await self.snapshots.compared(experiment))
                 else:
                     listed.append((name, await self.snapshots.get(experiment, None)))
             except NotFound:
@@ -95,12 +99,12 @@ class Pages:
                 broken.append((name, f"{name} cannot be shown now: the log says why"))
         base = own_address(request)
         return page(
-            request, "experiments.html", listed=listed, splits=splits, broken=broken, base=base,
+            request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
             key_needed=signed_in(request),
         )  # fmt: skip
 
     async def experiment(self, request: Request) -> Response:
-        async def show(experiment: Experiment | Split) -> Response:
+        async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
             snapshot = await self.snapshots.shown(experiment, view.span)
             panels = snapshot.rendered(view).panels
@@ -109,15 +113,15 @@ class Pages:
         return await self._with_experiment(request, show)
 
     async def events(self, request: Request) -> Response:
-        async def show(experiment: Experiment | Split) -> Response:
+        async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
-            still = may_go_on(request, "/events/{name}", experiment.name)
+            still = may_go_on(request, experiment.name)
             return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
 
         return await self._with_experiment(request, show)
 
     async def _with_experiment(
-        self, request: Request, show: Callable[[Experiment | Split], Awaitable[Response]]
+        self, request: Request, show: Callable[[Experiment], Awaitable[Response]]
     ) -> Response:
         """What `show` makes of the experiment of the address, or a page with the error."""
         name = request.path_params["name"].replace(SLASH, "/")
@@ -131,3 +135,18 @@ class Pages:
             return page(request, "error.html", 503, what="The store cannot be read right now.")
         except InputError as error:
             return page(request, "error.html", 422, what=f"It cannot be served: {error}.")
+
+
+class Static(StaticFiles):
+    """The files of the dashboard; requested with the current digest, they are cached for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        known = scope["query_string"].decode("latin-1") == digest()
+        kept = "public, max-age=31536000, immutable" if known else "no-cache"
+        response.headers["Cache-Control"] = kept
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response

@@ -1,16 +1,80 @@
-"""Pictures of what happens over time: a mean with its changes, and the data of the comparison."""
+"""Drawings: bars of intervals and shares, curves of means over time, and the data of charts."""
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 from markupsafe import Markup
 
 from ...live import Drift, History, Series
 from ...live.drifting import ARM, LEAVING
+from ...live.monitor.insight import Point
+from ...stats.intervals import Interval
 
+__all__ = [
+    "bar", "change_bar", "chart_data", "listed", "looks_data", "scale_of", "split",
+    "trend_picture", "widest",
+]  # fmt: skip
+"""What templates may call."""
+
+WIDTH = 120.0  # of a bar, in pixels
 WIDE, HIGH = 240.0, 36.0
 BLOCKS = 60  # points of a curve
 SHOWN = {ARM: 12, LEAVING: 8}  # rows of the panel
+
+
+def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
+    """An interval as a bar from 0 to `most`, marked at the estimate; hidden from screen readers."""
+
+    def x(value: float) -> float:
+        return round(min(max(value / most, 0.0), 1.0) * (WIDTH - 4.0) + 2.0, 1)
+
+    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
+    wide = max(round(high - low, 1), 1.0)
+    return Markup(
+        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
+        '<path class="track" d="M2 6H118"/>'
+        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
+        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
+    ).format(tone, low, wide, middle)
+
+
+def change_bar(interval: Interval, most: float) -> Markup:
+    """A difference as a bar from -most to most, with a line at 0; hidden from screen readers."""
+
+    def x(value: float) -> float:
+        return round((min(max(value / most, -1.0), 1.0) + 1.0) / 2.0 * (WIDTH - 4.0) + 2.0, 1)
+
+    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
+    tone = "orange" if interval.high < 0.0 else "blue"
+    return Markup(
+        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
+        '<path class="track" d="M2 6H118M60 0V12"/>'
+        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
+        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
+    ).format(tone, low, max(round(high - low, 1), 1.0), middle)
+
+
+def widest(intervals: Iterable[Interval]) -> float:
+    """A common scale for differences: slightly more than the farthest end that is known."""
+    ends = [abs(end) for interval in intervals for end in interval[1:] if isfinite(end)]
+    return 1.05 * max(ends, default=0.0) or 1.0
+
+
+def scale_of(intervals: Iterable[Interval | None]) -> float:
+    """A common scale for probabilities: slightly more than the greatest upper end."""
+    tops = [i.high for i in intervals if i is not None and isfinite(i.high)]
+    return min(1.05 * max(tops, default=0.0), 1.0) or 1.0
+
+
+def split(part: float) -> Markup:
+    """A share of a whole as a bar; hidden from screen readers."""
+    wide = round(min(max(part, 0.0), 1.0) * WIDTH, 1)
+    return Markup(
+        '<svg class="split" viewBox="0 0 120 8" width="120" height="8" aria-hidden="true">'
+        '<rect class="whole" width="120" height="8" rx="2"/>'
+        '<rect class="part" width="{}" height="8" rx="2"/></svg>'
+    ).format(wide)
 
 
 def listed(drift: Drift) -> list[Series]:
@@ -91,3 +155,16 @@ def looks_data(history: History, variants: Iterable[str], metrics: Iterable[str]
         "shares": [epoch.since for epoch in history.epochs[1:]],
         "alarm": None if history.alarm is None else history.alarm.at,
     }
+
+
+def chart_data(points: Iterable[Point]) -> dict[str, list[Any]]:
+    """The data of the charts: times, visits, and estimate, low and high of each curve."""
+    found: dict[str, list[Any]] = {"at": [], "visits": [], "reward": [], "length": []}
+    for point in points:
+        found["at"].append(point.start)
+        found["visits"].append(point.visits)
+        for name in ("reward", "length"):
+            value, low, high = getattr(point, name)
+            band = (low, high) if isfinite(high) else (value, value)
+            found[name].append([round(x, 4) for x in (value, *band)])
+    return found

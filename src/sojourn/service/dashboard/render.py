@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -12,18 +11,15 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from ...live.settings import Settings
 from ...policies.reasons import short
 from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...version import __version__
-from ..insight.summary import Point
-from .pictures import listed, looks_data, trend_picture
+from . import pictures
 
 STATIC = Path(__file__).parent / "static"
-WIDTH = 120.0  # of a bar, in pixels
 
 
 def number(value: float) -> str:
@@ -68,44 +64,6 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
     return f"{words(interval.low)} to {words(interval.high)}"
 
 
-def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
-    """An interval as a bar from 0 to `most`, marked at the estimate; hidden from screen readers."""
-
-    def x(value: float) -> float:
-        return round(min(max(value / most, 0.0), 1.0) * (WIDTH - 4.0) + 2.0, 1)
-
-    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
-    wide = max(round(high - low, 1), 1.0)
-    return Markup(
-        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
-        '<path class="track" d="M2 6H118"/>'
-        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
-        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
-    ).format(tone, low, wide, middle)
-
-
-def change_bar(interval: Interval, most: float) -> Markup:
-    """A difference as a bar from -most to most, with a line at 0; hidden from screen readers."""
-
-    def x(value: float) -> float:
-        return round((min(max(value / most, -1.0), 1.0) + 1.0) / 2.0 * (WIDTH - 4.0) + 2.0, 1)
-
-    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
-    tone = "orange" if interval.high < 0.0 else "blue"
-    return Markup(
-        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
-        '<path class="track" d="M2 6H118M60 0V12"/>'
-        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
-        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
-    ).format(tone, low, max(round(high - low, 1), 1.0), middle)
-
-
-def widest(intervals: Iterable[Interval]) -> float:
-    """A common scale for differences: slightly more than the farthest end that is known."""
-    ends = [abs(end) for interval in intervals for end in interval[1:] if isfinite(end)]
-    return 1.05 * max(ends, default=0.0) or 1.0
-
-
 def signed(value: float) -> str:
     """A difference with its sign, in three digits.
 
@@ -122,22 +80,6 @@ def percent(share: float) -> str:
     ('10 %', '0.5 %', '33.3 %')
     """
     return f"{100.0 * share:.3g} %"
-
-
-def split(part: float) -> Markup:
-    """A share of a whole as a bar; hidden from screen readers."""
-    wide = round(min(max(part, 0.0), 1.0) * WIDTH, 1)
-    return Markup(
-        '<svg class="split" viewBox="0 0 120 8" width="120" height="8" aria-hidden="true">'
-        '<rect class="whole" width="120" height="8" rx="2"/>'
-        '<rect class="part" width="{}" height="8" rx="2"/></svg>'
-    ).format(wide)
-
-
-def scale_of(intervals: Iterable[Interval | None]) -> float:
-    """A common scale for probabilities: slightly more than the greatest upper end."""
-    tops = [i.high for i in intervals if i is not None and isfinite(i.high)]
-    return min(1.05 * max(tops, default=0.0), 1.0) or 1.0
 
 
 def policy_label(settings: Settings) -> str:
@@ -186,19 +128,6 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def chart_data(points: Iterable[Point]) -> dict[str, list[Any]]:
-    """The data of the charts: times, visits, and estimate, low and high of each curve."""
-    found: dict[str, list[Any]] = {"at": [], "visits": [], "reward": [], "length": []}
-    for point in points:
-        found["at"].append(point.start)
-        found["visits"].append(point.visits)
-        for name in ("reward", "length"):
-            value, low, high = getattr(point, name)
-            band = (low, high) if isfinite(high) else (value, value)
-            found[name].append([round(x, 4) for x in (value, *band)])
-    return found
-
-
 @cache
 def digest() -> str:
     """A hash of the static files; part of their addresses, so that browsers may cache them."""
@@ -220,9 +149,8 @@ def templates() -> Environment:
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["quoted"] = partial(quote, safe="")
     env.filters["json"] = partial(json.dumps, separators=(",", ":"))
-    drawing = (bar, split, scale_of, chart_data, digest, change_bar, widest)
-    env.globals |= {f.__name__: f for f in (*drawing, listed, looks_data, trend_picture)}
-    env.globals["version"] = __version__
+    env.globals |= {name: getattr(pictures, name) for name in pictures.__all__}
+    env.globals |= {"digest": digest, "version": __version__}
     env.tests["finite"] = isfinite
     return env
 

@@ -1,31 +1,31 @@
 """What the dashboard shows of an experiment at one moment, computed once for all readers."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from ...live import (
+    Allocation,
     Bucket,
     Choice,
     Comparison,
     Drift,
     Experiment,
     History,
-    Plan,
     Settings,
     Shadow,
-    Split,
     drift,
     shadow,
 )
 from ...live.comparing import WORDS
+from ...live.monitor import Insight, insight_of
 from ...live.shadowing import MEASURES
 from ...policies.reasons import Reason, explain
-from ..insight import Insight, insight
-from ..reads import Reads
+from ..cache import Cache
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
-from .view import ARMS, SPANS, View
 
 FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which a snapshot, and what has changed, is reused
 CHART_REFRESH = 1 / 60
@@ -33,6 +33,63 @@ CHART_REFRESH = 1 / 60
 SHADOW_REFRESH = 50.0
 """A shadow is looked at again after so many times as long as it took: for a fiftieth of a core."""
 RECENT = 12  # decisions listed
+ARMS = 20  # rows on one page of arms
+LONGEST_SEARCH = 200
+
+
+class Span(NamedTuple):
+    """A time span of the charts: its length, and the time between two points, in seconds."""
+
+    words: str
+    seconds: float
+    width: float
+
+    def since(self, now: float) -> float:
+        """Where the charts begin: at a whole multiple of the width."""
+        return (now - self.seconds) // self.width * self.width + self.width
+
+
+SPANS = {
+    "10m": Span("10 minutes", 600.0, 10.0),
+    "1h": Span("hour", 3600.0, 60.0),
+    "1d": Span("day", 86_400.0, 1_200.0),
+    "1w": Span("week", 604_800.0, 7_200.0),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """The span of the charts, and which arms are listed.
+
+    >>> View.of({"q": "dance", "page": "2"})
+    View(span=None, search='dance', page=2)
+    >>> View.of({"page": "x"}).query
+    ''
+    """
+
+    span: str | None = None
+    search: str = ""
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "View":
+        """From the query of an address; invalid values are ignored."""
+        span, page = query.get("span", ""), query.get("page", "")
+        return cls(
+            span if span in SPANS else None,
+            query.get("q", "").strip()[:LONGEST_SEARCH],
+            min(max(int(page), 1), 1_000_000) if page.isascii() and page.isdigit() else 1,
+        )
+
+    @property
+    def query(self) -> str:
+        """The query of an address that shows this view, with its question mark."""
+        parts: dict[str, Any] = {"span": self.span, "q": self.search, "page": self.page}
+        given = {k: v for k, v in parts.items() if v and (k, v) != ("page", 1)}
+        return f"?{urlencode(given)}" if given else ""
+
+    def but(self, **changes: Any) -> "View":
+        return replace(self, **changes)
 
 
 class ChartData(NamedTuple):
@@ -93,7 +150,7 @@ class VariantsSnapshot:
 
     name: str
     experiments: dict[str, str]
-    plan: Plan
+    allocation: Allocation
     comparison: Comparison
     history: History
     _rendered: list[RenderedPanels] = field(default_factory=list)
@@ -105,7 +162,7 @@ class VariantsSnapshot:
                 VARIANT_PANELS,
                 name=self.name,
                 experiments=self.experiments,
-                plan=self.plan,
+                allocation=self.allocation,
                 comparison=self.comparison,
                 history=self.history,
                 metrics=WORDS,
@@ -118,30 +175,30 @@ class Snapshots:
     """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
-        self._reads: Reads[Snapshot] = Reads()
-        self._compared: Reads[VariantsSnapshot] = Reads()
-        self._drifts: Reads[Drift] = Reads()
+        self._reads: Cache[Snapshot] = Cache()
+        self._compared: Cache[VariantsSnapshot] = Cache()
+        self._drifts: Cache[Drift] = Cache()
         self._charts: dict[tuple[str, str], ChartData] = {}
         self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
         self._began: dict[str, float] = {}
 
-    async def shown(
-        self, experiment: Experiment | Split, span: str | None
-    ) -> Snapshot | VariantsSnapshot:
+    async def shown(self, experiment: Experiment, span: str | None) -> Snapshot | VariantsSnapshot:
         """What the page of an experiment shows."""
-        if isinstance(experiment, Split):
+        if experiment.allocation is not None:
             return await self.compared(experiment)
         return await self.get(experiment, span)
 
-    async def compared(self, split: Split) -> VariantsSnapshot:
+    async def compared(self, experiment: Experiment) -> VariantsSnapshot:
         """The variants of an experiment as they were at most `FRESH` seconds ago."""
 
         def take() -> VariantsSnapshot:
-            names = {variant: child.name for variant, child in split.variants.items()}
-            compared, over_time = split.compare(), split.history()
-            return VariantsSnapshot(split.name, names, split.plan, compared, over_time)
+            names = {variant: branch.name for variant, branch in experiment.variants.items()}
+            compared, over_time = experiment.compare(), experiment.history()
+            allocation = experiment.allocation
+            assert allocation is not None
+            return VariantsSnapshot(experiment.name, names, allocation, compared, over_time)
 
-        return await self._compared.get(split.journal, split.name, take, FRESH)
+        return await self._compared.get(experiment.journal, experiment.name, take, FRESH)
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago."""
@@ -153,11 +210,10 @@ class Snapshots:
     def _take(self, experiment: Experiment, span: str | None, changes: Drift) -> Snapshot:
         now = experiment.now()
         span = span or self._fitting_span(experiment, now)
-        found = insight(
-            experiment.settings, experiment.all_arms, experiment.counts(),
-            self._timeline(experiment, span, now), now=now, width=SPANS[span].width,
-        )  # fmt: skip
-        recent = [Decided(c, explain(experiment.policy, c)) for c in experiment.recent()[:RECENT]]
+        found = insight_of(experiment, self._timeline(experiment, span, now), SPANS[span].width)
+        recent = [
+            Decided(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]
+        ]
         start, cast = SPANS[span].since(now), self._shadow(experiment)
         return Snapshot(
             experiment.name, experiment.settings, span, start, found, recent, changes, cast
@@ -179,7 +235,7 @@ class Snapshots:
         start, width = SPANS[span].since(now), SPANS[span].width
         kept = self._charts.get((experiment.name, span))
         if kept is None or kept.since != start or now - kept.at >= CHART_REFRESH * width:
-            kept = ChartData(now, start, experiment.timeline(start, width))
+            kept = ChartData(now, start, experiment.branch.timeline(start, width))
             self._charts[experiment.name, span] = kept
         return kept.buckets
 
@@ -187,9 +243,11 @@ class Snapshots:
         """The shortest span that covers all visits of the experiment."""
         longest = SPANS["1w"]
         if experiment.name not in self._began:
-            buckets = experiment.timeline(longest.since(now), longest.width)
+            buckets = experiment.branch.timeline(longest.since(now), longest.width)
             if not buckets:
                 return "10m"
-            self._began[experiment.name] = experiment.timeline(buckets[0].start, 60.0)[0].start
+            self._began[experiment.name] = experiment.branch.timeline(buckets[0].start, 60.0)[
+                0
+            ].start
         age = now - self._began[experiment.name]
         return next((name for name, span in SPANS.items() if age <= span.seconds), "1w")

@@ -10,8 +10,7 @@ from ...live import LiveError
 from ...validation import InputError
 from ..catalog import Catalog
 from .panels import LivePart
-from .snapshots import FRESH, Snapshots
-from .view import View
+from .snapshots import FRESH, Snapshots, View
 
 MOST = 256  # concurrent streams per process
 HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, to keep the connection open

@@ -1,1 +1,0 @@
-"""The study of items that drive people away: leaving that depends on the arm."""

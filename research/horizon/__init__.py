@@ -1,1 +1,0 @@
-"""The study of the horizon: growth with the number of visits, the worst runs, not knowing it."""

@@ -1,1 +1,0 @@
-"""The study of signs: users whom a success drives away, and what following that costs elsewhere."""

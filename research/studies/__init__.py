@@ -1,0 +1,1 @@
+"""The studies: one module or subpackage each, with a value `STUDY`."""

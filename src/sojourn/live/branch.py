@@ -1,0 +1,196 @@
+"""`Branch`: one policy that decides, with its settings, its visits, and what it has learned."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any, Self
+
+from .. import validation
+from ..policies import Policy
+from ..validation import InputError
+from .answers import Choice
+from .enrolment import check_served, enrol
+from .errors import NotFound
+from .forks import PerProcess
+from .journal import Journal
+from .learner import Learner
+from .names import check_name
+from .operations import Operations
+from .records import Arm, Bucket, Counts, News, added
+from .settings import Settings
+from .stores.base import one_of_its_own
+
+
+class Branch:
+    """The inside of an experiment: a policy, its arms, and its visits in the store.
+
+    An experiment without variants has one branch, of its own name. With variants it has one for
+    each, named `experiment:variant`. While the branch is not `exploring`, it plays only the arm
+    that its policy estimates to be best. After `dropped`, calls raise `NotFound`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        journal: Journal,
+        *,
+        seed: int | None = None,
+        run: int = 0,
+        compiled: bool = True,
+    ) -> None:
+        self.name, self.exploring, self.dropped = name, True, False
+        self._seed = seed
+        self._learner = partial(Learner, run=run, compiled=compiled)
+        operations = self._operate(settings, journal)
+
+        def reopen() -> Operations:
+            here = journal.here()
+            made = self._operate(operations.settings, here)
+            here.enter(self)
+            return made
+
+        self._processes = PerProcess(operations, reopen)
+        journal.enter(self)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        journal: Journal,
+        *,
+        changed: Mapping[str, Any] | None = None,
+        run: int = 0,
+        compiled: bool = True,
+        **options: Any,
+    ) -> Self:
+        """A branch that the store has, with the settings it has there and those `changed`."""
+        settings = Settings.from_json(one_of_its_own(journal.store, name)[0])
+        if changed:
+            settings = replace(settings, **changed)
+        make = partial(Learner, run=run, compiled=compiled, seed=0)
+        settings = enrol(journal.store, name, settings, (), make).settings
+        return cls(name, settings, journal, run=run, compiled=compiled, **options)
+
+    def _operate(self, settings: Settings, journal: Journal) -> Operations:
+        seed = secrets.randbits(62) if self._seed is None else self._seed
+        make = partial(self._learner, seed=seed)
+        operations = Operations(self.name, settings, journal, make, lambda: self.exploring)
+        operations.reload()
+        return operations
+
+    @property
+    def operations(self) -> Operations:
+        """What can be done with its visits, in this process."""
+        return self._processes.get()
+
+    @property
+    def journal(self) -> Journal:
+        """The store with its threads, those of this process."""
+        return self.operations.journal
+
+    @property
+    def settings(self) -> Settings:
+        return self.operations.settings
+
+    @property
+    def policy(self) -> Policy:
+        return self.operations.settings.policy
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The active arms."""
+        return tuple(arm.name for arm in self.operations.arms if not arm.retired)
+
+    @property
+    def all_arms(self) -> tuple[Arm, ...]:
+        """All arms with their prior counts, retired ones too."""
+        return tuple(self.operations.arms)
+
+    def add_arm(self, name: str) -> None:
+        """Activate an arm, for the first time or again."""
+        self._change_arm(check_name("arm", name), retired=0)
+
+    def retire_arm(self, name: str) -> None:
+        """Never choose an arm again; its counts stay."""
+        if self.arms == (name,):
+            raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
+        self._known(name)
+        self._change_arm(name, retired=1)
+
+    def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
+        """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
+        arms = []
+        for name, (pulls, successes) in prior.items():
+            n = validation.number(f"pulls of {name!r}", pulls, 0, inf)
+            s = validation.number(f"successes of {name!r}", successes, 0, n)
+            arms.append(self._known(name)._replace(pulls=n, successes=s))
+        self._save(arms)
+
+    def _known(self, name: str) -> Arm:
+        for arm in self.operations.arms:
+            if arm.name == name:
+                return arm
+        raise NotFound(f"there is no arm {name!r} in {self.name!r}")
+
+    def _change_arm(self, name: str, *, retired: int) -> None:
+        known = {arm.name: arm for arm in self.operations.arms}
+        arm = known.get(name, Arm(0, name))
+        if name not in known or arm.retired != retired:
+            changed = [arm._replace(retired=retired)]
+            check_served(self.settings, self.operations.arms, changed)
+            self._save(changed)
+
+    def _save(self, arms: Sequence[Arm]) -> None:
+        self.journal.store.save(self.name, self.settings.to_json(), arms)
+        self.reload()
+
+    @property
+    def memory(self) -> Any:
+        """What the policy has learned, as this process has it."""
+        return self.operations.learner.memory
+
+    @property
+    def conflicts(self) -> int:
+        """Changes rejected because another process updated the visit first; each was retried."""
+        return self.operations.conflicts
+
+    def counts(self) -> Counts:
+        """The counters of all processes, from the store; see `records.tally` and `following`."""
+        return added(*self.journal.store.counts(self.name))
+
+    def timeline(self, since: float, width: float) -> list[Bucket]:
+        """Visits that ended since then, in buckets of `width` seconds."""
+        return self.journal.store.timeline(self.name, since, width)
+
+    def recent(self) -> list[Choice]:
+        """A sample of this process's decisions with what the policy knew, the latest first."""
+        return list(self.operations.noted)[::-1]
+
+    def sweep(self) -> int:
+        """Resolve steps and end visits that are overdue; how many visits were changed."""
+        return self.operations.sweep()
+
+    def refresh(self, news: News | None = None) -> None:
+        """Add what other processes have counted."""
+        try:
+            self.operations.refresh(news)
+        except NotFound:  # another process has dropped it
+            self.leave()
+
+    def reload(self) -> None:
+        """Load from the store again what this process has in memory."""
+        self.operations.reload()
+
+    def leave(self) -> None:
+        """Another process, or a call, has dropped it."""
+        self.dropped = True
+        self.journal.leave(self)
+
+    def close(self) -> None:
+        """Stop its upkeep; visits stay open in the store."""
+        operations = self._processes.opened
+        if operations is not None:  # else forked, and not used since
+            operations.journal.leave(self)

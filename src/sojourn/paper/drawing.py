@@ -1,0 +1,334 @@
+"""Draw the declared figures and the verdicts, always from saved results."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Problem
+from ..settings import SETTINGS, moving_average_problem
+from ..show import style
+from ..show.style import Line, Look, Plot, look
+from ..stats.moments import Array, Estimate
+from ..users import LogLeave
+from ..validation import InputError
+from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
+from .results import LabelledResult, Results, lower_slope, upper_slope
+from .verdicts import Report, Verdict, count, in_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+POINTS = 401
+"""Of a curve over the states."""
+
+
+def draw(figure: Figure, results: Results) -> "Picture":
+    """The picture of a figure; `results` has one for each of its trials."""
+    from ..show import curves
+
+    if isinstance(figure.panel, Graph):
+        return draw_graph(SETTINGS[figure.panel.problem], figure.title)
+    return curves.draw(lines(figure, results))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PolicyLine(Line):
+    """The curve of a policy: of how many runs, and whether it has the precision asked for."""
+
+    runs: int
+    reached: bool = True
+
+
+def lines(figure: Figure, results: Results) -> Plot:
+    """All lines of a figure, from results."""
+    panel = figure.panel
+    if isinstance(panel, Graph):
+        raise InputError("a graph has no lines")
+    return replace(LINES[type(panel)](panel, results), title=figure.title)
+
+
+def _curves(panel: Curves, results: Results) -> Plot:
+    found: list[Line] = []
+    for number, (name, label) in enumerate(panel.shown()):
+        trial = results[name]
+        p, result = trial[label], trial.result
+        seen = _seen(trial, panel)
+        x = result.checkpoints[seen].astype(float)
+        scale = np.log(x) if panel.per_log else np.ones(x.size)
+        mean, low, high = (a[p, seen] / scale for a in _band(result.regret))
+        found.append(
+            PolicyLine(
+                label=label, look=look(label, number), x=x, y=mean, low=low, high=high,
+                runs=result.runs[p], reached=result.reached[p],
+            )
+        )  # fmt: skip
+    return Plot(
+        lines=[*found, *_bounds(panel, results)],
+        x="visits K",
+        y="regret / log K" if panel.per_log else "regret",
+        log_x=panel.log_visits,
+        log_y=panel.log_regret,
+    )
+
+
+def _band(estimate: Estimate) -> tuple[Array, Array, Array]:
+    return estimate.mean, estimate.low, estimate.high
+
+
+def _seen(trial: LabelledResult, panel: Curves) -> NDArray[np.bool_]:
+    return trial.result.checkpoints >= panel.since
+
+
+def _bounds(panel: Curves, results: Results) -> Iterator[Line]:
+    """Bound lines: slope times log K from K = 1, or the slope itself; one line for equal ones."""
+    first = results[panel.trials[0]]
+    least = lower_slope(first.problem) if panel.lower else None
+    lowest = ["LB"]
+    for number, (name, label) in enumerate(panel.shown()):
+        if label not in panel.bounds:
+            continue
+        trial, bound = results[name], f"UB {label.partition(',')[0]}"
+        slope = upper_slope(trial.result.policies[trial[label]], trial.problem)
+        if slope is not None and slope == least:
+            lowest.append(bound)
+        elif slope is not None:
+            dotted = Look(look(label, number).colour, ":", style.BOUND)
+            yield _bound(bound, dotted, slope, trial, panel)
+    if least is not None:
+        grey = Look(style.GREY, (0.0, style.LOWER_DASHES), style.BOUND)
+        yield _bound(" = ".join(lowest), grey, least, first, panel)
+
+
+def _bound(label: str, how: Look, slope: float, trial: LabelledResult, panel: Curves) -> Line:
+    x = trial.result.checkpoints[_seen(trial, panel)].astype(float)
+    y = slope * (np.ones(x.size) if panel.per_log else np.log(x))
+    return Line(label=label, look=how, x=x, y=y)
+
+
+def _split(panel: Split, results: Results) -> Plot:
+    trial = results[panel.trial]
+    found = []
+    for label in panel.labels:
+        p, colour = trial[label], look(label, 0).colour
+        for level in range(trial.problem.user.space.bins):
+            how = Look(colour, style.SHORT if level == 0 else style.SOLID)
+            band = (a[p, :, level] for a in _band(trial.result.regret_by_level))
+            found.append(_whole(f"{label}, state {level}", how, trial, p, *band))
+    return Plot(lines=found, x="visits K", y="regret", log_x=True)
+
+
+def _versus(panel: Versus, results: Results) -> Plot:
+    found = []
+    for number, (name, choice) in enumerate(zip(panel.trials, panel.names, strict=True)):
+        trial = results[name]
+        for label in panel.labels:
+            how = Look(look(label, 0).colour, style.SHORT if number else style.SOLID)
+            p = trial[label]
+            band = (a[p] for a in _band(trial.result.regret))
+            found.append(_whole(f"{label}, {choice}", how, trial, p, *band))
+    return Plot(lines=found, x="visits K", y="regret", log_x=True)
+
+
+def _whole(label: str, how: Look, trial: LabelledResult, p: int, *band: Array) -> PolicyLine:
+    """A curve over all checkpoints."""
+    x, (mean, low, high) = trial.result.checkpoints.astype(float), band
+    runs = trial.result.runs[p]
+    return PolicyLine(label=label, look=how, x=x, y=mean, low=low, high=high, runs=runs)
+
+
+def _leave_curves(panel: LeaveCurves, results: Results) -> Plot:
+    curves = [LogLeave(c6=c6).probability for c6 in panel.c6s]
+    return _by_state(panel, "probability to leave q(s)", curves)
+
+
+def _gap_curves(panel: GapCurves, results: Results) -> Plot:
+    how = panel.mean, panel.other, panel.theta
+    curves = [moving_average_problem(*how, c6).mistake_cost for c6 in panel.c6s]
+    return _by_state(panel, "cost of a mistake D(s)", curves)
+
+
+def _by_state(
+    panel: LeaveCurves | GapCurves, what: str, curves: Sequence[Callable[[float], float]]
+) -> Plot:
+    x = np.linspace(0.0, 1.0, POINTS)
+    found = [
+        Line(label=f"c6 = {c6:g}", look=look("", number), x=x, y=np.array([curve(s) for s in x]))
+        for number, (c6, curve) in enumerate(zip(panel.c6s, curves, strict=True))
+    ]
+    return Plot(lines=found, x="state s", y=what, named_at=panel.named_at)
+
+
+LINES: Mapping[type, Callable[[Any, Results], Plot]] = {
+    Curves: _curves,
+    Split: _split,
+    Versus: _versus,
+    LeaveCurves: _leave_curves,
+    GapCurves: _gap_curves,
+}
+
+
+class Node(NamedTuple):
+    """Where a state is drawn, and what is written in it."""
+
+    x: float
+    y: float
+    name: str
+
+
+class Edge(NamedTuple):
+    """An arrow from one state to another: how it bends, where its text goes, and the text.
+
+    An edge from a state to itself is a loop above it; the sign of its bend is its direction.
+    """
+
+    origin: int
+    target: int
+    bend: float
+    x: float
+    y: float
+    text: str
+
+
+STATES = (Node(0.25, 0.58, "0"), Node(0.75, 0.58, "1"), Node(0.5, 0.1, "g"))
+EDGES = (
+    Edge(0, 1, -0.25, 0.5, 0.76, "μ (1 - q01)"),
+    Edge(1, 0, -0.25, 0.5, 0.4, "(1 - μ)(1 - q10)"),
+    Edge(0, 2, 0.2, 0.15, 0.24, "(1 - μ) q00 + μ q01"),
+    Edge(1, 2, -0.2, 0.85, 0.24, "(1 - μ) q10 + μ q11"),
+)
+LOOPS = (Edge(0, 0, -1.0, 0.2, 0.93, "(1 - μ)(1 - q00)"), Edge(1, 1, 1.0, 0.8, 0.93, "μ (1 - q11)"))
+RADIUS = 13.0
+"""Of a state, in points."""
+LOOP = (0.03, 0.07, 1.9)
+"""Half the distance of a loop's ends, their height above the state, and the bend."""
+
+
+def draw_graph(problem: Problem, title: str) -> "Picture":
+    """States as circles, transitions as arrows with formula and the number for the best arm."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Picture
+
+    from ..show.curves import add_title
+
+    with rc_context(style.SETTINGS):
+        picture = Picture(figsize=style.COLUMN, dpi=style.DPI)
+        axes = picture.add_axes(style.WHOLE)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.axis("off")
+        _draw_edges(axes, problem)
+        _draw_states(axes)
+        add_title(picture, title)
+    return picture
+
+
+def _draw_edges(axes: Any, problem: Problem) -> None:
+    for edge in EDGES:
+        one, other = STATES[edge.origin], STATES[edge.target]
+        _arrow(axes, (one.x, one.y), (other.x, other.y), edge.bend, RADIUS)
+    side, up, bend = LOOP
+    for edge in LOOPS:
+        node = STATES[edge.origin]
+        ends = (node.x - edge.bend * side, node.y + up), (node.x + edge.bend * side, node.y + up)
+        _arrow(axes, *ends, -edge.bend * bend, 0)
+    matrix = problem.transition_matrix(problem.best_arm)
+    for edge in (*EDGES, *LOOPS):
+        number = f"{edge.text}\n= {matrix[edge.origin, edge.target]:.4g}"
+        axes.text(edge.x, edge.y, number, ha="center", va="center")
+
+
+def _draw_states(axes: Any) -> None:
+    for node in STATES:
+        axes.plot(
+            [node.x], [node.y], "o", markersize=2 * RADIUS, markerfacecolor="white",
+            markeredgecolor="black", markeredgewidth=style.LINE,
+        )  # fmt: skip
+        axes.text(node.x, node.y, node.name, ha="center", va="center")
+
+
+def _arrow(
+    axes: Any, start: tuple[float, float], end: tuple[float, float], bend: float, shrink: float
+) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    arrow = FancyArrowPatch(
+        start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", color="black",
+        mutation_scale=style.TEXT, linewidth=style.LINE, shrinkA=shrink, shrinkB=shrink,
+    )  # fmt: skip
+    axes.add_patch(arrow)
+
+
+WIDTH, ROW, BAR, LINE = 440, 46, 20, 22
+"""Of the picture, of a kind, of its bar, of a line of the legend."""
+LETTER = 9
+"""A digit with room around it is about so wide."""
+INK, PAPER = "var(--ink, #16191d)", "var(--paper, #fff)"
+COLOURS = {
+    Verdict.CONFIRMED: "var(--good, #00612e)",
+    Verdict.NOT_YET: "var(--blue, #1f6fa8)",
+    Verdict.NOT_CONFIRMED: "var(--bad, #a3000b)",
+    Verdict.UNDECIDED: "var(--open, #6b4e00)",
+}
+
+
+def verdict_bars(report: Report[Any]) -> str:
+    """How many claims of each kind were confirmed, and how many were not: an SVG element."""
+    kinds = {kind: count(found) for kind, found in report.kinds.items()}
+    most = max((sum(counts.values()) for counts in kinds.values()), default=1)
+    parts = [
+        part for n, (kind, counts) in enumerate(kinds.items())
+        for part in _bar(kind, counts, ROW * n, WIDTH / most)
+    ]  # fmt: skip
+    below = ROW * len(kinds) + LINE / 2
+    parts += _legend(report.counts, below)
+    height = below + LINE * ceil(len(COLOURS) / 2)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" '
+        f'width="{WIDTH}" height="{height:g}" role="img" '
+        f'aria-label="{escape(_in_words(kinds))}" style="font: 14px system-ui, sans-serif">'
+    )
+    ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
+    return "\n".join([head, ground, *parts, "</svg>"])
+
+
+def _bar(kind: str, counts: Mapping[Verdict, int], y: float, scale: float) -> Iterator[str]:
+    share = f"{counts[Verdict.CONFIRMED]} of {sum(counts.values())}"
+    yield _text(0, y + 14, kind)
+    yield _text(WIDTH, y + 14, share, "end")
+    x = 0.0
+    for verdict, n in counts.items():
+        if n:
+            yield _rect(x, y + 20, scale * n, BAR, verdict, f"{n} {verdict.value}")
+            if scale * n >= LETTER * (len(str(n)) + 1):
+                yield _text(x + scale * n / 2, y + 35, str(n), "middle", PAPER)
+        x += scale * n
+
+
+def _legend(counts: Mapping[Verdict, int], y: float) -> Iterator[str]:
+    for n, verdict in enumerate(COLOURS):
+        x, top = WIDTH / 2 * (n % 2) * 0.8, y + LINE * (n // 2)
+        yield _rect(x, top, 12, 12, verdict, verdict.value)
+        yield _text(x + 18, top + 11, f"{counts[verdict]} {verdict.value}")
+
+
+def _rect(x: float, y: float, width: float, height: float, verdict: Verdict, title: str) -> str:
+    return (
+        f'<rect x="{x:.5g}" y="{y:g}" width="{width:.5g}" height="{height:g}" '
+        f'style="fill: {COLOURS[verdict]}; stroke: {PAPER}"><title>{escape(title)}</title></rect>'
+    )
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK) -> str:
+    return (
+        f'<text x="{x:.5g}" y="{y:g}" text-anchor="{anchor}" style="fill: {colour}">'
+        f"{escape(words)}</text>"
+    )
+
+
+def _in_words(kinds: Mapping[str, Mapping[Verdict, int]]) -> str:
+    return "; ".join(f"{kind}: {in_words(counts)}" for kind, counts in kinds.items())

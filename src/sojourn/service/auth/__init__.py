@@ -1,0 +1,1 @@
+"""Who may call: keys with roles, and sessions of the dashboard."""

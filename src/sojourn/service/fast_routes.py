@@ -1,0 +1,240 @@
+"""The calls of visits: what each does, and the table by which they are found.
+
+They are most of the traffic. The middleware finds a call by its path and answers it without
+FastAPI, in half the time; the OpenAPI schema describes the same entries of the same table.
+"""
+
+import asyncio
+import inspect
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Body, Path
+from pydantic import BaseModel
+from starlette.routing import BaseRoute
+
+from ..live import Conflict, Experiment, Unavailable
+from ..live.answers import Ask, shallow
+from ..live.names import LONGEST_NAME, check_name
+from . import answers, bodies
+from .auth.keys import DECIDING, Roles
+from .catalog import Catalog
+from .errors import Refusal, documented, refusal_of
+
+EXPERIMENT = "/v1/experiments/{experiment}"
+VISIT = EXPERIMENT + "/visits/{visit}"
+SLASH = "\x1f"
+"""Stands for a slash within a name (%2F) until the path is taken apart; no name may have it."""
+
+Answer = tuple[int, dict[str, Any]]
+"""A status and a body."""
+
+
+class Target(NamedTuple):
+    """What a call is about: an experiment, a visit unless it is new, a step if that is in the path.
+
+    `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
+    """
+
+    experiment: Experiment
+    tell: Callable[[str, str], None]
+    visit: str | None = None
+    step: int | None = None
+
+
+async def open_visit(at: Target, body: bodies.OpeningIn) -> Answer:
+    """Open a visit, or find it."""
+    visit = await at.experiment.avisit(body.user, at.visit, body.state)
+    if visit.opened is not None:
+        return 201, shallow(visit.opened)
+    return 200, shallow(await visit.ainfo())
+
+
+async def decide(at: Target, body: bodies.DecideIn) -> Answer:
+    """The next arm."""
+    return await _decide(at, body.ask())
+
+
+async def step(at: Target, body: bodies.StepIn) -> Answer:
+    """The reward of the last arm, and the next one."""
+    return await _decide(at, body.ask())
+
+
+async def _decide(at: Target, ask: Ask) -> Answer:
+    assert at.visit is not None
+    return 200, shallow(await at.experiment.adecide(at.visit, ask))
+
+
+async def reward(at: Target, body: bodies.RewardIn) -> Answer:
+    """The reward of one decision."""
+    assert at.visit is not None
+    try:
+        outcome = await at.experiment.get(at.visit).areward(body.value, step=at.step)
+    except Conflict:
+        at.tell(at.experiment.name, "conflict")
+        raise
+    at.tell(at.experiment.name, outcome)
+    return 200, {"outcome": outcome}
+
+
+async def end(at: Target, body: bodies.EndIn) -> Answer:
+    """The user has left."""
+    assert at.visit is not None
+    return 200, {"ended": await at.experiment.get(at.visit).aend(body.reward)}
+
+
+IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answer]]] = {
+    "open": open_visit, "decide": decide, "step": step, "reward": reward, "end": end,
+}  # fmt: skip
+
+
+async def batch(at: Target, body: bodies.BatchIn) -> Answer:
+    """Many calls: those of one visit in order, visits concurrently."""
+    answers: list[Any] = [None] * len(body.calls)
+    visits: dict[Any, list[int]] = defaultdict(list)
+    end = time.monotonic() + at.experiment.journal.deadline
+    for place, call in enumerate(body.calls):
+        visits[place if call.visit is None else call.visit].append(place)
+
+    async def in_order(places: list[int]) -> None:
+        for place in places:
+            call = body.calls[place]
+            target = at._replace(visit=call.visit, step=getattr(call, "step", None))
+            try:
+                if time.monotonic() >= end:
+                    raise Unavailable("the deadline passed before this call began")
+                status, answer = await IN_BATCH[call.call](target, call)
+            except Exception as error:
+                refusal = refusal_of(error)
+                if refusal is None:
+                    raise
+                status, answer = refusal.status, refusal.body
+            answers[place] = {"status": status, "body": answer}
+
+    await asyncio.gather(*(in_order(places) for places in visits.values()))
+    return 200, {"answers": answers}
+
+
+class FastRoute(NamedTuple):
+    """A call: where, what it takes, what it does, what it answers, and how else it may end.
+
+    All are for keys that may decide.
+    """
+
+    name: str
+    method: str
+    path: str
+    model: type[BaseModel]
+    call: Callable[[Target, Any], Awaitable[Answer]]
+    answer: type[BaseModel]
+    statuses: tuple[int, ...]
+    roles: Roles = DECIDING
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/"))
+
+
+FAST_ROUTES = (
+    FastRoute("open_new_visit", "POST", f"{EXPERIMENT}/visits",
+        bodies.OpeningIn, open_visit, answers.VisitOut, (201, 404, 409)),
+    FastRoute("open_visit", "PUT", VISIT,
+        bodies.OpeningIn, open_visit, answers.VisitOut, (200, 201, 404, 409)),
+    FastRoute("decide", "POST", f"{VISIT}/decisions",
+        bodies.DecideIn, decide, answers.DecisionOut, (200, 404, 409, 410)),
+    FastRoute("step", "POST", f"{VISIT}/step",
+        bodies.StepIn, step, answers.DecisionOut, (200, 404, 409, 410)),
+    FastRoute("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",
+        bodies.RewardIn, reward, answers.OutcomeOut, (200, 404, 409)),
+    FastRoute("end", "PUT", f"{VISIT}/end",
+        bodies.EndIn, end, answers.EndedOut, (200, 404, 409)),
+    FastRoute("batch", "POST", f"{EXPERIMENT}/batch",
+        bodies.BatchIn, batch, answers.AnswersOut, (200, 404, 409)),
+)  # fmt: skip
+
+
+def join(words: Sequence[str]) -> str:
+    """A path for the router, where a slash within a name cannot be taken for one between names."""
+    path = "/".join(words)
+    if path.count("/") >= len(words):
+        path = "/".join(word.replace("/", SLASH) for word in words)
+    return path
+
+
+def _place(method: str, words: Sequence[str]) -> tuple[Any, ...]:
+    """Where in the table a call is: what is fixed in its path, and how long that is."""
+    return method, len(words), *words[:3], *words[4::2]
+
+
+TABLE: dict[tuple[Any, ...], FastRoute] = {
+    _place(route.method, route.words): route for route in FAST_ROUTES
+}
+
+
+def find(method: str, words: Sequence[str]) -> FastRoute | None:
+    """The call at a path, if it is in the table.
+
+    >>> find("PUT", "/v1/experiments/shorts/visits/v1/end".split("/")).name
+    'end'
+    """
+    return TABLE.get(_place(method, words))
+
+
+def methods(words: Sequence[str]) -> set[str]:
+    """The methods that a path has in the table."""
+    return {route.method for route in FAST_ROUTES if find(route.method, words) is not None}
+
+
+async def answer(route: FastRoute, catalog: Catalog, words: Sequence[str], body: bytes) -> Answer:
+    """Do a call that was found in the table."""
+    given = route.model.__pydantic_validator__.validate_json(body)
+    name = words[3]
+    experiment = catalog.experiments.get(name)
+    if experiment is None or experiment.dropped:
+        experiment = await catalog.experiment(check_name("experiment", name))
+    visit = check_name("visit", words[5]) if len(words) > 5 else None
+    step = _step(words[7]) if len(words) > 7 else None
+    return await route.call(Target(experiment, catalog.tell, visit, step), given)
+
+
+def _step(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= bodies.LAST_STEP:
+        return int(text)
+    raise Refusal(422, f"step = {text[:60]!r} is not allowed: it must be a whole number from 1 on")
+
+
+def described() -> list[BaseRoute]:
+    """The table as routes of FastAPI, to make the schema from; no request goes through them."""
+    router = APIRouter()
+    for route in FAST_ROUTES:
+        done = route.statuses[0]
+        router.add_api_route(
+            route.path,
+            _signature(route),
+            methods=[route.method],
+            status_code=done,
+            response_model=route.answer,
+            responses=documented(route.answer, route.statuses[1:]),
+            summary=(route.call.__doc__ or "").split("\n")[0],
+            operation_id=route.name,
+            tags=["visits"],
+        )
+    return router.routes
+
+
+def _signature(route: FastRoute) -> Callable[..., None]:
+    """A function with the parameters that the path and the model have."""
+    name: Any = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
+    parameters = {word.strip("{}"): name for word in route.words if word.startswith("{")}
+    if "step" in parameters:
+        parameters["step"] = bodies.Step
+    parameters["body"] = Annotated[route.model, Body()]
+
+    def described() -> None: ...
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    given = [inspect.Parameter(name, kind, annotation=a) for name, a in parameters.items()]
+    described.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    return described

@@ -1,0 +1,97 @@
+"""What operators do: drop experiments, erase users, see who changed what; and the archive."""
+
+import asyncio
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from ...live import LiveError, Store, archive, drop_archived, erase
+from ...live.archiving import finish_erasing
+from ...live.stores.base import all_of_their_own
+from ...validation import InputError
+from .. import answers, bodies
+from ..catalog import Catalog
+from ..options import Options
+from .base import EXPERIMENT, Call, Named
+
+DAY, ROUND = 86_400.0, 3600.0  # seconds of a day, and between two rounds of archiving
+MOST_CHANGES = 1000
+
+log = logging.getLogger("sojourn.service")
+
+
+async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
+    """Delete an experiment with its variants and all they have, and what is archived of them."""
+    state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
+    for name in await state.catalog.drop(experiment):
+        if folder is not None:
+            await asyncio.to_thread(drop_archived, store, name, folder)
+    return {"dropped": experiment}
+
+
+async def erase_user(request: Request, response: Response, user: Named) -> dict[str, Any]:
+    """Forget the id of a user everywhere; their visits stay, as nobody's.
+
+    202 if that is not all done yet, because the archive waits for another call, or because the
+    service does not know its folder.
+    """
+    state = request.app.state
+    store, folder = state.catalog.journal.store, state.options.archive
+    found = await asyncio.to_thread(erase, store, user, folder)
+    if found.archived is None:
+        response.status_code = 202
+    return found._asdict()
+
+
+async def list_changes(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
+    experiment: bodies.Name | None = None,
+) -> dict[str, Any]:
+    """Who changed what: the audit log, the latest first."""
+    journal = request.app.state.catalog.journal
+    found = await journal.show(partial(journal.store.edits, limit, experiment))
+    return {"changes": [edit._asdict() for edit in found]}
+
+
+async def keep_up(catalog: Catalog, options: Options) -> None:
+    """Once an hour, until cancelled: move old visits to the archive, and finish erasures."""
+    store = catalog.journal.store
+    while True:
+        try:
+            await asyncio.to_thread(_finish, store, options.archive)
+            if options.archive is not None and options.keep_days is not None:
+                before = await asyncio.to_thread(store.now) - DAY * options.keep_days
+                for name in await asyncio.to_thread(all_of_their_own, store):
+                    await _archive(store, name, before, options.archive)
+        except LiveError as error:
+            log.warning("archive: %s", error)
+        except Exception:
+            log.exception("archive: tried again in an hour")
+        await asyncio.sleep(ROUND)
+
+
+def _finish(store: Store, folder: Path | None) -> None:
+    with store.upkeep() as upkeep:
+        finish_erasing(store, upkeep, folder)
+
+
+async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
+    try:
+        done = await asyncio.to_thread(archive, store, name, before, folder)
+    except (OSError, InputError) as error:
+        log.warning("archive: %s", error, extra={"experiment": name})
+        return
+    if done.visits:
+        log.info("archived", extra={"experiment": name, **done._asdict()})
+
+
+CALLS = (
+    Call("DELETE", EXPERIMENT, drop_experiment, answers.DroppedOut, statuses=(404, 409)),
+    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut, statuses=(202,)),
+    Call("GET", "/v1/changes", list_changes, answers.ChangesOut),
+)
