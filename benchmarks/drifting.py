@@ -2,7 +2,7 @@
 
 A day of traffic in buckets of five minutes: users come at random, 20 to a bucket, and are shown
 three arms at random, until they go. They differ: what one likes is drawn from a beta distribution
-around the mean of each arm, and the chance to go after a step from one around .2. The monitor looks
+around the mean of each arm, and the exit rate from one around 0.2. The monitor looks
 every half hour. In one kind of run nothing changes, in others the second arm does, at noon.
 """
 

@@ -17,6 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from benchmarks.drive.wire import Wire
+from sojourn.client.messages import Request
+
 VISITS, STEPS, ARMS = 64, 10, 10
 EXPERIMENT = "bench"
 
@@ -49,7 +52,7 @@ class Tally:
         self.waits: list[float] = []
 
     def row(self) -> dict[str, Any]:
-        """Steps a second, and quantiles of the time a step took, in milliseconds."""
+        """Steps per second, and quantiles of the time a step took, in milliseconds."""
         elapsed = time.perf_counter() - self.began
         p50, p99 = np.quantile(self.waits, [0.5, 0.99]) * 1e3
         return {"steps": len(self.waits) / elapsed, "p50": float(p50), "p99": float(p99)}
@@ -104,48 +107,28 @@ def in_loop(decide: Decide, end: End, seconds: float) -> dict[str, Any]:
     return asyncio.run(run())
 
 
-class Connection:
-    """One socket, one request at a time."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    async def call(self, method: str, path: str, body: dict[str, Any]) -> None:
-        """Send, and read the answer; anything but success is an error."""
-        text = json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-        self.writer.write(f"{head}content-length: {len(text)}\r\n\r\n".encode() + text)
-        answer = await self.reader.readuntil(b"\r\n\r\n")
-        lower = answer.lower()
-        _, _, rest = lower.partition(b"content-length:")
-        content = await self.reader.readexactly(int(rest.split(b"\r\n", 1)[0]))
-        if not answer.startswith(b"HTTP/1.1 2"):
-            raise RuntimeError(f"{method} {path}: {answer.decode()}{content.decode()}")
-
-
 async def over_http(port: int, seconds: float) -> dict[str, Any]:
-    """A socket for each of the visits."""
-    links = [Connection(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(VISITS)]
-    tally = Tally(seconds)
-    root = f"/v1/experiments/{EXPERIMENT}/visits"
+    """A socket for each of the visits; anything but success is an error."""
+    wire, tally = Wire(f"http://127.0.0.1:{port}"), Tally(seconds)
 
-    async def run(n: int) -> None:
-        call = links[n].call
+    async def call(method: str, visit: str, what: str, **body: Any) -> None:
+        path = ("experiments", EXPERIMENT, "visits", visit, what)
+        answer = await wire.send(Request.of(method, *path, **body))
+        if answer.status >= 300:
+            raise answer.error
 
-        async def decide(visit: str, reward: float | None) -> None:
-            if reward is None:
-                await call("POST", f"{root}/{visit}/decisions", {"opening": {}})
-            else:
-                await call("POST", f"{root}/{visit}/step", {"reward": reward})
+    async def decide(visit: str, reward: float | None) -> None:
+        if reward is None:
+            await call("POST", visit, "decisions", opening={})
+        else:
+            await call("POST", visit, "step", reward=reward)
 
-        async def end(visit: str, reward: float) -> None:
-            await call("PUT", f"{root}/{visit}/end", {"reward": reward})
+    async def end(visit: str, reward: float) -> None:
+        await call("PUT", visit, "end", reward=reward)
 
-        await play(decide, end, f"{time.time_ns()}.{n}", tally)
-
-    await asyncio.gather(*(run(n) for n in range(VISITS)))
-    for link in links:
-        link.writer.close()
+    began = time.time_ns()
+    await asyncio.gather(*(play(decide, end, f"{began}.{n}", tally) for n in range(VISITS)))
+    await wire.close()
     return tally.row()
 
 

@@ -103,7 +103,7 @@ CONFLICTS = "sojourn_conflicts_total"
 
 def audit(study: Study, store: str, steps: Sequence[int]) -> int:
     """In how many experiments the counters are not the fold of events, or not what was played."""
-    kept, wrong = open_store(store, reading=True), 0
+    kept, wrong = open_store(store, read_only=True), 0
     for number in range(study.experiments):
         counts = added(*kept.counts(str(number)))
         pulls = sum(n for key, n in counts.items() if key[0] == "pulls")
@@ -178,7 +178,7 @@ def table(found: dict[str, Any]) -> Table:
     return Table(
         f"Setting {study.setting}, {study.made_policy()}: regret after {study.visits} visits, "
         f"{study.experiments:,} experiments",
-        ("processes", "regret", "to one process", "steps", "a second", "conflicts", "wrong"),
+        ("processes", "regret", "to one process", "steps", "per second", "conflicts", "wrong"),
         [
             (
                 r["processes"],

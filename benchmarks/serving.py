@@ -1,4 +1,4 @@
-"""Durable steps a second: the package's stores against memory only and against the usual design.
+"""Durable steps per second: the package's stores against memory only and against the usual design.
 
 All of them take turns in every round, under the same load (`benchmarks.load`), each time in a new
 file or database on the disk of the temporary folder, with PostgreSQL's own fsync on. First in this
@@ -202,7 +202,7 @@ def rows(rounds: dict[tuple[str, str], list[dict[str, Any]]]) -> list[dict[str, 
 
 
 def compared(ours: list[dict[str, Any]], theirs: list[dict[str, Any]] | None) -> float | None:
-    """How many times as many steps a second."""
+    """The ratio of steps per second."""
     if theirs is None:
         return None
     pairs = zip(ours[1:], theirs[1:], strict=True)
@@ -227,7 +227,7 @@ def verdict(row: dict[str, Any]) -> str:
 def table(rows: list[dict[str, Any]]) -> Table:
     """As text."""
     return Table(
-        f"Serving: durable steps a second, {VISITS} visits at a time, {ARMS} arms, Learned IMED",
+        f"Serving: durable steps per second, {VISITS} visits at a time, {ARMS} arms, Learned IMED",
         (
             "called", "store", "verdict", "steps/s", "p50 ms", "p99 ms", "of memory only",
             f"times {USUAL}",

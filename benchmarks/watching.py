@@ -143,7 +143,7 @@ def main() -> None:
     rows = [row(*kind, options.tests, options.visits, options.seed) for kind in KINDS]
     title = (
         f"{options.tests:,} tests of each kind, {options.visits:,} visits each, {Watch.a_day} a "
-        f"day; reward of a visit {value(MEAN):.3f}"
+        f"day; reward per visit {value(MEAN):.3f}"
     )
     print(Table(title, HEADER, rows, left=1).text())
 

@@ -137,7 +137,7 @@ def promises(rows: Sequence[Row]) -> str:
     return (
         f"{len(ran)} of {len(rows)} logs got a policy. What came was within the promise "
         f"{len(ran) - below - above} times, below it {below} times, above it {above} times; below "
-        f"the worst case {worse} times, and below what is there now {lost} times."
+        f"the worst case {worse} times, and below the current recommender {lost} times."
     )
 
 

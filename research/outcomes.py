@@ -1,7 +1,7 @@
 """What trials found: regrets with their covariance, so that ratios of regrets have intervals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -109,8 +109,8 @@ class Outcome:
             "facts": dict(self.facts),
             "policies": {
                 label: {
-                    "regret": self.regret(label)._asdict(),
-                    **({"to_baseline": self.ratio(label, baseline)._asdict()} if baseline else {}),
+                    "regret": asdict(self.regret(label)),
+                    **({"to_baseline": asdict(self.ratio(label, baseline))} if baseline else {}),
                 }
                 for label in self.labels
             },

@@ -26,7 +26,7 @@ from sojourn.theory import AssumptionWarning
 from sojourn.users import Levels, LogLeave
 
 ASSISTMENTS_2015 = Problem([0.9, 0.7, 0.5], TwoState(0.133, 0.0169, 0.1064, 0.4361))
-NAMES = ["KL-UCB", "IMED", "Learned IMED", "Safe IMED"]
+NAMES = ["KL-UCB", "IMED", "Learned IMED", "Gated IMED"]
 ROUGH = {"visits": 100, "precision": "50%"}
 
 
@@ -45,10 +45,10 @@ def beside(regrets: tuple[float, ...], half_width: float) -> dict[str, list[Inte
     ("regrets", "half_width", "certain", "chosen", "words"),
     [
         ((90, 80, 50, 45), 7.0, True, "Learned IMED", "no candidate is significantly better"),
-        ((90, 80, 50, 45), 1.0, True, "Safe IMED", "better than Learned IMED by 5.0 ± 1.0"),
+        ((90, 80, 50, 45), 1.0, True, "Gated IMED", "better than Learned IMED by 5.0 ± 1.0"),
         ((90, 80, 50, 45), 1.0, False, "Learned IMED", "would be better by 5.0 ± 1.0"),
         ((90, 40, 50, 45), 1.0, False, "IMED", "is better here than Learned IMED, and no"),
-        ((90, 45, 50, 40), 1.0, True, "Safe IMED", "better than IMED by 5.0 ± 1.0"),
+        ((90, 45, 50, 40), 1.0, True, "Gated IMED", "better than IMED by 5.0 ± 1.0"),
     ],
 )
 def test_the_rule(
@@ -61,7 +61,7 @@ def test_the_rule(
 def test_candidates_are_of_the_right_case() -> None:
     normal, opposite = candidates(SETTINGS["A"]), candidates(SETTINGS["opposite"])
     assert described(normal["KL-ULCB"])[1]["c0"] == -1.0
-    assert described(opposite["Safe IMED, opposite"])[1]["c0"] == 1.0
+    assert described(opposite["Gated IMED, opposite"])[1]["c0"] == 1.0
     assert "CONT-KL-ULCB" in candidates(SETTINGS["ema-100"])
     improper = candidates(ASSISTMENTS_2015)
     assert list(improper) == [
@@ -151,9 +151,9 @@ def test_who_learns_from_departures_is_told_which_rewards_are_good() -> None:
 
 def test_one_that_needs_no_knowledge_and_is_best_is_taken() -> None:
     less = beside((90, 80, 70, 45), 1.0)
-    less["Safe IMED"] = [Interval.around(r - 45.0, 1.0) for r in (90, 80, 70, 45)]
+    less["Gated IMED"] = [Interval.around(r - 45.0, 1.0) for r in (90, 80, 70, 45)]
     name, why = choose(NAMES, less, None)
-    assert name == "Safe IMED" and "best of those that need no knowledge of the problem" in why
+    assert name == "Gated IMED" and "best of those that need no knowledge of the problem" in why
 
 
 def test_what_rare_runs_cost_is_said_whatever_the_parameters() -> None:

@@ -31,7 +31,7 @@ SECTIONS = {
     "Gymnasium": ("gym",),
     "Extending": ("contracts", "engine", "validation", "registry"),
 }
-"""Parts of the reference, and the rooms of `src/sojourn` whose names they have."""
+"""Parts of the reference, and the subpackages of `src/sojourn` whose names they have."""
 
 
 class Name(NamedTuple):
@@ -126,7 +126,7 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
 
 
 def _preferred(exported: tuple[str, str]) -> tuple[int, bool, str]:
-    """Short names first, and then those of the room where the thing is defined."""
+    """Short names first, and then those of the subpackage that defines the thing."""
     path, home = exported
     return path.count("."), path.split(".")[1] != home.split(".")[1], path
 
@@ -154,11 +154,11 @@ def _home(tree: Any, module: ModuleType, name: str, value: Any) -> str:
 
 
 def _section(home: str) -> str:
-    room = home.split(".")[1]
-    for section, rooms in SECTIONS.items():
-        if room in rooms:
+    part = home.split(".")[1]
+    for section, parts in SECTIONS.items():
+        if part in parts:
             return section
-    raise LookupError(f"{home} has no part in the reference: add {room!r} to website/names.py")
+    raise LookupError(f"{home} has no part in the reference: add {part!r} to website/names.py")
 
 
 def _line(tree: Any, path: str, home: str) -> str:

@@ -92,7 +92,7 @@ def _by_steps(show: Show, traffic: Traffic) -> OnProgress:
     def take(visits: int, steps: int) -> None:
         elapsed = max(time.monotonic() - began, 1e-9)
         share = max(visits / traffic.visits, elapsed / traffic.seconds if traffic.seconds else 1.0)
-        detail = f"{visits:,} visits, {steps:,} steps, {steps / elapsed:,.0f} a second"
+        detail = f"{visits:,} visits, {steps:,} steps, {steps / elapsed:,.0f} per second"
         left = elapsed / share - elapsed if share > 0.0 else None
         show(Now("driving", min(share, 1.0), detail, left))
 
@@ -109,11 +109,11 @@ def _table(report: LoadReport, problem: Problem) -> Table:
     raw, half = found["raw_regret"], found["raw_regret_half_width"]
     rows = {
         "visits": f"{report.visits:,}",
-        "steps": f"{report.steps:,} in {report.seconds:,.1f} s, {rate:,.0f} a second",
+        "steps": f"{report.steps:,} in {report.seconds:,.1f} s, {rate:,.0f} per second",
         "latency": ", ".join(f"{name} {value:,.1f} ms" for name, value in latency),
         "calls retried or failed": _counts(bad),
         "visits given up": _counts(report.failed),
-        "reward a visit": f"{mean:,.3f}, optimum {optimum:,.3f}",
+        "reward per visit": f"{mean:,.3f}, optimum {optimum:,.3f}",
         "regret, by gaps": f"{report.regret:,.1f}",
         "regret, from rewards": f"{raw:,.0f} ± {half:,.0f}" if not report.cut else CUT,
     }

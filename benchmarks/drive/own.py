@@ -12,7 +12,7 @@ from sojourn.policies import Policy
 class OwnRecommender:
     """What a policy shows, with the chance of it if the policy can tell.
 
-    It learns from all that was shown, whoever chose.
+    It learns from every arm that was shown, its own or not.
 
     >>> from sojourn.policies import FixedArm, EpsilonMixture
     >>> old = OwnRecommender(EpsilonMixture(FixedArm(1), epsilon=0.4), ["dance", "news"])
@@ -27,7 +27,7 @@ class OwnRecommender:
         self._rng = policy_stream(seed, run)
 
     def show(self, state: float) -> Logged:
-        """What it shows in a state of a visit."""
+        """What it shows in this state of a visit."""
         chances = self.policy.probabilities(self._memory, state)
         arm = int(self.policy.choose(self._memory, state, self._rng))
         return Logged(self.arms[arm], float(chances[arm]) if np.size(chances) else None)

@@ -217,7 +217,8 @@ CLAIMS = (
         TypicalRatio("by arm", OURS, LEARNED, 1.0),
     ),
     claim(
-        f"There it is surely above that of choosing at random on at most {SELDOM:.0%} of problems.",
+        f"There it is significantly above that of choosing at random on at most {SELDOM:.0%} of "
+        "problems.",
         Seldom(),
     ),
     claim(
@@ -291,7 +292,7 @@ def _compared(outcomes: Sequence[PathOutcome]) -> str:
         rows.append([label, *others, f"{worst:.2f}", lost])
     heads = (
         "policy", f"regret / {LEARNED}'s, geometric mean", f"regret / {RANDOM}'s",
-        f"greatest / {LEARNED}'s", f"share of problems surely worse than {RANDOM}",
+        f"greatest / {LEARNED}'s", f"share of problems significantly worse than {RANDOM}",
     )  # fmt: skip
     return table(heads, rows)
 

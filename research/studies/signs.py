@@ -121,8 +121,8 @@ def _proper(outcomes: Sequence[PathOutcome]) -> str:
     rows = [
         ["geometric mean of the ratios", str(spread(outcomes, FOLLOWED, LEARNED).typical)],
         ["problems where it changed no run", str(sum(r.low == r.high == 1.0 for r in ratios))],
-        [f"loss surely below {LOSS:.0%}", str(sum(r.high < 1.0 + LOSS for r in ratios))],
-        [f"loss surely above {LOSS:.0%}", str(sum(r.low > 1.0 + LOSS for r in ratios))],
+        [f"loss significantly below {LOSS:.0%}", str(sum(r.high < 1.0 + LOSS for r in ratios))],
+        [f"loss significantly above {LOSS:.0%}", str(sum(r.low > 1.0 + LOSS for r in ratios))],
     ]
     return table(["", "problems"], rows)
 
@@ -134,7 +134,7 @@ def _worst(outcomes: Sequence[PathOutcome]) -> str:
          str(o.regret(LEARNED)), short(o.ratio(FOLLOWED, LEARNED))]
         for o in by_low
     ]  # fmt: skip
-    heads = ["problem", "arms", "steps a visit", f"{LEARNED}: regret", "with the option"]
+    heads = ["problem", "arms", "steps per visit", f"{LEARNED}: regret", "with the option"]
     return table(heads, rows)
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from .policies import (
     ContKLULCB,
     DiscKLULCB,
     EmpiricalIMED,
+    GatedIMED,
     LearnedEmpiricalIMED,
     LearnedIMED,
     Policy,
     PricedIndex,
-    SafeIMED,
     VisitIMED,
 )
 from .policy_names import policy_of
@@ -126,7 +126,7 @@ class Recommendation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
-        gain = {**self.gain._asdict(), "share": self.gain_share}
+        gain = {**asdict(self.gain), "share": self.gain_share}
         present = None if self.present is None else policy_data(self.present, self.present.label)
         return dict(plain({**vars(self), "policy": policy, "gain": gain, "present": present}))
 
@@ -135,10 +135,10 @@ def candidates(problem: Problem) -> dict[str, Policy]:
     """Who is tried, by label: KL-UCB, those that need no knowledge, the gates of the case.
 
     >>> list(candidates(problem_of("opposite")))
-    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Safe IMED, opposite']
+    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Gated IMED, opposite']
     """
     always = [KLUCB(), *without_knowledge(problem)]
-    gates: list[Any] = [KLULCB(), SafeIMED()]
+    gates: list[Any] = [KLULCB(), GatedIMED()]
     if problem.user.space.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
     by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}

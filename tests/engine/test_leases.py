@@ -135,8 +135,8 @@ def test_many_arms(policy: Policy) -> None:
 IMEDS = (
     sj.policies.IMED(),
     sj.policies.IMED(random_ties=False),
-    sj.policies.SafeIMED(c=0.7),
-    sj.policies.SafeIMED(c0=-0.5, c1=-1.0),
+    sj.policies.GatedIMED(c=0.7),
+    sj.policies.GatedIMED(c0=-0.5, c1=-1.0),
     sj.policies.LearnedIMED(),
     sj.policies.LearnedIMED(floor=-1.0, bins=2),
     sj.policies.LearnedIMED(floor=-1.0, bins=5, c=4.0, introduce_in_any_state=False),
@@ -192,7 +192,7 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
     for alone, learned, leaser in (
         (sj.policies.UCB(), sj.policies.LearnedUCB(), HoeffdingLeaser()),
         (sj.policies.KLULCB(), sj.policies.LearnedKLUCB(), KLLeaser()),
-        (sj.policies.SafeIMED(), sj.policies.LearnedIMED(), ImedLeaser()),
+        (sj.policies.GatedIMED(), sj.policies.LearnedIMED(), ImedLeaser()),
         (sj.policies.Thompson(), sj.policies.LearnedThompson(), Leaser()),
     ):
         assert leaser_for(alone) == leaser

@@ -24,7 +24,7 @@ from sojourn.live import (
     open_store,
     verify,
 )
-from sojourn.live.assignment import hash_scores, unit_of, winner
+from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
 
 HERE = Path(__file__).parents[1] / "support"
 

@@ -8,9 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
-from sojourn.live.drifting import ARM, LEAVING
+from sojourn.live.monitor.drift import ARM, LEAVING
+from sojourn.live.monitor.trends import SPAN, Trend
 from sojourn.live.records import HOUR
-from sojourn.live.trends import SPAN, Trend
 
 DAY = 86_400.0
 BEGAN = 20_000 * DAY
@@ -68,9 +68,9 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
         leaving = [each for each in drift(store, "news").changed if each.kind == LEAVING]
         assert {each.name.rpartition(", then ")[2] for each in leaving} == {"no reward"}
         assert all(abs(each.changes[-1].at - BEGAN - 12 * HOUR) <= 2 * HOUR for each in leaving)
-        before = drift(store, "news").to_dict()["series"]
+        before = drift(store, "news").series
         assert archive(store, "news", clock.now + 1.0, tmp_path).visits > 0
-        assert drift(store, "news").to_dict()["series"] == before
+        assert drift(store, "news").series == before
         assert verify(store, "news", tmp_path) == {}
 
 
@@ -91,7 +91,7 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
         assert drift(store, "news").until == clock.now
         clock.now += 2000.0
         assert news.sweep() == 1
-        assert store.trends("news", BEGAN, SPAN) == [
+        assert store.series(Trend, "news", since=BEGAN, width=SPAN) == [
             Trend(BEGAN, -3, bad=1.0, bad_left=1.0), Trend(BEGAN, 0, 1.0, 0.0, 1.0, 1.0)
         ]  # fmt: skip
         assert drift(store, "news").until == clock.now - 1800.0

@@ -15,17 +15,18 @@ import sojourn as sj
 from sojourn.live import (
     Ask,
     Conflict,
+    Edit,
     Experiment,
     Guardrail,
     Journal,
     Logged,
     Variant,
-    guarding,
     open_store,
 )
-from sojourn.live.groups import Group
-from sojourn.live.guarding import CLAIM, violation
-from sojourn.live.plan import Allocation
+from sojourn.live.rollout import guardrail
+from sojourn.live.rollout.allocation import Allocation
+from sojourn.live.rollout.groups import Group
+from sojourn.live.rollout.guardrail import CLAIM, violation
 
 POLICY = sj.policies.FixedArm(0)
 RULE = Guardrail(margin=0.1, planned=200)
@@ -69,7 +70,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict[str, 
 
         def log_message(self, *_: Any) -> None: ...
 
-    monkeypatch.setattr(guarding, "PAUSES", (0.0, 0.01, 0.01))
+    monkeypatch.setattr(guardrail, "PAUSES", (0.0, 0.01, 0.01))
     server = HTTPServer(("127.0.0.1", 0), Hook)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/hook", told, statuses
@@ -133,7 +134,7 @@ def test_it_acts_once_and_survives(tmp_path: Path, hook: Any) -> None:
         assert told[0]["text"].startswith("shorts: visits of new go to old now. reward per visit")
         assert told[0]["shares_before"] == {"old": 0.5, "new": 0.5}
         assert split.allocation.alarm is not None and split.allocation.alarm.delivery == "done"
-        edits = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
+        edits = [e for e in journal.store.series(Edit, "shorts", limit=9) if e.who == "guardrail"]
         assert len(edits) == 1 and "below that of old" in edits[0].detail
     with Journal(place, upkeep=False) as journal:
         split = Experiment.open("shorts", journal, compiled=False, webhook=url)
@@ -188,7 +189,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
         split._rollout.guard.telling.join(10.0)
         assert told[0]["action"] == "stop exploring"
         assert told[0]["text"].startswith("shorts: new plays only what it knows to be best now.")
-        (edit,) = [e for e in journal.store.edits(9, "shorts") if e.who == "guardrail"]
+        (edit,) = [e for e in journal.store.series(Edit, "shorts", limit=9) if e.who == "guardrail"]
         assert json.loads(edit.detail)["settled"] == ["new"] and "below that of" in edit.detail
     with Journal(place, upkeep=False) as journal:
         split = Experiment.open("shorts", journal, compiled=False)
@@ -250,7 +251,8 @@ def test_two_processes_act_once(hook: Any) -> None:
             assert each.allocation.shares == {"old": 1.0, "new": 0.0}
             assert each.allocation.alarm is not None and each.allocation.alarm.delivery == "done"
         assert len(told) == 1
-        assert len([e for e in first.store.edits(9, "shorts") if e.who == "guardrail"]) == 1
+        edits = first.store.series(Edit, "shorts", limit=9)
+        assert len([edit for edit in edits if edit.who == "guardrail"]) == 1
 
         alarm = replace(split.allocation.alarm, delivery="due")  # type: ignore[type-var]
         split._rollout.change(lambda plan: replace(plan, alarm=alarm))
@@ -275,7 +277,7 @@ def test_two_processes_act_once(hook: Any) -> None:
 
 
 def test_a_thread_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarding, "LOOK", 0.0)
+    monkeypatch.setattr(guardrail, "LOOK", 0.0)
     with shorts("memory://") as split:
         harm(split)
         for _ in range(200):

@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.live import Settings
 from sojourn.live.learner import COUNTERS, Learner
 from sojourn.live.records import END, REWARD, Arm, Counts, Row
-from sojourn.live.turn import Turn
+from sojourn.live.transition import Transition
 from sojourn.policies import Policy
 
 B = sj.paper.SETTINGS["B"]
@@ -23,16 +23,16 @@ def learner(settings: Settings) -> Learner:
     return made
 
 
-def turned(row: Row, settings: Settings, told: Learner, rng: random.Random) -> Turn:
+def turned(row: Row, settings: Settings, told: Learner, rng: random.Random) -> Transition:
     """Something that may happen to a visit."""
-    turn, reward = Turn(row, settings, told), rng.choice([None, 0.0, 0.5, 1.0])
+    transition, reward = Transition(row, settings, told), rng.choice([None, 0.0, 0.5, 1.0])
     if row.pending and rng.random() < 0.3:
-        turn.resolve(reward, REWARD)
+        transition.resolve(reward, REWARD)
     elif row.step and rng.random() < 0.2:
-        turn.leave(reward, END)
+        transition.leave(reward, END)
     else:
-        turn.decide(reward, None)
-    return turn
+        transition.decide(reward, None)
+    return transition
 
 
 def sums(told: Learner) -> dict[str, list[float]]:
@@ -136,15 +136,15 @@ def test_what_is_retracted_leaves_no_trace(cls: type[Policy]) -> None:
     one, kept, lost = learner(settings), list[Counts](), 0
     row = start = Row("e", "v", before=1.0, state=1.0)
     for _ in range(300):
-        turn = turned(row, settings, one, rng)
-        counts = turn.change().counts
+        transition = turned(row, settings, one, rng)
+        counts = transition.change().counts
         if rng.random() < 0.3:
             followed = any(what == "moves" for what, *_ in counts)
             assert one.retract(counts) == (one.from_counters or not followed)
             lost += 1
         else:
             kept.append(counts)
-            row = turn.row if turn.row.status == "open" else start
+            row = transition.row if transition.row.status == "open" else start
     assert lost > 50
     other = learner(settings)
     for counts in kept:

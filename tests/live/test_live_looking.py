@@ -7,8 +7,17 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Guardrail, Journal, SqliteStore, Variant, history
-from sojourn.live.looking import GROWTH, rank_of
+from sojourn.live import (
+    Conflict,
+    Experiment,
+    Guardrail,
+    Journal,
+    Snapshot,
+    SqliteStore,
+    Variant,
+    history,
+)
+from sojourn.live.rollout.comparison import GROWTH, rank_of
 
 POLICY = sj.policies.FixedArm(0)
 
@@ -46,13 +55,13 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
     with Journal(SqliteStore.in_memory(lambda: now), upkeep=False) as journal:
         split = shorts(journal, Guardrail(margin=0.35, planned=300))
         split._rollout.guard.look()
-        assert split.history().looks == ()
+        assert split.history().snapshots == ()
         for part in range(40):
             visits(split, range(20 * part, 20 * part + 20), likes=0.2)
             now += 60.0
             for _ in range(3):
                 split._rollout.guard.look()
-        kept = journal.store.looks("shorts")
+        kept = journal.store.series(Snapshot, "shorts")
         assert {look.metric for look in kept} == {"reward", "steps"}  # all have left alike
         rewards = [look for look in kept if look.metric == "reward"]
         assert 10 < len(rewards) < 40
@@ -68,7 +77,7 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
         assert widths[-1] < widths[0]
         lines = str(found).splitlines()
         assert lines[0].split()[:2] == ["variant", "visits"] and len(lines) == len(widths) + 1
-        assert found.to_dict()["alarm"] == split.allocation.alarm.at
+        assert found.alarm == split.allocation.alarm
         with pytest.raises(Conflict, match="has no variants"):
             history(journal.store, "shorts:old")
 
@@ -90,7 +99,7 @@ def test_of_several_processes_one_look_of_each_rank_is_kept() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        looks = journals[0].store.looks("shorts")
+        looks = journals[0].store.series(Snapshot, "shorts")
         assert sorted(look.metric for look in looks) == ["reward", "steps"]
         assert {look.visits for look in looks} == {200}
         for journal in journals:

@@ -223,8 +223,8 @@ def test_first_steps_by_arm_need_odds_for_every_arm() -> None:
     [
         ("normal", "normal", ""),
         ("opposite", "opposite", ""),
-        ("looks normal", "undecided", "that does not stand for the same people too"),
-        ("selection", "undecided", "that does not stand for whoever is there"),
+        ("looks normal", "undecided", "the case changes when adjusted for the user too"),
+        ("selection", "undecided", "the case changes when averaged over the users in each state"),
     ],
 )
 def test_the_case_is_told_only_if_it_stands(world: str, case: str, why: str) -> None:

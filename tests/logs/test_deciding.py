@@ -173,13 +173,15 @@ def test_ties_go_to_what_is_simpler() -> None:
 def test_what_may_lose_is_not_advised() -> None:
     kept = chosen({KL: STEADY}, {KL: -0.5})
     assert kept.policy is None and kept.name is None and kept.chosen is None
-    assert kept.verdict.startswith("Keep what you have. Every candidate may lose to it. KL-UCB")
+    assert kept.verdict.startswith(
+        "Keep your current recommender. Every candidate may lose to it. KL-UCB"
+    )
     unsure = chosen({KL: [-1.0, 1.0, 2.0, 3.0]}, {KL: 1.0})
-    assert "No candidate is sure to earn 0.5% more" in unsure.verdict
+    assert "No candidate earns significantly more, by 0.5%" in unsure.verdict
     assert unsure.outcomes[0].loses
     little = chosen({KL: [0.03, 0.04, 0.05, 0.04]}, {KL: 0.04})
     assert little.policy is None and not little.outcomes[0].loses
-    assert "No candidate is sure to earn 0.5% more" in little.verdict
+    assert "No candidate earns significantly more, by 0.5%" in little.verdict
 
 
 def test_a_run_may_lose_by_luck_of_what_gains_on_average() -> None:
@@ -199,7 +201,7 @@ def test_a_gain_below_what_the_model_misses_is_not_believed() -> None:
     assert "better than the model by 15.0%" in " ".join(str(kept).split())
     assert chosen({KL: STEADY}, {KL: 1.0}, missed=0.05).policy == KL
     unsure = chosen({KL: [0.6, 1.0, 1.4, 1.0]}, {KL: 1.0}, missed=0.08)
-    assert unsure.policy is None and "KL-UCB is sure to gain no more than 6.0%" in unsure.reason
+    assert unsure.policy is None and "the lower bound for KL-UCB is 6.0%" in unsure.reason
     smaller = chosen({KL: [0.6, 1.0, 1.4, 1.0], LEARNED: STEADY}, {KL: 1.0, LEARNED: 1.0}, 0.08)
     assert smaller.policy == LEARNED, "of the two the one that is sure"
 
@@ -211,7 +213,7 @@ def test_arms_that_nobody_sees_together_are_no_choice() -> None:
     fit = sj.fit({c: log[c] for c in ROLES}, **ROLES, ema=False)
     kept = chosen({KL: STEADY}, {KL: 1.0}, fit=fit)
     assert kept.verdict.startswith(
-        "Keep what you have. Arms fall into 2 groups, and hardly a visit"
+        "Keep your current recommender. Arms fall into 2 groups, and hardly a visit"
     )
 
 
@@ -221,9 +223,9 @@ def test_arms_that_nobody_sees_together_are_no_choice() -> None:
 def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
     truth = WORLDS["normal"]()
     assert advice.name == "Learned IMED" and advice.policy == sj.policies.LearnedIMED()
-    assert advice.present.name == "the log's own recommender"
-    error = (advice.present.reward.high - advice.present.reward.value) / 1.96
-    assert abs(advice.present.reward.value - truth.worth().reward) < 4.5 * error
+    assert advice.incumbent.name == "the log's own recommender"
+    error = (advice.incumbent.reward.high - advice.incumbent.reward.value) / 1.96
+    assert abs(advice.incumbent.reward.value - truth.worth().reward) < 4.5 * error
     base = advice.outcomes[0]
     assert base.name == "KL-UCB" and base.over_kl_ucb == (0.0, 0.0, 0.0)
     for outcome in advice.outcomes:
@@ -244,7 +246,7 @@ def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
     assert "* Learned IMED" in text and max(map(len, text.splitlines())) <= 100
     plain = json.loads(json.dumps(advice.to_dict()))
     assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]
-    assert plain["present"]["reward"]["value"] == pytest.approx(advice.present.reward.value)
+    assert plain["incumbent"]["reward"]["value"] == pytest.approx(advice.incumbent.reward.value)
     assert plain["outcomes"][0]["worst"]["variant"] == advice.outcomes[0].worst
 
 
@@ -272,7 +274,7 @@ def test_items_that_drive_people_away_are_not_shown() -> None:
 
 def test_a_recommender_that_knows_its_users_is_kept() -> None:
     made = decide(fitted("favourites"), 1_000, runs=2)
-    assert made.policy is None and str(made).startswith("decision: Keep what you have. ")
+    assert made.policy is None and str(made).startswith("decision: Keep your current recommender. ")
     assert all(o.loses for o in made.outcomes)
 
 

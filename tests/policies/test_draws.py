@@ -54,7 +54,7 @@ def test_known_numbers() -> None:
 
 
 def test_a_mixture_with_thompson_sampling_is_known() -> None:
-    policy = sj.policies.EpsilonMixture(sj.policies.SafeThompson(), epsilon=0.5)
+    policy = sj.policies.EpsilonMixture(sj.policies.GatedThompson(), epsilon=0.5)
     memory = policy.memory(2)
     for arm, reward in ((0, 1.0), (1, 0.0)):
         policy.update(memory, 1.0, arm, reward, False, reward)

@@ -231,7 +231,7 @@ def test_explores_where_the_policy_tries_arms() -> None:
     for arm in range(3):
         policy.update(memory, 1.0, arm, float(arm == 1), False, 1.0)
     assert policy.probabilities(memory, 1.0).tolist() == pytest.approx([0.1, 0.8, 0.1])
-    assert policy.probabilities(memory, 0.0).tolist() == [0, 1, 0]  # mistakes are dear there
+    assert policy.probabilities(memory, 0.0).tolist() == [0, 1, 0]  # mistakes are costly there
     rng = policy_stream(0, 0)
     chosen = np.bincount([policy.choose(memory, 1.0, rng) for _ in range(3_000)]) / 3_000
     assert np.abs(chosen - [0.1, 0.8, 0.1]).max() < 4.5 * np.sqrt(0.16 / 3_000)

@@ -19,8 +19,8 @@ from sojourn.simulation.chunks import chunk
 
 RULES = {
     sj.policies.IMED(): lambda S: True,
-    sj.policies.SafeIMED(): lambda S: S == 1,
-    sj.policies.SafeIMED().opposite(): lambda S: S == 0,
+    sj.policies.GatedIMED(): lambda S: S == 1,
+    sj.policies.GatedIMED().opposite(): lambda S: S == 0,
 }
 
 
@@ -49,7 +49,7 @@ def test_imed_by_hand() -> None:
 
 def test_most_steps_of_imed_are_leased() -> None:
     """The choices that are made one by one are few."""
-    problem, policy = SETTINGS["A"], sj.policies.SafeIMED()
+    problem, policy = SETTINGS["A"], sj.policies.GatedIMED()
     leaser = leaser_for(policy)
     memory, board = policy.memory(2), leaser.board(policy, 2)
     draws, rng, steps, decided = np.random.default_rng(0), policy_stream(0, 0), 0, 0
@@ -98,12 +98,12 @@ def test_thompson_plays_arms_as_often_as_they_are_best() -> None:
     chosen = [sj.policies.Thompson().choose(memory, 0.0, coins) for _ in range(size)]
     assert abs(chosen.count(0) / size - exact) < 4.5 * sqrt(exact * (1 - exact) / size)
     before = int(coins[0])
-    assert {sj.policies.SafeThompson().choose(memory, 0.0, coins) for _ in range(9)} == {0}
+    assert {sj.policies.GatedThompson().choose(memory, 0.0, coins) for _ in range(9)} == {0}
     assert int(coins[0]) == before  # playing safe draws nothing
 
 
 @pytest.mark.parametrize(
-    "policy", [sj.policies.IMED(), sj.policies.SafeIMED(), sj.policies.LearnedIMED()], ids=repr
+    "policy", [sj.policies.IMED(), sj.policies.GatedIMED(), sj.policies.LearnedIMED()], ids=repr
 )
 def test_leases_with_many_arms(policy: Policy) -> None:
     rng = np.random.default_rng(1)
@@ -117,7 +117,7 @@ def test_leases_with_many_arms(policy: Policy) -> None:
 def test_regret_near_that_of_an_independent_program(setting: str, checked: float) -> None:
     """FACTS: about 42 and 19; "about" is taken as 10 %."""
     result = sj.simulate(
-        SETTINGS[setting], [sj.policies.SafeIMED()], visits=20_000, runs=400, seed=2
+        SETTINGS[setting], [sj.policies.GatedIMED()], visits=20_000, runs=400, seed=2
     )
     error = result.regret.half_width[0, -1] * 4.5 / 1.96
     assert abs(result.regret.mean[0, -1] - checked) < 0.1 * checked + error

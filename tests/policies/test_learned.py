@@ -168,11 +168,11 @@ def test_estimates_are_made_on_a_geometric_schedule() -> None:
 
 
 @pytest.mark.parametrize("policy", EVERY[:3], ids=repr)
-@pytest.mark.parametrize(("setting", "dear"), [("B", 0), ("opposite", 1)])
+@pytest.mark.parametrize(("setting", "costly"), [("B", 0), ("opposite", 1)])
 def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
-    policy: sj.policies.LearnedUCB, setting: str, dear: int
+    policy: sj.policies.LearnedUCB, setting: str, costly: int
 ) -> None:
-    """After K = 2,000 the dear state has at most a tenth of the regret it has without a gate."""
+    """After K = 2,000 the costly state has at most a tenth of the regret it has without a gate."""
     problem = SETTINGS[setting]
     rows = chunk(problem, policy, 5, 0, 40, np.array([2_000, 20_000]))
     late = (rows[:, 1] - rows[:, 0]).mean(axis=0)
@@ -180,8 +180,8 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
     plain = type(policy).__name__.removeprefix("Learned")
     plain_rows = chunk(problem, getattr(sj, plain)(), 5, 0, 40, np.array([2_000, 20_000]))
     plain_lost = (plain_rows[:, 1] - plain_rows[:, 0]).mean(axis=0)[BY_LEVEL : BY_LEVEL + 2]
-    assert lost[dear] < 0.1 * plain_lost[dear]
-    assert lost[1 - dear] > 0.5 * plain_lost[1 - dear]
+    assert lost[costly] < 0.1 * plain_lost[costly]
+    assert lost[1 - costly] > 0.5 * plain_lost[1 - costly]
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ def test_optimism(policy: Any, table: dict[float, float]) -> None:
         sj.policies.KLULCB,
         sj.policies.DiscULCB,
         sj.policies.ContKLULCB,
-        sj.policies.SafeIMED,
+        sj.policies.GatedIMED,
     ],
 )
 def test_explores_in_good_states_and_plays_safe_in_bad_ones(make: Callable[..., Any]) -> None:

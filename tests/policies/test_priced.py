@@ -70,15 +70,15 @@ def boundaries(lam: float, c: np.ndarray, w: np.ndarray, R: float, N: int) -> di
     One arm has a uniform prior, the other the mean `lam`. A step is in state z with chance w(z) and
     counts c(z)-fold; another follows with chance 1 - 1 / R. After N pulls the better one is kept.
     """
-    beta, mean_c, (cheap, dear) = 1 - 1 / R, w @ c, np.argsort(c)
+    beta, mean_c, (cheap, costly) = 1 - 1 / R, w @ c, np.argsort(c)
     p = (np.arange(N + 1) + 1) / (N + 2)
     value, found = mean_c * np.maximum(p, lam) / (1 - beta), {}
     for n in range(N - 1, 0, -1):
         p = (np.arange(n + 1) + 1) / (n + 2)
         after = beta * (p * value[1 : n + 2] + (1 - p) * value[: n + 1])
         never = np.full(n + 1, mean_c * lam / (1 - beta))
-        here = w[cheap] * (c[cheap] * p + after) + w[dear] * c[dear] * lam
-        value = np.max([never, here / (1 - beta * w[dear]), mean_c * p + after], axis=0)
+        here = w[cheap] * (c[cheap] * p + after) + w[costly] * c[costly] * lam
+        value = np.max([never, here / (1 - beta * w[costly]), mean_c * p + after], axis=0)
         gains = [c[z] * (p - lam) + after - beta * value for z in (0, 1)]
         found[n] = [float(np.interp(0.0, gain, p)) for gain in gains]
     return found
@@ -98,13 +98,13 @@ def boundaries(lam: float, c: np.ndarray, w: np.ndarray, R: float, N: int) -> di
 def test_budgets_are_near_those_of_the_stopping_problem(
     prices: tuple[float, float], shares: tuple[float, float]
 ) -> None:
-    """The dear state's is an upper limit as R grows."""
+    """The costly state's is an upper limit as R grows."""
     c, w, R = np.array(prices, float), np.array(shares), 3e4
-    cheap, dear = np.argsort(c)
+    cheap, costly = np.argsort(c)
     found = boundaries(0.5, c, w, R, 1200)
-    x = patience(float(w[cheap] * (c[dear] - c[cheap]) / (w @ c)))
+    x = patience(float(w[cheap] * (c[costly] - c[cheap]) / (w @ c)))
     for n in (60, 100, 150):
-        behind = (0.5 - found[n][dear]) * 2 * np.sqrt(n + 2)
+        behind = (0.5 - found[n][costly]) * 2 * np.sqrt(n + 2)
         assert 0.8 * x < behind < x
         evidence = (n + 2) * naive.kl(found[n][cheap], 0.5)
         budget = nats(log(R * (w @ c) / c[cheap] / (n + 2)), n + 2.0, THRIFT)

@@ -58,7 +58,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
                 if left:
                     visit.end(reward)
                     break
-        return experiment.recent()[::-1], list(experiment.journal.store.history("news")[1])
+        return experiment.recent()[::-1], experiment.journal.store.events("news")
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
@@ -119,41 +119,41 @@ NOT = {"state": 0.0, "optimism": -1.0}
 @pytest.mark.parametrize(
     ("policy", "changes", "words"),
     [
-        (KLULCB(), {}, "user is engaged: trying *cooking*, upper bound .92"),
-        (KLULCB(), NOT, "user is not engaged: playing safe with *cooking*, lower bound .63"),
+        (KLULCB(), {}, "user is engaged: trying *cooking*, upper bound 0.92"),
+        (KLULCB(), NOT, "user is not engaged: playing safe with *cooking*, lower bound 0.63"),
         (ULCB(), {"best": "cooking"},
-         "user is engaged: staying with *cooking*, upper bound .99"),
+         "user is engaged: staying with *cooking*, upper bound 0.99"),
         (KLULCB(), {"new": True}, "user is engaged: first time *cooking* is shown"),
-        (UCB(), {"state": 0.0}, "trying *cooking*, upper bound .99"),
+        (UCB(), {"state": 0.0}, "trying *cooking*, upper bound 0.99"),
         (
             ContULCB(),
             {"state": 0.75, "optimism": 0.5},
-            "user is engaged: trying *cooking*, upper bound .89 at optimism .50",
+            "user is engaged: trying *cooking*, upper bound 0.89 at optimism 0.50",
         ),
         (
             DiscKLULCB(n=4),
             {"state": 0.7, "optimism": -1.0},
-            "user is not engaged: playing safe with *cooking*, lower bound .63",
+            "user is not engaged: playing safe with *cooking*, lower bound 0.63",
         ),
-        (Greedy(), {"optimism": 0.0}, "playing safe with *cooking*, mean .80"),
-        (IMED(), {}, "trying *cooking*, little evidence against it, mean .80 of 100 pulls"),
+        (Greedy(), {"optimism": 0.0}, "playing safe with *cooking*, mean 0.80"),
+        (IMED(), {}, "trying *cooking*, little evidence against it, mean 0.80 of 100 pulls"),
         (Thompson(), {"pulls": 1.0, "successes": 1.0},
          "trying *cooking*, greatest draw, mean 1.00 of 1 pull"),
         (
             LearnedIMED(),
             {"state": 0.0, "optimism": 0.0},
-            "user is not engaged, mistakes are dear: playing safe with *cooking*, mean .80",
+            "user is not engaged, mistakes are costly: playing safe with *cooking*, mean 0.80",
         ),
         (
             LearnedKLUCB(),
             {"state": 0.0},
-            "user is not engaged: trying *cooking*, upper bound .92",
+            "user is not engaged: trying *cooking*, upper bound 0.92",
         ),
         (
             PricedIndex(),
             {"state": 0.0, "optimism": 0.2},
-            "user is not engaged, mistakes are dearer: trying *cooking*, "
-            "it may pay in the steps ahead, mean .80 of 100 pulls",
+            "user is not engaged, mistakes are costlier: trying *cooking*, "
+            "it may pay in the steps ahead, mean 0.80 of 100 pulls",
         ),
         (Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),
         (FixedArm(), {"optimism": None}, "always *cooking*"),
@@ -166,7 +166,7 @@ NOT = {"state": 0.0, "optimism": -1.0}
         (
             EpsilonMixture(KLUCB(), epsilon=0.2),
             {},
-            "trying *cooking*, upper bound .92; or by chance, 20% of the time",
+            "trying *cooking*, upper bound 0.92; or by chance, 20% of the time",
         ),
         (KLUCB(), {"pulls": 0.0, "successes": 0.0},
          "trying *cooking*, its first result is awaited"),

@@ -19,7 +19,7 @@ from research.study import OUTCOMES, TypicalRatio
 from sojourn import theory
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Verdict, check
-from sojourn.policies import KLULCB, LearnedIMED, SafeIMED
+from sojourn.policies import KLULCB, GatedIMED, LearnedIMED
 from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")
@@ -147,12 +147,12 @@ def test_outcome_of_a_result_has_its_differences(tmp_path: Path) -> None:
 )
 def test_near_the_better_case(learned: float, spread: float, verdict: Verdict) -> None:
     family = FAMILIES[2]
-    regrets = {"IMED": 150.0, "Safe IMED": 100.0, "Safe IMED, opposite": 300.0}
+    regrets = {"IMED": 150.0, "Gated IMED": 100.0, "Gated IMED, opposite": 300.0}
     others = made_up({"KL-UCB": 50.0, BOUND: 50.0}, roster="published")  # has no fixed case
     findings = Outcomes([made_up({**regrets, BOUND: learned}, spread=spread), others])
     (measured,) = NearBetterCase(family).measure(findings)
     assert measured.verdict is verdict
-    assert measured.what == f"A: {BOUND} / Safe IMED"
+    assert measured.what == f"A: {BOUND} / Gated IMED"
 
 
 def test_harmless_looks_at_neutral_problems_and_logs_only() -> None:
@@ -166,9 +166,9 @@ def test_harmless_looks_at_neutral_problems_and_logs_only() -> None:
 
 
 def test_intervals_that_touch_are_not_apart() -> None:
-    claim = next(claim for claim in CLAIMS if claim.text.startswith("Safe IMED"))
+    claim = next(claim for claim in CLAIMS if claim.text.startswith("Gated IMED"))
     for below, verdict in ((90.0, Verdict.CONFIRMED), (97.0, Verdict.UNDECIDED)):
-        regrets = {"Safe IMED": below, "KL-ULCB": 100.0}
+        regrets = {"Gated IMED": below, "KL-ULCB": 100.0}
         findings = Outcomes([made_up(regrets, problem) for problem in "ABCD"])
         checked = check(claim, findings)
         assert checked.verdict is verdict and len(checked.measured) == 4
@@ -251,7 +251,7 @@ def test_a_study_is_resumed_redrawn_and_repeated(
 
 
 def test_the_page_has_everything(tmp_path: Path) -> None:
-    findings = findings_of({"IMED": 60.0, BOUND: 50.0, "Safe IMED": 70.0})
+    findings = findings_of({"IMED": 60.0, BOUND: 50.0, "Gated IMED": 70.0})
     save(findings, tmp_path, seed=3, quick=False)
     trials = [o.trial for o in findings.every]
     replace(STUDY, trials=trials).conduct(out=tmp_path, redraw=True)
@@ -321,7 +321,7 @@ def test_every_policy_goes_by_its_own_label() -> None:
     wanted = LearnedIMED(floor=-1, confidence=1.5)
     assert ROSTERS["confidence"]["Learned IMED, floor=-1, confidence=1.5"] == wanted
     assert ROSTERS["main"]["KL-ULCB, opposite"] == KLULCB().opposite()
-    assert ROSTERS["caution"]["Safe IMED, c0=0"] == SafeIMED(c0=0)
+    assert ROSTERS["caution"]["Gated IMED, c0=0"] == GatedIMED(c0=0)
 
 
 def test_outcomes_of_other_policies_are_refused(tmp_path: Path) -> None:

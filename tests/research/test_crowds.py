@@ -10,7 +10,7 @@ from research.layered import Layered
 from research.problems import DIFFERENT, EVEN
 from research.tastes import Tastes, TastesJob, simulate_tastes
 from sojourn import Problem, TwoState, simulate, theory
-from sojourn.policies import SafeIMED
+from sojourn.policies import GatedIMED
 from sojourn.simulation.chunks import chunk
 
 ROWS = [(0.5, 0.1, 0.1, 0.05)] * 3 + [(0.2, 0.1, 0.6, 0.02)] * 3
@@ -28,8 +28,8 @@ def test_one_layer_is_a_two_state_user() -> None:
         for arm in range(2):
             assert layered.gap(s, arm) == pytest.approx(plain.gap(s, arm), rel=1e-12)
     assert layered.length.mean == pytest.approx(plain.length.mean, rel=1e-12)
-    one = chunk(plain, SafeIMED(), 1, 0, 3, np.array([50]))
-    other = chunk(layered, SafeIMED(), 1, 0, 3, np.array([50]))
+    one = chunk(plain, GatedIMED(), 1, 0, 3, np.array([50]))
+    other = chunk(layered, GatedIMED(), 1, 0, 3, np.array([50]))
     np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
@@ -62,7 +62,7 @@ def test_equal_tastes_are_the_kernels_problem(tmp_path: Path) -> None:
     """With the same means for everybody it is a problem that `simulate` plays, with leases."""
     means = (0.8, 0.7, 0.6)
     tastes = Tastes((means,) * DIFFERENT, CROWD)
-    policies = [SafeIMED()]
+    policies = [GatedIMED()]
     how = {"visits": 60, "checkpoints": [60], "runs": 5, "seed": 3}
     mine = simulate_tastes(tastes, policies, store=tmp_path / "c.db", **how)  # type: ignore[arg-type]
     with warnings.catch_warnings():
@@ -81,7 +81,7 @@ def test_regret_of_tastes_is_the_reward_lost(tmp_path: Path) -> None:
     starts = np.array(CROWD.start.states, int)
     best = float(chances @ tastes.worth[tastes.best_arm][starts])
     found = simulate_tastes(
-        tastes, [SafeIMED()], visits=40, checkpoints=[40], runs=600, store=tmp_path / "c.db"
+        tastes, [GatedIMED()], visits=40, checkpoints=[40], runs=600, store=tmp_path / "c.db"
     )
     lost = 40 * best - found.reward.mean[0, -1]
     error = np.hypot(found.reward.std_error[0, -1], found.regret.std_error[0, -1])
@@ -92,11 +92,11 @@ def test_regret_of_tastes_is_the_reward_lost(tmp_path: Path) -> None:
 def test_tastes_are_kept_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tastes = Tastes(((0.8, 0.6),) * DIFFERENT, CROWD)
     how = {"visits": 20, "checkpoints": [20], "runs": 4, "store": tmp_path / "c.db"}
-    first = simulate_tastes(tastes, [SafeIMED()], **how)  # type: ignore[arg-type]
+    first = simulate_tastes(tastes, [GatedIMED()], **how)  # type: ignore[arg-type]
 
     def no_work(*_: object) -> None:
         raise AssertionError("computed again")
 
     monkeypatch.setattr(TastesJob, "compute", no_work)
-    again = simulate_tastes(tastes, [SafeIMED()], **how)  # type: ignore[arg-type]
+    again = simulate_tastes(tastes, [GatedIMED()], **how)  # type: ignore[arg-type]
     assert (again.moments[0].mean == first.moments[0].mean).all()

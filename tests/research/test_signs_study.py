@@ -49,7 +49,10 @@ def test_the_page_tells_losses_apart() -> None:
     found = outcomes(20.0, 1.02)
     page = STUDY.page(Report(found, [check(c, found) for c in CLAIMS], "command", 0, "quick"))
     assert f"| {FOLLOWED} | 10 |" in page
-    assert "| loss surely above 1% | 3 |" in page and "| loss surely below 1% | 0 |" in page
+    assert (
+        "| loss significantly above 1% | 3 |" in page
+        and "| loss significantly below 1% | 0 |" in page
+    )
     assert "Not run." in STUDY.page(Report(Outcomes([]), [], "command", 0, "quick"))
 
 

@@ -15,11 +15,10 @@ import browser
 import pytest
 from serving import Server, serve
 
-from sojourn.live.shadowing import MEASURES
+from sojourn.live.monitor.shadow import MEASURES
 from sojourn.policies.reasons import short
 from sojourn.service.auth import keys
-from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS
-from sojourn.service.dashboard.render import count, number
+from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS, count, number
 
 LEAVE = {(0, 0): 0.8, (0, 1): 0.2, (1, 0): 0.2, (1, 1): 0.1}
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}
@@ -295,7 +294,7 @@ def test_variants(tab: Tab, server: Server) -> None:
     page.wait_for_selector("#panel-differences canvas")
     assert page.locator("#panel-differences canvas").count() == 1  # steps and ends are all alike
     assert page.locator("#panel-differences figure:visible").count() == 1
-    looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["looks"]
+    looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["snapshots"]
     last = page.locator("#look_rows tr").first.text_content()
     assert looks[-1]["metric"] == "reward" and f"{looks[-1]['difference']:+#.3g}" in last
     assert server.call("DELETE", "/v1/experiments/feed/alarm")[0] == 200

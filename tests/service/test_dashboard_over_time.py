@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 
-from sojourn.live import Drift, Guardrail, History, Look
-from sojourn.live.drifting import Times, drifted, means_of
-from sojourn.live.plan import Alarm, Epoch
+from sojourn.live import Drift, Guardrail, History, Snapshot
+from sojourn.live.monitor.drift import Times, drifted, means_of
+from sojourn.live.monitor.trends import Trend, as_arm
 from sojourn.live.records import HOUR, Arm
-from sojourn.live.trends import Trend, as_arm
+from sojourn.live.rollout.allocation import Alarm, Epoch
 from sojourn.service.dashboard.panels import Panel, render_panels
 from sojourn.service.dashboard.pictures import HIGH, WIDE, listed, looks_data, trend_picture
 
@@ -70,7 +70,7 @@ def test_the_picture_of_a_mean_is_inside_its_frame_and_steps_where_it_changed() 
 
 def test_the_data_of_the_comparison_over_time() -> None:
     looks = tuple(
-        Look(at, "new", "reward", n, 100, -0.2, -0.5, 0.1) for n, at in enumerate((1.0, 2.0))
+        Snapshot(at, "new", "reward", n, 100, -0.2, -0.5, 0.1) for n, at in enumerate((1.0, 2.0))
     )
     epochs = tuple(Epoch(at, {"old": 0.5, "new": 0.5}) for at in (0.0, 1.5))
     alarm = Alarm(at=1.5, variant="new", reason="", shares={})

@@ -14,8 +14,14 @@ import sojourn as sj
 from sojourn.live import Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
-from sojourn.service.dashboard.panels import PANELS, SHADOW, VARIANT_PANELS, Panel
-from sojourn.service.dashboard.render import policy_label, templates
+from sojourn.service.dashboard.panels import (
+    PANELS,
+    SHADOW,
+    VARIANT_PANELS,
+    Panel,
+    policy_label,
+    templates,
+)
 from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
 
 TEMPLATES = {
@@ -221,7 +227,7 @@ def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.Monke
     assert asyncio.run(span()) == "10m"
     for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 590_000)}.items():
         for age in ages:
-            now = experiment.journal.store.now() + age
+            now = experiment.journal.store.ping() + age
             monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
             assert asyncio.run(span()) == name
 

@@ -6,7 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore
-from sojourn.live.monitor import insight
+from sojourn.live.monitor.insight import insight
 
 SHARES = [(3.0, 2.0), (2.0, 2.0), (2.0, 3.0)]
 """Beta distributions of the share of an item that is watched; half or more in .69, .5 and .31."""

@@ -18,8 +18,8 @@ import serving
 from crashes import frozen, wait_until, workers
 
 from sojourn.live import Journal, Unavailable, open_store, verify
-from sojourn.service.cache import Cache
 from sojourn.service.catalog import Catalog
+from sojourn.service.routes.base import Cache
 
 DEADLINE = 2.0
 SLACK = 8.0  # seconds more than the deadline that a busy machine may take

@@ -11,10 +11,11 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Bucket, Settings
-from sojourn.live.monitor import Insight, insight
 from sojourn.live.monitor.departures import CASES, Departures
+from sojourn.live.monitor.insight import Insight, insight
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
 from sojourn.policies.watched import Watched, reconsider
+from sojourn.show.plain import plain
 from sojourn.stats.intervals import Z95, share
 from sojourn.users import LastReward, MovingAverage
 
@@ -305,7 +306,7 @@ def test_reward_per_visit_of_the_best_arm_is_the_value_of_setting_b() -> None:
 
 
 def test_it_is_ready_for_json(crowded: tuple[Insight, list[tuple[int, int]], Counts]) -> None:
-    found = crowded[0].to_dict()
+    found = plain(crowded[0])
     assert list(found) == [
         "now", "policy", "states", "best", "exploration", "lost", "leaving", "case", "warnings",
         "width", "over_time", "reward_per_visit", "length", "visits", "rewards", "arms",
@@ -313,7 +314,7 @@ def test_it_is_ready_for_json(crowded: tuple[Insight, list[tuple[int, int]], Cou
     assert [arm["name"] for arm in found["arms"]] == [row.name for row in crowded[0].arms]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["arms"][0]["states"][0]["mean"].keys() == {"value", "low", "high"}
-    lone = insight(TWO, ARMS, {}, [Bucket(0.0, 1, 4.0, 16.0, 2.0, 4.0)]).to_dict()
+    lone = plain(insight(TWO, ARMS, {}, [Bucket(0.0, 1, 4.0, 16.0, 2.0, 4.0)]))
     assert lone["over_time"][0]["reward"]["high"] is None
 
 
@@ -337,7 +338,7 @@ def test_states_have_names() -> None:
     for user, bins, words in [
         (LastReward(), 4, "after a reward of 0.25 to 0.5"),
         (MovingAverage(0.5), 4, "average 0.25 to 0.5"),
-        (MovingAverage(0.5), 3, "average .33 to .67"),
+        (MovingAverage(0.5), 3, "average 0.33 to 0.67"),
     ]:
         settings = Settings(policy=sj.policies.LearnedUCB(bins=bins), user=user)
         found = insight(settings, ARMS, {("pulls", 0, 1, 0): 1.0})

@@ -9,10 +9,11 @@ from asgi import client
 
 import sojourn as sj
 from sojourn.live import Settings
-from sojourn.live.monitor import insight
+from sojourn.live.monitor.insight import insight
 from sojourn.live.records import NO_ARM, Arm, Counts
 from sojourn.registry import described
-from sojourn.service.dashboard.render import policy_label
+from sojourn.service.dashboard.panels import policy_label
+from sojourn.show.plain import plain
 from sojourn.stats.departures import FALSE_ALARMS, ArmEffects, Table
 
 Q = np.array([[0.15, 0.08], [0.12, 0.06]])
@@ -129,9 +130,7 @@ def test_the_warning_says_it() -> None:
         "often as after others with the same rewards; it has the highest mean and the lowest "
         "visit value."
     )
-    assert (
-        json.loads(json.dumps(read.to_dict(), allow_nan=False))["warnings"][0]["arm"] == warned.arm
-    )
+    assert json.loads(json.dumps(plain(read), allow_nan=False))["warnings"][0]["arm"] == warned.arm
     retired = [ARMS[0]._replace(retired=1), *ARMS[1:]]
     assert insight(TWO, retired, expected()).warnings == ()
 
@@ -202,7 +201,7 @@ def test_graded_rewards_are_told_as_such() -> None:
         http.post("/v1/experiments/clips/visits/v/decisions", json={"opening": {}})
         http.put("/v1/experiments/clips/visits/v/end", json={"reward": 0.7})
         page = http.get("/experiments/clips").text
-        assert "rewards are graded and good from .60 on" in page and "<td>below .60</td>" in page
+        assert "rewards are graded and good from 0.60 on" in page and "<td>below 0.60</td>" in page
     for threshold in (None, 0.0, 0.6):
         settings = Settings(policy=sj.policies.LearnedIMED(), reward_threshold=threshold)
         assert policy_label(settings) == "Learned IMED"

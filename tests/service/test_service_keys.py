@@ -16,10 +16,9 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.cli.main import main
-from sojourn.service import logs
 from sojourn.service.app import Options
 from sojourn.service.auth import keys, sessions
-from sojourn.service.server import run
+from sojourn.service.server import logging_configuration, run, secrets_of
 
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "Uniform"}}
 
@@ -242,7 +241,7 @@ SECRETS = ["hunter22", "p%40ss/word:1", "p@ss/word:1"]
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_lines_without_secrets(form: str) -> None:
     url = "postgresql://ann:p%40ss/word:1@host/db?password=hunter22"
-    made = logs.configuration(form, "debug", logs.secrets_of(url))["formatters"]["lines"]
+    made = logging_configuration(form, "debug", secrets_of(url))["formatters"]["lines"]
     formatter: logging.Formatter = made.pop("()")(**made)
     token = "sj_1f2e3d4c_" + "x" * 43
     record = logging.makeLogRecord(

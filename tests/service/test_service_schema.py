@@ -10,7 +10,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from serving import Server, serve
 
 from sojourn.live import Ask, Logged, Opening
-from sojourn.service import models
+from sojourn.service import bodies
 from sojourn.service.app import Options, create
 
 SHORTS = "/v1/experiments/shorts"
@@ -53,10 +53,10 @@ def test_the_service_is_as_its_schema_says(case: schemathesis.Case, server: Serv
 def test_a_body_has_the_fields_of_an_ask() -> None:
     """What a call may say over HTTP is what it may say in the process, by the same names."""
     of_ask = {field.name for field in fields(Ask)}
-    assert set(models.StepIn.model_fields) == of_ask
-    assert set(models.DecideIn.model_fields) == of_ask - {"reward"}
-    assert set(models.LoggedIn.model_fields) == {field.name for field in fields(Logged)}
-    assert set(models.OpeningIn.model_fields) == {field.name for field in fields(Opening)} - {
+    assert set(bodies.StepIn.model_fields) == of_ask
+    assert set(bodies.DecideIn.model_fields) == of_ask - {"reward"}
+    assert set(bodies.LoggedIn.model_fields) == {field.name for field in fields(Logged)}
+    assert set(bodies.OpeningIn.model_fields) == {field.name for field in fields(Opening)} - {
         "epoch"
     }
     body = {
@@ -64,7 +64,7 @@ def test_a_body_has_the_fields_of_an_ask() -> None:
         "logged": {"arm": "a", "propensity": 0.25}, "candidates": ["a", "b"],
     }  # fmt: skip
     assert set(body) == of_ask
-    assert models.StepIn(**body).ask() == Ask(
+    assert bodies.StepIn(**body).ask() == Ask(
         reward=0.5, request="r", step=2, opening=Opening("u", 0.5), logged=Logged("a", 0.25),
         candidates=("a", "b"),
     )  # fmt: skip

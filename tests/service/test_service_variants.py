@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from asgi import Caller, client
 
-from sojourn.live.plan import STOP_EXPLORING, Alarm
+from sojourn.live.rollout.allocation import STOP_EXPLORING, Alarm
 from sojourn.service.auth import keys
 
 SHORTS = "/v1/experiments/shorts"
@@ -117,11 +117,11 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     split.watch()
     shown = said(http, "GET", f"{SHORTS}/variants")[1]
     assert shown["shares"] == {"old": 1.0, "new": 0.0} and shown["alarm"]["variant"] == "new"
-    assert said(http, "GET", f"{SHORTS}/comparison")[1]["alarm"] == shown["alarm"]["reason"]
+    assert said(http, "GET", f"{SHORTS}/comparison")[1]["alarm"] == shown["alarm"]
     assert 'sojourn_guardrail_acted{experiment="shorts"} 1.0' in http.get("/metrics").text
     over_time = said(http, "GET", f"{SHORTS}/comparison/history")[1]
-    assert over_time["alarm"] == shown["alarm"]["at"] and len(over_time["epochs"]) == 2
-    last = over_time["looks"][-1]  # the thread may have looked before
+    assert over_time["alarm"] == shown["alarm"] and len(over_time["epochs"]) == 2
+    last = over_time["snapshots"][-1]  # the thread may have looked before
     assert (last["variant"], last["metric"], last["visits"]) == ("new", "reward", 260)
     status, changes = said(http, "GET", f"{SHORTS}:new/drift")
     assert status == 200 and changes["series"][0]["name"] == "a"

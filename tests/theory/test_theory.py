@@ -382,8 +382,8 @@ def test_first_step_of_a_moving_average():
     shy = Problem([0.9, 0.8], StaysFirst(SETTINGS["ema-100"].user))
     first = shy.mistake_cost(-2)
     found, base = slopes(shy), slopes(SETTINGS["ema-100"])
-    dearer = max(first, shy.mistake_cost(0.75)) / shy.mistake_cost(0.75)
-    assert found["DISC-ULCB"] == pytest.approx(base["DISC-ULCB"] * dearer)
+    costlier = max(first, shy.mistake_cost(0.75)) / shy.mistake_cost(0.75)
+    assert found["DISC-ULCB"] == pytest.approx(base["DISC-ULCB"] * costlier)
     assert found["lower bound"] == pytest.approx(base["lower bound"] * min(first, 10) / 10)
 
 

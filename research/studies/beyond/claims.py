@@ -98,8 +98,8 @@ class SeldomWorse(Measure[Findings]):
         more = Interval.exact(float(sum(r.low > 1.0 for r in ratios.values())))
         worst = max(ratios, key=lambda name: ratios[name].low)
         return [
-            Measured(f"problems with surely more, of {len(there)}", more, FEW, above=False),
-            Measured(f"surely the worst, {worst}", ratios[worst], WORSE, above=False),
+            Measured(f"problems with significantly more, of {len(there)}", more, FEW, above=False),
+            Measured(f"the worst beyond noise, {worst}", ratios[worst], WORSE, above=False),
         ]
 
 
@@ -110,8 +110,8 @@ CLAIMS: tuple[Claim[Findings], ...] = (
         TypicalRatio("random", PRICED, LEARNED, GAIN, named=True),
     ),
     claim(
-        f"{PRICED} has surely more regret than {LEARNED} on at most {FEW} problems, and on none by "
-        f"more than {WORSE - 1:.0%}.",
+        f"{PRICED} has significantly more regret than {LEARNED} on at most {FEW} problems, and on "
+        f"none by more than {WORSE - 1:.0%}.",
         SeldomWorse(PRICED, LEARNED),
     ),
     claim(
@@ -124,7 +124,7 @@ CLAIMS: tuple[Claim[Findings], ...] = (
             f"{safe} is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
             Apart(safe, "KL-ULCB", ("A", "B", "C", "D")),
         )
-        for safe in ("Safe IMED", "Safe Thompson")
+        for safe in ("Gated IMED", "Gated Thompson")
     ),
     *(
         claim(

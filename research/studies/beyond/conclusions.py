@@ -72,7 +72,8 @@ def _priced(findings: Findings) -> str:
         f"**An index from prices, told nothing.** {PRICED} has {change(gain.typical)} regret than "
         f"{LEARNED} over {gain.problems} problems drawn at random (less on {gain.better}, more on "
         f"{gain.worse}), and {change(all_in.typical)} than {BASELINE}. Of all {len(played)} "
-        f"problems it has surely more than {LEARNED} on {more}; the worst is {where}, {harm} times."
+        f"problems it has significantly more than {LEARNED} on {more}; the worst is {where}, "
+        f"{harm} times."
     )
 
 
@@ -103,7 +104,7 @@ def _told(findings: Findings) -> str:
     hurt = worst(comparable(findings), "KL-ULCB", in_hindsight=False)
     return (
         "**A gate that has to be told the case is a bet.** The paper's KL-ULCB, set for the normal "
-        f"case, has {'; '.join(parts)}. At worst it has {hurt.ratio} times the regret of "
+        f"case, has {'; '.join(parts)}. In the worst case it has {hurt.ratio} times the regret of "
         f"{BASELINE} ({hurt.problem})."
     )
 
@@ -116,14 +117,18 @@ def _rare(findings: Findings) -> str:
     mended = [o for o in findings.with_roster("main") if LEARNED in o and BOUND in o]
     saved = min(mended, key=lambda o: o.ratio(LEARNED, BOUND).high)
     cost = max(o.ratio(LEARNED, BOUND).low for o in mended)
-    dear = "on none surely more" if cost < 1.0005 else f"on none surely more than {cost:.3f} times"
+    harms = (
+        "on none significantly more"
+        if cost < 1.0005
+        else f"on none significantly more than {cost:.3f} times"
+    )
     return (
         "**A gate can hurt in the very case it is made for.** KL-ULCB set for the opposite case "
         f"has {own.ratio} times the regret of {BASELINE} on {own.problem}, where D(0) < D(1). It "
         "explores in state 0 only; if visits hardly ever are in that state, a wrong arm that is "
         "known well keeps the greater lower bound in state 1 for very long. Empirical means "
         f"instead of lower bounds mend it: {LEARNED} has {saved.ratio(LEARNED, BOUND)} times the "
-        f"regret of {BOUND} on {saved.trial.problem}, and {dear}."
+        f"regret of {BOUND} on {saved.trial.problem}, and {harms}."
     )
 
 

@@ -45,7 +45,7 @@ GROUPS: Mapping[str, Mark] = {
 }
 PANELS = (
     ("KL-ULCB", "KL-UCB", "KL-ULCB / KL-UCB: told to take the normal case"),
-    ("Safe IMED", "IMED", "Safe IMED / IMED: told the same"),
+    ("Gated IMED", "IMED", "Gated IMED / IMED: told the same"),
     (BOUND, "IMED", f"{BOUND} / IMED: finds out by itself"),
     (LEARNED, "IMED", f"{LEARNED} / IMED: means in place of lower bounds"),
 )

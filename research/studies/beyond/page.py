@@ -112,7 +112,7 @@ def _problems(outcomes: list[BeyondOutcome]) -> str:
     rows = [
         ["D(0) / D(1)", *(f"{o.facts['cost_ratio']:.3g}" for o in outcomes)],
         ["arms", *(f"{o.facts['arms']:.0f}" for o in outcomes)],
-        ["steps a visit", *(f"{o.facts['length']:.1f}" for o in outcomes)],
+        ["steps per visit", *(f"{o.facts['length']:.1f}" for o in outcomes)],
         ["visits; runs", *(f"{o.trial.visits:,}; {o.runs:,}" for o in outcomes)],
         [f"regret of {BASELINE}", *(str(o.regret(BASELINE)) for o in outcomes)],
     ]  # fmt: skip

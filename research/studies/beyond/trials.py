@@ -11,6 +11,8 @@ from sojourn.policies import (
     UCB,
     ULCB,
     ExactIndex,
+    GatedIMED,
+    GatedThompson,
     KLUCBSwitch,
     LearnedAdaUCB,
     LearnedIMED,
@@ -18,8 +20,6 @@ from sojourn.policies import (
     LearnedThompson,
     LearnedUCB,
     PricedIndex,
-    SafeIMED,
-    SafeThompson,
     Thompson,
 )
 from sojourn.problem import Problem
@@ -39,23 +39,23 @@ class Family:
 
 
 GATED_KL = (KLUCB(), KLULCB(), KLULCB().opposite())
-SAFE_IMED = (SafeIMED(), SafeIMED().opposite())
-SAFE_THOMPSON = (SafeThompson(), SafeThompson().opposite())
+GATED_IMED = (GatedIMED(), GatedIMED().opposite())
+GATED_THOMPSON = (GatedThompson(), GatedThompson().opposite())
 BOUND_THOMPSON = LearnedThompson(floor=-1)
 
 PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), *GATED_KL)
 """What the paper compares on users with two states; with a moving average it is `GENERAL`."""
 
 BEYOND = by_label(
-    IMED(), *SAFE_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED(),
+    IMED(), *GATED_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED(),
     PricedIndex(),
 )  # fmt: skip
 PUBLISHED = by_label(KLUCB(), LearnedAdaUCB(), KLUCBSwitch(), LearnedIMED(), PricedIndex())
 """Beside them, policies of other papers that need not be told the case."""
-SAMPLING = by_label(*GATED_KL, Thompson(), *SAFE_THOMPSON, BOUND_THOMPSON)
-CAUTION = by_label(KLULCB(), KLULCB(c0=0), SafeIMED(), SafeIMED(c0=0))
+SAMPLING = by_label(*GATED_KL, Thompson(), *GATED_THOMPSON, BOUND_THOMPSON)
+CAUTION = by_label(KLULCB(), KLULCB(c0=0), GatedIMED(), GatedIMED(c0=0))
 CAUTION_OPPOSITE = by_label(
-    KLULCB().opposite(), KLULCB(c0=0).opposite(), SafeIMED().opposite(), SafeIMED(c0=0).opposite()
+    KLULCB().opposite(), KLULCB(c0=0).opposite(), GatedIMED().opposite(), GatedIMED(c0=0).opposite()
 )
 """Where not to explore, the lower confidence bound or the empirical mean: pairs of policies."""
 
@@ -104,8 +104,8 @@ FAMILIES = (
     Family(
         "KL-UCB", ("KL-ULCB", "KL-ULCB, opposite", "DISC-KL-ULCB", "CONT-KL-ULCB"), "Learned KL-UCB"
     ),
-    *(Family("IMED", tuple(by_label(*SAFE_IMED)), learned) for learned in (BOUND, LEARNED)),
-    Family("Thompson", tuple(by_label(*SAFE_THOMPSON)), BOUND_THOMPSON.label),
+    *(Family("IMED", tuple(by_label(*GATED_IMED)), learned) for learned in (BOUND, LEARNED)),
+    Family("Thompson", tuple(by_label(*GATED_THOMPSON)), BOUND_THOMPSON.label),
 )
 """Every explorer once; a roster has those of the fixed cases that go with its users."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from math import exp, log
 from pathlib import Path
@@ -194,7 +194,7 @@ class LimitTrial(Trial):
             best, list(players.values()), runs=runs, seed=seed,
             progress=partial(step, OPTIMUM, 1.0 - OPTIMUM),
         )  # fmt: skip
-        own = {x: found.regret(p)._asdict() for p, x in enumerate(players)}
+        own = {x: asdict(found.regret(p)) for p, x in enumerate(players)}
         return {
             "low": best.low, "high": best.high, "told": best.told, "regrets": {**others, **own},
         }  # fmt: skip
@@ -224,7 +224,7 @@ class LimitOutcome:
         return cls(case, data["low"], data["high"], data["told"], int(data["runs"]), regrets)
 
     def to_dict(self) -> dict[str, Any]:
-        regrets = {label: interval._asdict() for label, interval in self.regrets.items()}
+        regrets = {label: asdict(interval) for label, interval in self.regrets.items()}
         return {
             "case": self.case, "low": self.low, "high": self.high, "told": self.told,
             "runs": self.runs, "regrets": regrets,

@@ -39,7 +39,7 @@ def compare_command(
             found: History | Comparison = history(store, experiment)
         else:
             found = compare(store, experiment, alpha=alpha, planned=planned, since=since)
-    print_json(found.to_dict()) if as_json else print(found)
+    print_json(found) if as_json else print(found)
 
 
 @command("shadow", "sojourn monitor shadow live.db shorts:old")
@@ -55,13 +55,13 @@ def shadow_command(
 ) -> None:
     """What a policy would have shown where your own recommender decides, and whether to go live."""
     from ..live import shadow
-    from ..live.shadowing import LATEST
+    from ..live.monitor.shadow import LATEST
 
     url, experiment = store_and(words, "EXPERIMENT")
     how = {"alpha": alpha, "planned": planned, "margin": margin}
     with reading(url) as store:
         found = shadow(store, experiment, latest=LATEST if latest is None else latest, **how)
-    print_json(found.to_dict()) if as_json else print(found)
+    print_json(found) if as_json else print(found)
 
 
 @command("drift", "sojourn monitor drift live.db shorts")
@@ -76,4 +76,4 @@ def drift_command(
     url, experiment = store_and(words, "EXPERIMENT")
     with reading(url) as store:
         found = drift(store, experiment, delta=delta)
-    print_json(found.to_dict()) if as_json else print(found)
+    print_json(found) if as_json else print(found)

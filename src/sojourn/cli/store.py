@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,7 +135,7 @@ def archive_command(
             f"--older-than {older_than:g} is not allowed: it must be from 0 to 36500 days"
         )
     with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
-        before, done = store.now() - DAY * older_than, {}
+        before, done = store.ping() - DAY * older_than, {}
         for name in names or all_of_their_own(store):
             try:
                 done[name] = archive(store, name, before, to)
@@ -162,7 +163,7 @@ def drop_command(
     """Delete an experiment with its variants and all they have; with its archive if given."""
     from ..live import drop_archived
     from ..live.archiving import dropped_parts
-    from ..live.variants import drop_with_variants
+    from ..live.enrolment import drop_with_variants
 
     url, experiment = store_and(words, "EXPERIMENT")
     if not yes:
@@ -206,7 +207,7 @@ def erase_command(
     elif found.archived is None:
         note("another call archives or erases: it erases this user from the archive as well")
     if as_json:
-        print_json(found._asdict())
+        print_json(found)
     else:
         print(
             f"{user}: erased; visits in the store {found.visits:,}, in the archive "
@@ -223,18 +224,21 @@ def audit_command(
     as_json: AsJson = False,
 ) -> None:
     """Who changed what, and when: the audit log of experiments."""
+    from ..live import Edit
+
     url, names = store_first(words or [])
     if len(names) > 1:
         raise InputError(f"{len(names)} words are given, and wanted is one experiment, or none")
     if not 1 <= last <= 100_000:
         raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
     with reading(url) as store:
-        found = store.edits(last, *names)
+        found = store.series(Edit, names[0] if names else None, limit=last)
     if as_json:
-        print_json([edit._asdict() for edit in found])
+        print_json(found)
         return
     rows = [
-        [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *edit[1:]] for edit in found
+        [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *astuple(edit)[1:]]
+        for edit in found
     ]
     print_table(Table(["when (UTC)", "who", "experiment", "what", "details"], rows))
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     )
     from .audit import verify as verify
     from .branch import Branch as Branch
-    from .comparing import Comparison as Comparison, Measured as Measured, compare as compare
-    from .drifting import Drift as Drift, Series as Series, drift as drift
+    from .enrolment import Variant as Variant
     from .errors import (
         Broken as Broken,
         Busy as Busy,
@@ -39,16 +38,23 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .exporting import export as export
     from .journal import Journal as Journal
-    from .looking import History as History, history as history
-    from .plan import (
+    from .monitor.drift import Drift as Drift, Series as Series, drift as drift
+    from .monitor.shadow import Shadow as Shadow, shadow as shadow
+    from .records import Bucket as Bucket, Edit as Edit, Part as Part, Snapshot as Snapshot
+    from .rollout.allocation import (
         Alarm as Alarm,
         Allocation as Allocation,
         Epoch as Epoch,
         Guardrail as Guardrail,
     )
-    from .records import Bucket as Bucket, Edit as Edit, Look as Look, Part as Part
+    from .rollout.comparison import (
+        Comparison as Comparison,
+        History as History,
+        Measured as Measured,
+        compare as compare,
+        history as history,
+    )
     from .settings import Settings as Settings
-    from .shadowing import Shadow as Shadow, shadow as shadow
     from .stores import (
         Store as Store,
         backup as backup,
@@ -57,7 +63,6 @@ if TYPE_CHECKING:
     )
     from .stores.postgres import PostgresStore as PostgresStore
     from .stores.sqlite import SqliteStore as SqliteStore
-    from .variants import Variant as Variant
     from .visit import Visit as Visit
 
 __getattr__, __dir__ = exports(__name__)

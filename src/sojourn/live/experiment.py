@@ -12,21 +12,26 @@ from ..users import User
 from ..validation import InputError
 from .answers import Ask, Decision, Opening
 from .branch import Branch
-from .comparing import Comparison, compare
-from .enrolment import enrol
+from .enrolment import (
+    Given,
+    Variant,
+    check_guardrail,
+    check_settles,
+    children_in,
+    enrol,
+    enrol_variants,
+)
 from .errors import NotFound
-from .guarding import Rollout
 from .journal import Journal, Steps
 from .learner import Learner
-from .looking import History, history
 from .names import check_name, check_names
-from .plan import Allocation, Guardrail, names_of
 from .records import Arm, Counts
-from .routing import Routing
+from .rollout.allocation import Allocation, Guardrail, names_of
+from .rollout.comparison import Comparison, History, compare, history
+from .rollout.guardrail import Rollout
 from .settings import Settings
 from .stores.base import has_variants, loaded
-from .variants import Given, Variant, check_guardrail, check_settles, children_in, enrol_variants
-from .visit import Visit
+from .visit import Routing, Visit
 
 ONLY = ""
 """The key of the branch of an experiment without variants."""
@@ -158,7 +163,7 @@ class Experiment:
                     stored, journal, changed=changed, seed=seed, run=run, compiled=compiled
                 )
 
-            text, _ = loaded(journal.store, name)
+            text = loaded(journal.store, name).settings
             if not has_variants(text):
                 return {ONLY: make(name)}
             return {v: (branch or make)(child) for v, child in children_in(text, name).items()}
@@ -332,7 +337,7 @@ class Experiment:
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""
-        return self.journal.store.now()
+        return self.journal.store.ping()
 
     def sweep(self) -> int:
         """Resolve steps and end visits that are overdue, now; a thread does so every second."""

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from ..validation import InputError
 from .answers import LEARNED, SAME, TOO_LATE, Ask, Choice, Decision, Logged, Opening, VisitInfo
 from .errors import Busy, Conflict, Ended, NotFound
-from .groups import number_of
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
-from .stores.base import loaded
-from .turn import Turn
+from .rollout.groups import number_of
+from .stores.base import find_event, loaded
+from .transition import Transition
 from .writer import Ticket
 
 SWEEP_AT_ONCE = 500
@@ -40,11 +40,11 @@ class Operations(Replica):
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version:
                 return None, None
-            turn = self._opened(row, opening)
-            return self.info(turn.row), turn
+            transition = self._opened(row, opening)
+            return self.info(transition.row), transition
 
         for _ in range(TRIES):
             if self.stale():
@@ -57,7 +57,7 @@ class Operations(Replica):
                 return None
         raise crowded(visit)
 
-    def _opened(self, row: Row, opening: Opening) -> Turn:
+    def _opened(self, row: Row, opening: Opening) -> Transition:
         start = opening.state
         if start is None:
             start = self.settings.user.begin(self.learner.begin())
@@ -65,9 +65,9 @@ class Operations(Replica):
             user=opening.user, before=start, state=start, epoch=opening.epoch,
             group=number_of(row.id, opening.user),
         )  # fmt: skip
-        turn = self._turn(row)
-        turn.open()
-        return turn
+        transition = self._transition(row)
+        transition.open()
+        return transition
 
     def info(self, row: Row) -> VisitInfo:
         arm = self.arms[row.arm].name if row.pending and row.arm is not None else None
@@ -106,7 +106,7 @@ class Operations(Replica):
                     raise
                 return Known(Row(self.name, visit), None)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             known = row.step > 0 and request is not None and row.request == request
             if known and step in (None, row.step):  # a retry of the last decision
                 return Past(row.step) if self.shadows else self.decision(row), None
@@ -121,12 +121,16 @@ class Operations(Replica):
                 return RESOLVED, None
             if row.status != "open":
                 raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
-            turn = self._turn(row) if row.version or opening is None else self._opened(row, opening)
-            turn.decide(due, request, shown, among)
-            answer = self.decision(turn.row, turn.shadow_arm)
+            transition = (
+                self._transition(row)
+                if row.version or opening is None
+                else self._opened(row, opening)
+            )
+            transition.decide(due, request, shown, among)
+            answer = self.decision(transition.row, transition.shadow_arm)
             if shown is None:
-                self._note(answer, turn.row)
-            return answer, turn
+                self._note(answer, transition.row)
+            return answer, transition
 
         if opening is not None and reward is None and self.known(visit) is None:
             # Most likely it is new: open it without reading the store first.
@@ -181,7 +185,7 @@ class Operations(Replica):
     def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""
         yield self.journal.writer.barrier()
-        event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
+        event = yield partial(find_event, self.journal.store, self.name, visit, step, DECIDE)
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
         yield partial(self._know_arm, event.arm)
@@ -212,7 +216,7 @@ class Operations(Replica):
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
         reward = self.settings.reward(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             wanted = row.step if step is None else step
             if not row.step:
                 raise NotFound(
@@ -223,9 +227,9 @@ class Operations(Replica):
                 raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")
             if wanted < row.step or not row.pending:
                 return (wanted, row.version), None
-            turn = self._turn(row)
-            turn.resolve(reward, REWARD)
-            return LEARNED, turn
+            transition = self._transition(row)
+            transition.resolve(reward, REWARD)
+            return LEARNED, transition
 
         while True:
             answer = yield from self._attempt(visit, act)
@@ -242,8 +246,8 @@ class Operations(Replica):
         """A reward for a resolved step; None if the visit has changed meanwhile."""
         store = self.journal.store
         yield self.journal.writer.barrier()
-        resolved = yield lambda: store.event(self.name, visit, step, RESOLVE)
-        late = yield lambda: store.event(self.name, visit, step, LATE)
+        resolved = yield partial(find_event, store, self.name, visit, step, RESOLVE)
+        late = yield partial(find_event, store, self.name, visit, step, LATE)
         for known in (resolved, late):
             if known is not None and known.cause == REWARD:
                 if known.reward != reward:
@@ -256,15 +260,15 @@ class Operations(Replica):
             return TOO_LATE
         in_time = yield partial(self._in_time, visit, step)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if row.version != version:
                 return None, None
-            turn = self._turn(row)
+            transition = self._transition(row)
             if in_time:
-                turn.learn_late(resolved, reward)
-                return LEARNED, turn
-            turn.late(step, reward)
-            return TOO_LATE, turn
+                transition.learn_late(resolved, reward)
+                return LEARNED, transition
+            transition.late(step, reward)
+            return TOO_LATE, transition
 
         answer: str | None = yield from self._attempt(visit, act)
         return answer
@@ -274,20 +278,20 @@ class Operations(Replica):
         store, horizon = self.journal.store, self.settings.late_horizon
         if horizon is None:
             return False
-        decided = store.event(self.name, visit, step, DECIDE)
-        return decided is not None and store.now() - decided.at <= horizon
+        decided = find_event(store, self.name, visit, step, DECIDE)
+        return decided is not None and store.ping() - decided.at <= horizon
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         reward = due = self._given(reward)
 
-        def act(row: Row) -> tuple[Any, Turn | None]:
+        def act(row: Row) -> tuple[Any, Transition | None]:
             if due is not None and not row.pending:
                 return RESOLVED, None
             if row.status != "open":
                 return False, None
-            turn = self._turn(row)
-            turn.leave(due, END)
-            return True, turn
+            transition = self._transition(row)
+            transition.leave(due, END)
+            return True, transition
 
         while (answer := (yield from self._attempt(visit, act))) is RESOLVED:
             assert reward is not None
@@ -301,27 +305,28 @@ class Operations(Replica):
         if self.stale():
             self.reload()
         while True:
-            found = store.overdue(self.name, self.settings.idle_timeout, SWEEP_AT_ONCE)
-            tickets = self._expire(found)
+            now, found = store.visits(self.name, expired=True, limit=SWEEP_AT_ONCE)
+            tickets = self._expire(found, now - self.settings.idle_timeout)
             applied = [ticket.wait(self.journal.deadline) for ticket in tickets]
             swept += sum(applied)
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept
 
-    def _expire(self, found: list[tuple[Row, bool]]) -> list[Ticket]:
+    def _expire(self, found: list[Row], idle_since: float) -> list[Ticket]:
+        """End visits that were last touched before a time, resolve the pending step of others."""
         tickets: list[Ticket] = []
-        for seen, idle in found:
+        for seen in found:
 
-            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Turn | None]:
+            def act(row: Row, seen: Row = seen) -> tuple[Any, Transition | None]:
                 if row.version != seen.version:
                     return None, None
-                turn = self._turn(seen)  # which has the time of the last sign of life
-                if idle:
-                    turn.leave(None, TIMEOUT)
+                transition = self._transition(seen)  # which has the time of the last sign of life
+                if seen.touched <= idle_since:
+                    transition.leave(None, TIMEOUT)
                 else:
-                    turn.resolve(None, TIMEOUT)
-                turn.touch = False
-                return None, turn
+                    transition.resolve(None, TIMEOUT)
+                transition.touch = False
+                return None, transition
 
             try:
                 tried = self._try(Known(seen, None), act)

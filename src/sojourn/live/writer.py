@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import Busy, Unavailable
-from .lanes import late, wake_after
+from .executors import late, wake_after
 from .records import Change
 
 log = logging.getLogger("sojourn.live")

@@ -37,7 +37,7 @@ USERS = {
     "ema-1000": "leaves by a moving average of how the visit went, c6 = 1000",
     "ema-100": "the same, c6 = 100: less patient",
     "ema-low": "as ema-1000, where even the best item is seldom liked",
-    "opposite": "a bad item drives people away whatever went before: mistakes cost more after a "
+    "opposite": "a bad item makes people leave, whatever came before: mistakes cost more after a "
     "success",
 }
 """The users of the settings."""

@@ -10,7 +10,7 @@ as K without end.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import isnan
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -148,7 +148,7 @@ class Checked(NamedTuple):
             "measurements": [
                 {
                     "what": m.what,
-                    **m.interval._asdict(),
+                    **asdict(m.interval),
                     "claimed": "above" if m.above else "below",
                     "threshold": m.threshold,
                     "verdict": m.verdict.value,

@@ -57,7 +57,7 @@ class Visited(NamedTuple):
 def line(mean: float, good: float, less: float, more: float, signs: bool) -> tuple[float, float]:
     """START and SLOPE of an arm, from what follows its bad rewards and its good ones.
 
-    Where a bad reward is worth more than a good one, people staying longer after it, that counts
+    Where a bad reward is worth more than a good one, users staying longer after it, that counts
     only if `signs` are to be followed. Else as much follows a bad reward as a good one: an arm is
     not played for being liked less.
     """
@@ -253,7 +253,7 @@ def departures_against(memory: Any, arm: int, b: int) -> float:
 def against(memory: Any, arm: int, b: int) -> float:
     """Least nats for an arm to be the best in a bin, under either account, and log pulls.
 
-    Where mistakes are dear the first account has nothing to learn, and pulls are those in the bin.
+    Where mistakes are costly the first account has nothing to learn; pulls are those in the bin.
     """
     pulls, explores = memory.pulls[arm], memory.stance[b] > 0.0
     alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]

@@ -18,7 +18,7 @@ from .index import KL, greatest_score, sure_or_tied
 from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 
-__all__ = ["IMED", "SafeIMED", "Thompson", "SafeThompson"]
+__all__ = ["IMED", "GatedIMED", "Thompson", "GatedThompson"]
 """The policies of this module, in the order in which they are listed."""
 
 
@@ -114,16 +114,16 @@ class IMED(ImedExplorer, Always):
 
 
 @dataclass(frozen=True)
-class SafeIMED(ImedExplorer, TwoLevel):
+class GatedIMED(ImedExplorer, TwoLevel):
     """IMED in state 1, the KL lower confidence bound in state 0.
 
-    With ``c0=0`` the empirical mean in state 0; ``SafeIMED().opposite()`` explores in state 0.
+    With ``c0=0`` the empirical mean in state 0; ``GatedIMED().opposite()`` explores in state 0.
 
-    >>> SafeIMED().opposite().optimism(0.0)
+    >>> GatedIMED().opposite().optimism(0.0)
     1.0
     """
 
-    title: ClassVar[str] = "Safe IMED"
+    title: ClassVar[str] = "Gated IMED"
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ class Thompson(ThompsonExplorer, Always):
 
 
 @dataclass(frozen=True)
-class SafeThompson(ThompsonExplorer, TwoLevel):
+class GatedThompson(ThompsonExplorer, TwoLevel):
     """Thompson sampling in state 1, the KL lower confidence bound in state 0.
 
     With ``c0=0`` the empirical mean in state 0; ``opposite()`` explores in state 0.
 
-    >>> SafeThompson().optimism(0.0)
+    >>> GatedThompson().optimism(0.0)
     -1.0
     """
 
-    title: ClassVar[str] = "Safe Thompson"
+    title: ClassVar[str] = "Gated Thompson"

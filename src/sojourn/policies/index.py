@@ -24,7 +24,7 @@ from ..engine.loops import jitable
 from ..engine.streams import Stream, draw_uniform
 from .base import Array, Counting, Counts, PlaysEachOnce, Policy, certain, equally
 from .optimism import LEAST, Always, Linear, Never, TopBin, TwoLevel
-from .reasons import Explains, Seen, engaged, short
+from .reasons import Explains, Seen, engaged, two_digits
 
 __all__ = [
     "UCB",
@@ -199,12 +199,12 @@ class Index(Counting, Explains, PlaysEachOnce, Policy):
 
     def _figure(self, choice: Seen, mean: float, optimism: float) -> str:
         if optimism == 0.0:
-            return f"mean {short(mean)}"
+            return f"mean {two_digits(mean)}"
         log_t, optimism = log(choice.t), -1.0 if optimism == LEAST else optimism
         bound = self.index(mean, choice.pulls, log_t, extra_of(self.c, log_t), optimism)
         side = "upper" if optimism > 0.0 else "lower"
-        partly = f" at optimism {short(abs(optimism))}" if abs(optimism) != 1.0 else ""
-        return f"{side} bound {short(bound)}{partly}"
+        partly = f" at optimism {two_digits(abs(optimism))}" if abs(optimism) != 1.0 else ""
+        return f"{side} bound {two_digits(bound)}{partly}"
 
 
 def _act(choice: Seen, optimism: float) -> str:

@@ -3,7 +3,7 @@
 The policy counts, for each bin of the state and each level of the reward (1 if it is good, at least
 `threshold`, else 0), how often the user left and where the state went. From time to time it solves
 the estimated model for the cost of a mistake in each bin, and is then optimistic where mistakes are
-cheap and cautious where they are dear: +1 at the least cost, -1 at the greatest, in proportion
+cheap and cautious where they are costly: +1 at the least cost, -1 at the greatest, in proportion
 between, but never below a `floor`. For two states and a floor of -1 that is ULCB or its opposite. A
 floor of 0, empirical means in place of lower bounds, is safer where the states for exploring are
 rare: there a lower bound keeps to a wrong arm that is known well for very long (docs/beyond.md).
@@ -111,7 +111,7 @@ class Learned(Optimism, Watcher):
         if choice.optimism == LEAST:
             return f"{how}, and a success ends the visit"
         if choice.optimism is not None and choice.optimism <= 0.0:
-            return f"{how}, mistakes are dear"
+            return f"{how}, mistakes are costly"
         return how if self.lowest() < self.highest() else ""
 
 
@@ -143,7 +143,7 @@ class LearnedIMED(Learned, ImedExplorer):
     """IMED where learned optimism is positive, the greatest empirical mean elsewhere.
 
     The policy to start with when nothing is known of the users (docs/beyond.md). With ``floor=-1``
-    it plays the KL lower bound in the state where mistakes are dearest.
+    it plays the KL lower bound in the state where mistakes are costliest.
 
     >>> from sojourn import Problem, TwoState, simulate
     >>> problem = Problem([0.6, 0.5], TwoState(0.5, 0.4, 0.45, 0.02))  # the opposite case

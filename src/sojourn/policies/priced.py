@@ -7,7 +7,7 @@ confidence bound whose budget, after N pulls, is less than log(R / N) nats. R is
 grows with time, and the arms share it (as in MOSS: Audibert and Bubeck 2009).
 
 Where a mistake costs more than in other states one may wait for those, at the risk that the arm is
-better: a dearer state has a budget that does not depend on R (`patience`; docs/index-policy.md).
+better: a costlier state has a budget that does not depend on R (`patience`; docs/index-policy.md).
 """
 
 from dataclasses import dataclass
@@ -221,10 +221,10 @@ class PricedIndex(Learned, AheadExplorer):
 
     With y = log(R / N), m the posterior mean of an arm and N its pulls and two. R = 8 t W / M are
     the steps ahead of each of M arms at time t, or what is left of `visits`, times what a step is
-    worth: W is how dear a mistake is on average, in mistakes where they are cheapest. And E max(Z -
-    x, 0) = A x, where A is how much dearer than in others a mistake is in this state. W and A are
-    learned from departures (`price`); in the cheapest state x is infinite. Nothing has to be known
-    in advance (docs/index-policy.md).
+    worth: W is how costly a mistake is on average, in mistakes where they are cheapest. And
+    E max(Z - x, 0) = A x, where A is how much costlier than in others a mistake is in this state. W
+    and A are learned from departures (`price`); in the cheapest state x is infinite. Nothing has to
+    be known in advance (docs/index-policy.md).
 
     >>> policy = PricedIndex(bins=2)
     >>> memory = policy.memory(arms=2)
@@ -252,5 +252,5 @@ class PricedIndex(Learned, AheadExplorer):
         price(memory, self.confidence, self.follow_improper)
 
     def _mood(self, choice: Seen) -> str:
-        dearer = choice.optimism is not None and choice.optimism < 1.0
-        return engaged(choice.state) + (", mistakes are dearer" if dearer else "")
+        costlier = choice.optimism is not None and choice.optimism < 1.0
+        return engaged(choice.state) + (", mistakes are costlier" if costlier else "")

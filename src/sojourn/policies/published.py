@@ -6,8 +6,8 @@ ICML 2018) explores when the load L of the moment, what a mistake costs then, is
     m + sqrt((1 - L') (log t + c log log t) / (2 N)),    L' = (L - least) / (greatest - least).
 
 Here the load is the mistake cost D(s). With two states that is the upper bound in the cheap state
-and the empirical mean in the dear one. Its authors ask for alpha > 1/2 in alpha log t; alpha is 1/2
-here, as in UCB elsewhere in this package, so that the two differ in the load alone.
+and the empirical mean in the costly one. Its authors ask for alpha > 1/2 in alpha log t; alpha is
+1/2 here, as in UCB elsewhere in this package, so that the two differ in the load alone.
 
 KL-UCB-switch, its anytime form (Garivier, Hadiji, Menard and Stoltz, *KL-UCB-switch: optimal regret
 bounds for stochastic bandits from both a distribution-dependent and a distribution-free viewpoint*,
@@ -53,8 +53,8 @@ class AdaUCB(Hoeffding, TwoLevel):
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
         """With the load of the problem."""
-        dear = problem.mistake_cost(0.0) >= problem.mistake_cost(1.0)
-        known = {"c0": 0.0, "c1": 1.0} if dear else {"c0": 1.0, "c1": 0.0}
+        costly = problem.mistake_cost(0.0) >= problem.mistake_cost(1.0)
+        known = {"c0": 0.0, "c1": 1.0} if costly else {"c0": 1.0, "c1": 0.0}
         return cls(**{**known, **parameters})
 
 

@@ -39,8 +39,8 @@ class Seen(Protocol):
 class Reason:
     """A sentence in parts: how the user is, what is done with which arm, and by what figure.
 
-    >>> str(Reason("user is engaged", "trying", "cooking", ", upper bound .81"))
-    'user is engaged: trying *cooking*, upper bound .81'
+    >>> str(Reason("user is engaged", "trying", "cooking", ", upper bound 0.81"))
+    'user is engaged: trying *cooking*, upper bound 0.81'
     """
 
     mood: str
@@ -58,20 +58,19 @@ def engaged(state: float, threshold: float = ENGAGED) -> str:
     return "user is engaged" if state >= threshold else "user is not engaged"
 
 
-def short(p: float, digits: int = 2) -> str:
-    """A number from 0 to 1 without its leading zero.
+def two_digits(p: float) -> str:
+    """A mean, a bound or a chance, as sentences and tables show it.
 
-    >>> short(0.8149), short(1.0), short(0.0), short(-0.5)
-    ('.81', '1.00', '.00', '-.50')
+    >>> two_digits(0.8149), two_digits(1.0)
+    ('0.81', '1.00')
     """
-    text = f"{p:.{digits}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return f"{p:.2f}"
 
 
 def mean_of_pulls(choice: Seen) -> str:
     """What is known of an arm that has pulls."""
     pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
-    return f"mean {short(choice.successes / choice.pulls)} of {pulls}"
+    return f"mean {two_digits(choice.successes / choice.pulls)} of {pulls}"
 
 
 class Explains:
@@ -89,7 +88,7 @@ class Explains:
         >>> from sojourn.live import Choice
         >>> choice = Choice(0.0, "v1", 1, "cooking", 1.0, 1.0, 9.0, 5.0, 20.0, False, "dance")
         >>> str(KLULCB().reason(choice))
-        'user is engaged: trying *cooking*, upper bound .88'
+        'user is engaged: trying *cooking*, upper bound 0.88'
         """
         mood = self._mood(choice)
         if not choice.exploring:

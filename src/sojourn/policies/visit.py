@@ -168,8 +168,8 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
         return max(float(memory.stance[level_of(state, int(self.bins))]), 0.0)
 
     def _mood(self, choice: Seen) -> str:
-        dear = choice.optimism is not None and choice.optimism <= 0.0
-        return engaged(choice.state) + (", mistakes are dear" if dear else "")
+        costly = choice.optimism is not None and choice.optimism <= 0.0
+        return engaged(choice.state) + (", mistakes are costly" if costly else "")
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         if choice.pulls <= 0.0:
@@ -239,7 +239,7 @@ class VisitThompson(Visit):
     title: ClassVar[str] = "Visit Thompson"
 
     def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
-        """The arm of greatest draw; where mistakes are dear only interactions are drawn."""
+        """The arm of greatest draw; where mistakes are costly only interactions are drawn."""
         best, top, explores = 0, -inf, memory.stance[b] > 0.0
         differ = draw_uniform(rng) >= exp(-memory.strength[ALIKE])
         for arm in range(memory.pulls.size):

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,6 @@ from ..live import Journal, LiveError, Unavailable
 from ..validation import InputError
 from ..version import __version__
 from . import answers, fast_routes, routes, telemetry
-from .cache import Cache
 from .catalog import Catalog, unavailable
 from .dashboard import pages
 from .errors import Refusal, broken, documented, refusal_of
@@ -54,10 +54,21 @@ class Service(FastAPI):
         """The schema of FastAPI's routes and of the calls that the middleware answers."""
         if self.openapi_schema is None:
             text, every = self.description, [*fast_routes.described(), *self.routes]
-            self.openapi_schema = get_openapi(
-                title=self.title, version=self.version, description=text, routes=every
+            self.openapi_schema = _finished(
+                get_openapi(title=self.title, version=self.version, description=text, routes=every)
             )
         return self.openapi_schema
+
+
+def _finished(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of records: ends of intervals may be unknown, and examples are for Python."""
+    records = schema["components"]["schemas"]
+    for end in records["Interval"]["properties"].values():  # JSON has no infinity
+        end["anyOf"] = [{"type": end.pop("type")}, {"type": "null"}]
+    for record in records.values():
+        if "description" in record:
+            record["description"] = record["description"].partition("\n\n>>>")[0]
+    return schema
 
 
 def create(options: Options) -> Service:
@@ -75,7 +86,6 @@ def create(options: Options) -> Service:
     app.outermost = Middleware(super(Service, app).__call__, app.routes, options, metrics)
     app.state.metrics, app.state.keyring = metrics, app.outermost.keyring
     app.state.options = options
-    app.state.cache = Cache()
     routes.add_routes(app)
     _add_health(app)
     app.router.routes.extend(pages())
@@ -184,15 +194,15 @@ def _hear_signals(stop: Callable[[], None]) -> None:
 
 
 def _add_health(app: FastAPI) -> None:
-    async def healthz() -> dict[str, str]:
+    async def healthz() -> answers.Status:
         """The process lives."""
-        return {"status": "ok"}
+        return answers.Status("ok")
 
-    async def readyz(request: Request) -> dict[str, str]:
+    async def readyz(request: Request) -> answers.Status:
         """The store can be read, and written."""
         journal = request.app.state.catalog.journal
         await journal.probing.submit(journal.check).arrive(min(PROBE, journal.deadline))
-        return {"status": "ready"}
+        return answers.Status("ready")
 
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus."""
@@ -204,7 +214,7 @@ def _add_health(app: FastAPI) -> None:
             page += await stored.arrive(min(SCRAPE, journal.deadline))
         return Response(page, media_type="text/plain; version=0.0.4")
 
-    shown = answers.StatusOut
+    shown = answers.Status
     app.add_api_route("/healthz", healthz, response_model=shown, tags=["health"])
     app.add_api_route(
         "/readyz", readyz, response_model=shown, responses=documented(shown), tags=["health"]
@@ -213,7 +223,7 @@ def _add_health(app: FastAPI) -> None:
 
 
 def _answer(refusal: Refusal) -> JSONResponse:
-    return JSONResponse(refusal.body, refusal.status, refusal.headers)
+    return JSONResponse(asdict(refusal.body), refusal.status, refusal.headers)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

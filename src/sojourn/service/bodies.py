@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
-from ..live.plan import MOST_VARIANTS
+from ..live.rollout.allocation import MOST_VARIANTS
 from ..policies import POLICIES
 from ..registry import Registry
 from ..stats.sequences import PLANNED

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ..live import Broken, Busy, Conflict, Ended, NotFound, Unavailable
 from ..validation import InputError
-from .answers import ErrorOut
+from .answers import Error
 
 WORDS = {
     400: "not_http", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "not_allowed",
@@ -26,7 +26,7 @@ class Refusal(Exception):
     """A request that is refused.
 
     >>> Refusal(404, "there is no visit 'v1'").body
-    {'error': 'not_found', 'detail': "there is no visit 'v1'"}
+    Error(error='not_found', detail="there is no visit 'v1'")
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class Refusal(Exception):
         self.headers = {k.replace("_", "-"): str(v) for k, v in headers.items()}
 
     @property
-    def body(self) -> dict[str, str]:
-        return {"error": self.word, "detail": self.detail}
+    def body(self) -> Error:
+        return Error(self.word, self.detail)
 
 
 AWAY = "the store cannot be used now: repeat the call with its `request`"
@@ -75,7 +75,7 @@ def documented(answer: Any, statuses: Iterable[int] = ()) -> dict[int | str, Any
     """The responses in the schema: of these statuses, and refusals that any request may meet."""
     good: dict[int | str, Any] = {s: {"model": answer} for s in statuses if s < 300}
     bad = sorted({*statuses, 401, 403, 413, 415, 422, 429, 503} - {*good})
-    return {**good, **{s: {"model": ErrorOut, "description": WORDS[s]} for s in bad}}
+    return {**good, **{s: {"model": Error, "description": WORDS[s]} for s in bad}}
 
 
 def not_json() -> Refusal:

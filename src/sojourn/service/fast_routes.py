@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from starlette.routing import BaseRoute
 
 from ..live import Conflict, Experiment, Unavailable
-from ..live.answers import Ask, shallow
+from ..live.answers import Ask, Decision, VisitInfo
 from ..live.names import LONGEST_NAME, check_name
 from . import answers, bodies
 from .auth.keys import DECIDING, Roles
@@ -28,7 +28,7 @@ VISIT = EXPERIMENT + "/visits/{visit}"
 SLASH = "\x1f"
 """Stands for a slash within a name (%2F) until the path is taken apart; no name may have it."""
 
-Answer = tuple[int, dict[str, Any]]
+Answered = tuple[int, Any]
 """A status and a body."""
 
 
@@ -44,30 +44,30 @@ class Target(NamedTuple):
     step: int | None = None
 
 
-async def open_visit(at: Target, body: bodies.OpeningIn) -> Answer:
+async def open_visit(at: Target, body: bodies.OpeningIn) -> Answered:
     """Open a visit, or find it."""
     visit = await at.experiment.avisit(body.user, at.visit, body.state)
     if visit.opened is not None:
-        return 201, shallow(visit.opened)
-    return 200, shallow(await visit.ainfo())
+        return 201, visit.opened
+    return 200, await visit.ainfo()
 
 
-async def decide(at: Target, body: bodies.DecideIn) -> Answer:
+async def decide(at: Target, body: bodies.DecideIn) -> Answered:
     """The next arm."""
     return await _decide(at, body.ask())
 
 
-async def step(at: Target, body: bodies.StepIn) -> Answer:
+async def step(at: Target, body: bodies.StepIn) -> Answered:
     """The reward of the last arm, and the next one."""
     return await _decide(at, body.ask())
 
 
-async def _decide(at: Target, ask: Ask) -> Answer:
+async def _decide(at: Target, ask: Ask) -> Answered:
     assert at.visit is not None
-    return 200, shallow(await at.experiment.adecide(at.visit, ask))
+    return 200, await at.experiment.adecide(at.visit, ask)
 
 
-async def reward(at: Target, body: bodies.RewardIn) -> Answer:
+async def reward(at: Target, body: bodies.RewardIn) -> Answered:
     """The reward of one decision."""
     assert at.visit is not None
     try:
@@ -76,23 +76,23 @@ async def reward(at: Target, body: bodies.RewardIn) -> Answer:
         at.tell(at.experiment.name, "conflict")
         raise
     at.tell(at.experiment.name, outcome)
-    return 200, {"outcome": outcome}
+    return 200, answers.Outcome(outcome)  # type: ignore[arg-type]
 
 
-async def end(at: Target, body: bodies.EndIn) -> Answer:
+async def end(at: Target, body: bodies.EndIn) -> Answered:
     """The user has left."""
     assert at.visit is not None
-    return 200, {"ended": await at.experiment.get(at.visit).aend(body.reward)}
+    return 200, answers.Ended(await at.experiment.get(at.visit).aend(body.reward))
 
 
-IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answer]]] = {
+IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answered]]] = {
     "open": open_visit, "decide": decide, "step": step, "reward": reward, "end": end,
 }  # fmt: skip
 
 
-async def batch(at: Target, body: bodies.BatchIn) -> Answer:
+async def batch(at: Target, body: bodies.BatchIn) -> Answered:
     """Many calls: those of one visit in order, visits concurrently."""
-    answers: list[Any] = [None] * len(body.calls)
+    found: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
     end = time.monotonic() + at.experiment.journal.deadline
     for place, call in enumerate(body.calls):
@@ -111,10 +111,10 @@ async def batch(at: Target, body: bodies.BatchIn) -> Answer:
                 if refusal is None:
                     raise
                 status, answer = refusal.status, refusal.body
-            answers[place] = {"status": status, "body": answer}
+            found[place] = answers.Answer(status, answer)
 
     await asyncio.gather(*(in_order(places) for places in visits.values()))
-    return 200, {"answers": answers}
+    return 200, answers.Answers(found)
 
 
 class FastRoute(NamedTuple):
@@ -127,8 +127,8 @@ class FastRoute(NamedTuple):
     method: str
     path: str
     model: type[BaseModel]
-    call: Callable[[Target, Any], Awaitable[Answer]]
-    answer: type[BaseModel]
+    call: Callable[[Target, Any], Awaitable[Answered]]
+    answer: type
     statuses: tuple[int, ...]
     roles: Roles = DECIDING
 
@@ -139,19 +139,19 @@ class FastRoute(NamedTuple):
 
 FAST_ROUTES = (
     FastRoute("open_new_visit", "POST", f"{EXPERIMENT}/visits",
-        bodies.OpeningIn, open_visit, answers.VisitOut, (201, 404, 409)),
+        bodies.OpeningIn, open_visit, VisitInfo, (201, 404, 409)),
     FastRoute("open_visit", "PUT", VISIT,
-        bodies.OpeningIn, open_visit, answers.VisitOut, (200, 201, 404, 409)),
+        bodies.OpeningIn, open_visit, VisitInfo, (200, 201, 404, 409)),
     FastRoute("decide", "POST", f"{VISIT}/decisions",
-        bodies.DecideIn, decide, answers.DecisionOut, (200, 404, 409, 410)),
+        bodies.DecideIn, decide, Decision, (200, 404, 409, 410)),
     FastRoute("step", "POST", f"{VISIT}/step",
-        bodies.StepIn, step, answers.DecisionOut, (200, 404, 409, 410)),
+        bodies.StepIn, step, Decision, (200, 404, 409, 410)),
     FastRoute("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",
-        bodies.RewardIn, reward, answers.OutcomeOut, (200, 404, 409)),
+        bodies.RewardIn, reward, answers.Outcome, (200, 404, 409)),
     FastRoute("end", "PUT", f"{VISIT}/end",
-        bodies.EndIn, end, answers.EndedOut, (200, 404, 409)),
+        bodies.EndIn, end, answers.Ended, (200, 404, 409)),
     FastRoute("batch", "POST", f"{EXPERIMENT}/batch",
-        bodies.BatchIn, batch, answers.AnswersOut, (200, 404, 409)),
+        bodies.BatchIn, batch, answers.Answers, (200, 404, 409)),
 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def methods(words: Sequence[str]) -> set[str]:
     return {route.method for route in FAST_ROUTES if find(route.method, words) is not None}
 
 
-async def answer(route: FastRoute, catalog: Catalog, words: Sequence[str], body: bytes) -> Answer:
+async def answer(route: FastRoute, catalog: Catalog, words: Sequence[str], body: bytes) -> Answered:
     """Do a call that was found in the table."""
     given = route.model.__pydantic_validator__.validate_json(body)
     name = words[3]

@@ -15,9 +15,10 @@ from typing import Any
 from pydantic_core import ValidationError, to_json
 from starlette.routing import BaseRoute, Match
 
-from ..live.lanes import late
-from ..live.who import ACTING
+from ..live.executors import late
+from ..live.records import AUDIT_ACTOR
 from . import fast_routes
+from .answers import Answers
 from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring, Roles
 from .catalog import Catalog
 from .dashboard import READABLE
@@ -154,14 +155,14 @@ class Middleware:
         body = await read_body(receive, self.largest)
         assert request.fast is not None
         status, answer = await fast_routes.answer(request.fast, self.catalog, request.words, body)
-        if self.buckets is not None and "answers" in answer:
-            self.buckets.charge(request.caller, max(0, len(answer["answers"]) - 1))
+        if self.buckets is not None and isinstance(answer, Answers):
+            self.buckets.charge(request.caller, max(0, len(answer.answers) - 1))
         await self._send(request, send, status, to_json(answer), [JSON])
 
     async def _pass_on(self, request: RequestInfo, receive: Any, send: Any) -> None:
         more = self._headers(request)
         request.scope["sojourn.request"] = request.id
-        ACTING.set("-" if request.key is None else request.key.id)
+        AUDIT_ACTOR.set("-" if request.key is None else request.key.id)
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":

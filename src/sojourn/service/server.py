@@ -1,9 +1,15 @@
-"""Running the service: sockets, processes, signals."""
+"""Running the service: sockets, processes, signals, log lines.
+
+What callers send cannot forge a line of the log: all that is not printable is escaped, and lines of
+a trace begin with a bar, which no event does.
+"""
 
 import inspect
+import json
 import logging
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,13 +20,14 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import unquote
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..live import LiveError, open_store
 from ..validation import InputError
-from . import logs, telemetry
+from . import telemetry
 from .app import Service, create
 from .auth.keys import Keyring
 from .metrics import FOLDER
@@ -74,7 +81,7 @@ def _check(options: Options) -> None:
     try:
         open_store(options.store).close()
     except LiveError as error:
-        hidden = logs.Hiding(words=logs.secrets_of(options.store))
+        hidden = Hiding(words=secrets_of(options.store))
         raise InputError(hidden.hide(str(error))) from None
 
 
@@ -92,7 +99,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
     """The configuration of Uvicorn; unless `log`, that of logging stays as it is."""
-    words = logs.secrets_of(options.store)
+    words = secrets_of(options.store)
     return uvicorn.Config(
         partial(_app, options),
         factory=True,
@@ -101,7 +108,7 @@ def configuration(options: Options, *, log: bool = True) -> uvicorn.Config:
         http=protocol(options),
         ws="none",
         lifespan="on",
-        log_config=logs.configuration(options.log_format, options.log_level, words)
+        log_config=logging_configuration(options.log_format, options.log_level, words)
         if log
         else None,
         access_log=False,
@@ -147,3 +154,109 @@ def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if any(process.process.exitcode == STARTUP_FAILURE for process in processes.processes):
         raise InputError(FAILED)
+
+
+PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+"""Attributes of every record; others were given with `extra`."""
+
+TOKENS = re.compile(r"\bsj_[0-9a-zA-Z]+_[\w-]+|(?<=://)([^/\s:@]*):[^\s]*@|(?i:password=)\S+")
+HIDDEN = "***"
+
+
+class Hiding(logging.Formatter):
+    """Redacts secrets: keys, passwords in URLs, and the words given."""
+
+    def __init__(self, *, words: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init__(**options)
+        longest_first = sorted((re.escape(word) for word in words), key=len, reverse=True)
+        self._words = re.compile("|".join(longest_first)) if words else None
+
+    def hide(self, text: str) -> str:
+        if self._words is not None:
+            text = self._words.sub(HIDDEN, text)
+        return TOKENS.sub(HIDDEN, text)
+
+
+def escaped(text: str) -> str:
+    r"""The text on one line: line breaks, control and direction characters are escaped.
+
+    >>> print(escaped("a\nb\u2028c é"))
+    a\nb\u2028c é
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+class JsonLines(Hiding):
+    """One JSON object a line: time, level, logger, message, and what was given with `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in PLAIN}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return escaped(self.hide(json.dumps(line, ensure_ascii=False, default=str)))
+
+
+class TextLines(Hiding):
+    """The same for people; a trace follows on lines of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        given = {name: value for name, value in vars(record).items() if name not in PLAIN}
+        more = "".join(f" {name}={_value(value)}" for name, value in given.items())
+        record.message, record.asctime = record.getMessage(), self.formatTime(record)
+        line = escaped(self.formatMessage(record) + more)
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        return self.hide("\n  | ".join([line, *map(escaped, trace.splitlines())]))
+
+
+def _value(value: object) -> str:
+    """A value that cannot be taken for several."""
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if set(text) & set(' ="') else text
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """The password in a database URL: as it is, decoded, and the parts between reserved characters.
+
+    >>> secrets_of("postgresql://ann:s%40cret@host/db")
+    ('s%40cret', 's@cret')
+    """
+    _, _, rest = url.partition("://")
+    login, found, _ = rest.rpartition("@")
+    _, colon, password = login.partition(":")
+    query = re.findall(r"password=([^&\s]+)", url)
+    whole = [*([password] if found and colon and password else []), *query]
+    parts = [part for word in whole for part in re.split(r"[@/:?#]", word) if len(part) >= 4]
+    return tuple(dict.fromkeys([*whole, *map(unquote, whole), *parts]))
+
+
+def logging_configuration(form: str, level: str, words: tuple[str, ...]) -> dict[str, Any]:
+    """For `logging.config.dictConfig`: all loggers to standard error in one format."""
+    lines: dict[str, Any] = {"()": JsonLines, "words": words}
+    if form == "text":
+        text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+        lines = {"()": TextLines, "words": words, "fmt": text}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": lines},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stderr",
+                "formatter": "lines",
+            }
+        },
+        "root": {"level": level.upper(), "handlers": ["stderr"]},
+        "loggers": {
+            "uvicorn": {"level": level.upper(), "handlers": [], "propagate": True},
+            "numba": {"level": "WARNING"},  # at debug level it prints all it compiles
+        },
+    }

@@ -84,7 +84,7 @@ LOOKS: dict[str, Look] = {
         Look("#2b83ba", SOLID): ["KL-ULCB", "DISC-KL-ULCB", "KL-ULCB, right signs"],
         Look("#35978f", SHORT): ["KL-ULCB, opposite", "CONT-KL-ULCB", "KL-ULCB, wrong signs"],
         Look("#1b5e20", DASHED): ["IMED"],
-        Look("#4daf4a", SOLID): ["Safe IMED"],
+        Look("#4daf4a", SOLID): ["Gated IMED"],
         Look("#8bbd3c", DOTDASH): ["Learned IMED"],
         Look("#7b3294", DOTDASH): ["Q-learning", "Q-learning, ε-greedy"],
         Look("#111111", DOTDASH): ["UCB Q-learning", "Q-learning, UCB"],

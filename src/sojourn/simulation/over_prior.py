@@ -1,7 +1,7 @@
 """Bayes regret by simulation: means drawn from a prior, and how far policies are from the limit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -71,9 +71,9 @@ class OverPrior:
             "runs": self.runs,
             "policies": {
                 label: {
-                    "regret": self.regret(p)._asdict(),
+                    "regret": asdict(self.regret(p)),
                     "std_error": (self.regret(p).high - self.regret(p).value) / Z95,
-                    "multiple": self.multiple(p)._asdict(),
+                    "multiple": asdict(self.multiple(p)),
                 }
                 for p, label in enumerate(self.labels)
             },

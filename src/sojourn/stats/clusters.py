@@ -39,6 +39,16 @@ def ratio_covariance(
     return q, spread * correction
 
 
+def clustered(moves: Array) -> Array:
+    """The covariance of estimates, from how each user moved them: [user, estimate].
+
+    >>> clustered(np.array([[1.0], [-1.0]])).tolist()
+    [[4.0]]
+    """
+    users = len(moves)
+    return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)))
+
+
 def one_ratio_variance(over: Array, under: Array, squares: Array, users: int) -> Array:
     """Variances of over / under, one by one, from sums of under^2, under x over and over^2."""
     q = over / under

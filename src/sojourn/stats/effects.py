@@ -62,8 +62,8 @@ class Spread(NamedTuple):
     def estimate(self) -> float:
         """One standard error more than estimated.
 
-        With few arms it is hardly known, and to shrink what differs is worse than to leave apart
-        what does not.
+        With few arms it is hardly known. To shrink arms that differ is worse than not to shrink
+        arms that do not.
         """
         return (max(self.q - self.free, 0.0) + float(np.sqrt(2.0 * self.free))) / self.scale
 

@@ -1,8 +1,10 @@
 """Numbers with their 95 % intervals."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import expm1, floor, inf, isfinite, isnan, log10, nan, pi, sqrt, tan
 from statistics import NormalDist
-from typing import NamedTuple, Self
+from typing import Self
 
 Z95 = 1.959963984540054
 """The half-width of a 95 % interval, in standard errors."""
@@ -53,8 +55,12 @@ def t(free: float, level: float = 0.95) -> float:
     return sqrt(n * y)
 
 
-class Interval(NamedTuple):
-    """A number, and the ends of its 95 % interval; all three alike if it is exact."""
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number, and the ends of its 95 % interval; all three alike if it is exact.
+
+    >>> value, low, high = Interval(0.5, 0.4, 0.6)
+    """
 
     value: float
     low: float
@@ -75,6 +81,9 @@ class Interval(NamedTuple):
     def from_error(cls, value: float, error: float, least: float = -inf) -> Self:
         """The normal interval of an estimate with this standard error, cut off at `least`."""
         return cls(value, max(value - Z95 * error, least), value + Z95 * error)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.value, self.low, self.high))
 
     def __str__(self) -> str:
         if self.low == self.high:

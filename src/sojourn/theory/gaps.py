@@ -1,4 +1,4 @@
-"""Which state makes a wrong pull dear: mistake costs, cases, and the conditions on gaps.
+"""Which state makes a wrong pull costly: mistake costs, cases, and the conditions on gaps.
 
 gap(s, a) = (best mean - mean of a) D(s), so whatever the paper asks of the gaps of every arm is a
 question about the mistake cost D alone.

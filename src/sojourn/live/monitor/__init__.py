@@ -1,5 +1,1 @@
-"""What the counters of an experiment say, in numbers and words."""
-
-from .insight import Insight, insight, insight_of
-
-__all__ = ["Insight", "insight", "insight_of"]
+"""What a running experiment says: insight from its counters, drift, and shadow mode."""

@@ -7,22 +7,19 @@ sums over the visits that ended in each interval of time (`Experiment.timeline`)
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
 from ...engine.steps import level_of
 from ...policies.base import Array
-from ...show.plain import plain
 from ...stats.departures import ArmEffects, Table
 from ...stats.intervals import Interval, average
 from ..experiment import Experiment
 from ..records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
 from ..settings import Settings
 from ..states import states_in_words
-from .arms import ArmList, ArmSums, arm_sums
+from .arms import ArmList, ArmSums, VisitValues, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
-from .values import VisitValues
 
 
 @dataclass(frozen=True)
@@ -113,10 +110,6 @@ class Insight:
     visits: VisitTotals
     rewards: RewardTotals
     arms: ArmList
-
-    def to_dict(self) -> dict[str, Any]:
-        found: dict[str, Any] = plain(self)
-        return found
 
 
 def insight(

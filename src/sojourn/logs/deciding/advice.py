@@ -1,4 +1,4 @@
-"""Advice: the policy to run after a fit, or to keep what is there, why, and what to expect."""
+"""Advice: the policy to run after a fit, or to keep the incumbent; why, and the forecast."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
     UNLUCKY: "the log misleads and luck fails as badly as 1 time in 40",
-    "arms": "the arms that look best drive away as many people as the log allows",
-    "users": "people differ from each other as much as the log allows",
+    "arms": "the arms that look best raise the exit rate as much as the log allows",
+    "users": "users differ from each other as much as the log allows",
     "personal": "the recommender shows arms to those who like them, as the log suggests",
     "drift": "tastes change over time",
-    "fatigue": "people tire as fast as the log allows",
+    "fatigue": "users tire as fast as the log allows",
 }
 """Bad cases in words."""
 
@@ -38,15 +38,15 @@ INTERVALS = (
 class Advice(Shown):
     """The policy to run, why, and what every candidate is expected to do. Made by `decide`.
 
-    `policy` and `name` are None if what is there now, `present`, is to be kept. `visits` are
-    simulated of those `asked` for. `print` shows a table.
+    `policy` and `name` are None if the `incumbent` is to be kept. `visits` of those `asked` for are
+    simulated. `print` shows a table.
     """
 
     _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
 
     policy: Policy | None
     reason: str
-    present: Baseline
+    incumbent: Baseline
     outcomes: tuple[CandidateOutcome, ...]
     visits: int
     asked: int
@@ -67,8 +67,8 @@ class Advice(Shown):
     def verdict(self) -> str:
         """One or two sentences: what to do, and what to expect of it."""
         if (chosen := self.chosen) is None:
-            return f"Keep what you have. {self.reason}"
-        over = f"showing {EVENLY}" if self.present.reward is None else "what is there now"
+            return f"Keep your current recommender. {self.reason}"
+        over = f"showing {EVENLY}" if self.incumbent.reward is None else "the current recommender"
         return (
             f"Run {chosen.name}. Over {self.visits:,} visits expect {signed(chosen.gain)} rewards "
             f"per visit more than {over} ({chosen.share:+.1%}), {signed(chosen.longer)} steps, and "
@@ -83,38 +83,37 @@ class Advice(Shown):
             | {"worst": {"variant": o.worst, "gain": o.at_worst}, "loses": o.loses}
             for o in self.outcomes
         ]
-        present = {**vars(self.present), "missed": self.present.missed}
+        incumbent = {**vars(self.incumbent), "missed": self.incumbent.missed}
         facts = {name: getattr(self, name) for name in FACTS}
-        return plain({**facts, "present": present, "outcomes": outcomes})  # type: ignore[no-any-return]
+        return plain({**facts, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
 
 
 def advise(
-    fit: Fit, present: Baseline, played: Played, simplest: Sequence[Policy], **facts: int
+    fit: Fit, incumbent: Baseline, played: Played, simplest: Sequence[Policy], **facts: int
 ) -> Advice:
     """The advice that follows from what was played.
 
-    A policy is safe if on average it never loses to what is there, and is sure to gain something,
-    and more than what is there earns beyond the model. With a diagnostic that spoils the forecast,
-    none is.
+    A policy is safe if on average it never loses to the incumbent, and gains significantly and more
+    than the incumbent earns beyond the model. With a diagnostic that spoils the forecast, none is.
     """
     outcomes = tuple(map(played.outcome, played.policies))
     pays = [o for o in outcomes if o.pays]
-    safe = [o for o in pays if o.average.low > present.unseen]
+    safe = [o for o in pays if o.average.low > incumbent.unseen]
     spoilt = next((str(doubt) for doubt in fit.diagnostics if doubt.spoils == FORECAST), None)
-    chosen = _choose(safe, present, played, simplest) if safe and spoilt is None else None
+    chosen = _choose(safe, incumbent, played, simplest) if safe and spoilt is None else None
     best = max(pays or outcomes, key=lambda o: o.gain.value)
     if chosen is not None:
         reason = _because(chosen, outcomes)
     elif spoilt is not None:
         reason = f"{spoilt[0].upper()}{spoilt[1:]}."
     else:
-        reason = _unseen(best, present) if pays else _against(best)
+        reason = _unseen(best, incumbent) if pays else _against(best)
     if fit.case == "improper":
         reason += f" Beware: {IMPROPER}."
     return Advice(
         policy=None if chosen is None else chosen.policy,
         reason=reason,
-        present=present,
+        incumbent=incumbent,
         outcomes=outcomes,
         arms=len(fit.arms),
         **facts,
@@ -122,7 +121,10 @@ def advise(
 
 
 def _choose(
-    safe: Sequence[CandidateOutcome], present: Baseline, played: Played, simplest: Sequence[Policy]
+    safe: Sequence[CandidateOutcome],
+    incumbent: Baseline,
+    played: Played,
+    simplest: Sequence[Policy],
 ) -> CandidateOutcome:
     """The policy of greatest gain.
 
@@ -135,17 +137,17 @@ def _choose(
         for o in safe
         if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
     ]
-    least = max(o.stressed.low for o in alike) - SLIGHT * present.model.reward
+    least = max(o.stressed.low for o in alike) - SLIGHT * incumbent.model.reward
     steady = {o.policy: o for o in alike if o.stressed.high >= least}
     return next((steady[policy] for policy in simplest if policy in steady), best)
 
 
-def _unseen(best: CandidateOutcome, present: Baseline) -> str:
-    """Why a gain that the model promises is not believed."""
+def _unseen(best: CandidateOutcome, incumbent: Baseline) -> str:
+    """Why a gain that the model forecasts is not believed."""
     return (
-        f"The recommender earned {present.missed.value:.1%} more than the model accounts for, and "
-        f"{best.name} is sure to gain no more than {best.average.low / present.model.reward:.1%}: "
-        "whatever the recommender does that the model does not see might be lost."
+        f"The recommender earned {incumbent.missed.value:.1%} more than the model accounts for, "
+        f"and the lower bound for {best.name} is {best.average.low / incumbent.model.reward:.1%}: "
+        "what the recommender does that the model does not see might be lost."
     )
 
 
@@ -153,7 +155,7 @@ def _against(best: CandidateOutcome) -> str:
     """Why none is safe, by what speaks against the one of greatest gain."""
     if best.average.low < 0.0 or not best.loses:
         return (
-            f"No candidate is sure to earn {SLIGHT:.1%} more: the best of them, {best.name}, "
+            f"No candidate earns significantly more, by {SLIGHT:.1%}: the best, {best.name}, "
             f"is expected to gain {signed(best.average)} rewards per visit on average."
         )
     where = min(best.variants, key=lambda name: best.variants[name].value)
@@ -164,8 +166,9 @@ def _against(best: CandidateOutcome) -> str:
 
 
 def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> str:
-    reason = f"On average {chosen.name} earns more than what is there in every case that the log "
-    reason += "allows; a single run may lose by bad luck" if chosen.gain.low < 0.0 else "allows"
+    reason = f"On average {chosen.name} earns more than the current recommender in every case "
+    reason += "that the log allows"
+    reason += "; a single run may lose by bad luck" if chosen.gain.low < 0.0 else ""
     if losers := [o.name for o in outcomes if o.loses]:
         reason += f"; {', '.join(losers)} may earn less"
     if better := [o for o in outcomes if not o.loses and o.gain.value > chosen.gain.value]:

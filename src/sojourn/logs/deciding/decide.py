@@ -68,7 +68,7 @@ def decide(
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
     >>> advice = decide(fit, visits=200)
-    >>> advice.present.name, [o.name for o in advice.outcomes][:3]
+    >>> advice.incumbent.name, [o.name for o in advice.outcomes][:3]
     ('every arm equally often', ['KL-UCB', 'IMED', 'Learned IMED'])
     """
     if not isinstance(fit, Fit):

@@ -1,8 +1,8 @@
-"""What rewards, arms and steps do to the same person: a log with controls.
+"""What arms and rewards do, adjusted for the step and the user.
 
-Counts by cell mix people who differ, steps early and late, and arms. Here the joint model of
-rewards and departures (`joint`) holds these apart, and every number has an error from how the users
-of the log differ, those of the mix of classes included.
+Counts by cell mix users who differ, steps early and late, and arms. The joint model of rewards and
+departures (`joint`) holds these apart. Every number has an error from how the users of the log
+differ, and from the mix of latent classes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ...stats.clusters import clustered
 from ...stats.departures import probability
 from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
@@ -80,7 +81,7 @@ class JointModel:
         return np.asarray(found / found.sum())
 
     def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Population:
-        """The people of the log as tables, by these parameters and shares of the classes.
+        """The users of the log as tables, by these parameters and shares of the classes.
 
         Unless they are given, those are estimates.
         """
@@ -135,12 +136,12 @@ class JointModel:
 
     @cached_property
     def costs(self) -> Costs:
-        """Mistake costs after a 0 and after a 1, for the same people at the same steps."""
+        """Mistake costs after a 0 and after a 1, of the same users at the same steps."""
         return self._costs(np.repeat(self.steps.sum(axis=2, keepdims=True), 2, axis=2))
 
     @cached_property
     def costs_by_state(self) -> Costs:
-        """Mistake costs after a 0 and after a 1, for those people who are there at those steps.
+        """Mistake costs after a 0 and after a 1, averaged over the users in each state.
 
         A policy that sees the state, but not who it is, trades on these.
         """
@@ -165,7 +166,7 @@ class JointModel:
         return costs_of(d, self._covariance(slopes, mix / steps.sum(axis=(0, 1))))
 
     def times_as_often(self, effects: Array) -> Array:
-        """How many times as often people leave if these are added to the log odds of the average.
+        """How many times as often users leave if these are added to the log odds of the average.
 
         Over all steps of the log.
         """
@@ -193,7 +194,7 @@ class JointModel:
 
     @cached_property
     def worth(self) -> tuple[tuple[Interval, Interval], ...]:
-        """Rewards and steps of a visit that shows one arm alone, by arm."""
+        """Rewards and steps per visit that shows one arm alone, by arm."""
 
         def both(parameters: Array) -> Array:
             return np.concatenate(self.tables(parameters).worth_of_arms())
@@ -218,25 +219,23 @@ class JointModel:
     def _covariance(self, slopes: Array, mix: Array) -> Array:
         """Of what has these slopes in the parameters, and moves so with the mix of users."""
         moves = self.shrunk.moves @ slopes.T + mix
-        users = len(moves)
-        prior = slopes @ self.shrunk.prior @ slopes.T
-        return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)) + prior)
+        return np.asarray(clustered(moves) + slopes @ self.shrunk.prior @ slopes.T)
 
 
 @dataclass(frozen=True)
 class AdjustedCosts:
-    """Mistake costs with something held equal; `name` says what."""
+    """Mistake costs adjusted for covariates; `name` says for which."""
 
     name: str
     costs: Costs
 
 
 def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ...]:
-    """Mistake costs with more and more held equal."""
+    """Mistake costs adjusted for more and more covariates."""
     return (
-        AdjustedCosts("the same steps and arms", joint_model(sample, differ=False).costs),
-        AdjustedCosts("the same people too", found.costs),
-        AdjustedCosts("whoever is there", found.costs_by_state),
+        AdjustedCosts("adjusted for step and arm", joint_model(sample, differ=False).costs),
+        AdjustedCosts("adjusted for the user too", found.costs),
+        AdjustedCosts("averaged over the users in each state", found.costs_by_state),
     )
 
 
@@ -343,8 +342,8 @@ def _positive(value: float, error: float) -> Interval:
 class ArmEffect:
     """What an arm does beyond its rewards.
 
-    `times` is how many times as often people leave after it as after the average arm, with the
-    same rewards, at the same steps, the same people; `differs` if that is not 1, with all arms
+    `times` is how many times as often users leave after it as after the average arm, with the
+    same rewards, at the same steps, the same users; `differs` if that is not 1, with all arms
     tested at once. `worth` and `length` are rewards and steps of a visit that shows this arm
     alone, `mean` its rewards for the average user.
     """
@@ -362,9 +361,7 @@ def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
     arms, layout = len(found.names), found.layout
     rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
     effects = rows @ found.joint.estimate
-    moves = found.joint.moves @ rows.T
-    users = len(moves)
-    errors = np.sqrt((moves**2).sum(axis=0) * users / max(users - 1.0, 1.0))
+    errors = np.sqrt(clustered(found.joint.moves @ rows.T).diagonal())
     differs = holm(effects / errors)
     half = NormalDist().inv_cdf(0.975) * errors
     times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]

@@ -16,7 +16,7 @@ from ...validation import InputError
 from ...values import solve
 
 PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
-"""Assumption 1: after a worse pair of rewards people leave at least as often as after a better."""
+"""Assumption 1: after a worse pair of rewards users leave at least as often as after a better."""
 
 LARGEST = log(float_info.max)
 """Of which the exponential is a number."""

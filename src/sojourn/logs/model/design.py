@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...stats.clusters import clustered
 from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
 from .joint import NONE, Codes, Groups, JointFit
@@ -161,8 +162,7 @@ class Shrunk:
 
     @property
     def covariance(self) -> Array:
-        users = len(self.moves)
-        return np.asarray(self.moves.T @ self.moves * (users / max(users - 1.0, 1.0)) + self.prior)
+        return clustered(self.moves) + self.prior
 
 
 def shrink(joint: JointFit, layout: Layout, pulls: Array) -> Shrunk:

@@ -386,7 +386,7 @@ CHECKS: tuple[Check, ...] = (
         "confounding", "sample", _confounding,
         "after a 0 the recommender shows other arms ({arm} in {after_0:.0%} of the steps, after a "
         "1 in {after_1:.0%}), and then the same arms are liked {how} often (by {by:.2g})",
-        "means of arms are those of different people or moods and cannot be compared as they are; "
+        "means of arms are those of different users or moods and cannot be compared as they are; "
         "{instead}",
     ),
     Check(
@@ -412,8 +412,8 @@ CHECKS: tuple[Check, ...] = (
         "the number of the step tells better who leaves than rewards do (it makes what held-out "
         "users did {step:.2g} % likelier per step, rewards {rewards:.2g} %; the chance to leave is "
         "{rates})",
-        "people leave by habit or by kind more than by how the visit goes, and there is little to "
-        "gain from looking at the last reward",
+        "users leave by habit or type more than by how the visit goes, and there is little to gain "
+        "from looking at the last reward",
     ),
     Check(
         "spikes", "totals", _spikes,

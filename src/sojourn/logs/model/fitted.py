@@ -283,8 +283,8 @@ def fitted_problem(
     threshold; with `graded` False they are 1 if they are good, else 0.
 
     If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
-    effects shrunk towards each other as far as the data say, and such that people leave after all
-    arms together as counted; `by_arm` says whether they shall instead.
+    effects shrunk towards each other as far as the data say, and such that users leave after all
+    arms together as counted; `by_arm` overrules that.
     """
     cut = fit.threshold if graded else None
     odds: tuple[float, ...] = ()
@@ -356,7 +356,7 @@ def _undecided_because(
     if spoilt := [d.name for d in found if d.spoils == CASE]:
         return f"that cannot be relied on here (warning: {spoilt[0]})"
     against = [a.name for a in adjusted if a.costs.case != counted.case]
-    return f"that does not stand for {against[0]}" if against else ""
+    return f"the case changes when {against[0]}" if against else ""
 
 
 def arms_variances(totals: Totals) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.loops import loop
+from ...stats.clusters import clustered
 from ...stats.moments import Array
 
 Codes = NDArray[np.int64]
@@ -227,9 +228,7 @@ def _result(groups: Groups, classes: LatentClasses, theta: Array, current: _Eval
             shaped = shaped[:, :, ::-1]
         weights = shaped.reshape(weights.shape)
     moves = current.scores @ _inverse(current, groups.prior) * signs
-    users = groups.users
-    covariance = moves.T @ moves * (users / max(users - 1.0, 1.0))
-    return JointFit(theta * signs, covariance, moves, weights, current.likelihood, classes)
+    return JointFit(theta * signs, clustered(moves), moves, weights, current.likelihood, classes)
 
 
 @loop

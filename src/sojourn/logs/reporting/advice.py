@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...show.tables import Part, Table
+from ...stats.intervals import Interval
 from ..deciding.advice import NOTABLE, WHERE
 from .screen import cells, paragraph
 
@@ -15,11 +16,11 @@ SHOWN = 4
 
 
 def parts(advice: "Advice") -> list[Part]:
-    """The verdict, what is there now, and a table of what to expect."""
+    """The verdict, the incumbent, and a table of forecasts."""
     words = [f"decision: {advice.verdict}"]
     if advice.policy is not None:
         words.append(advice.reason)
-    after = [present_in_words(advice.present), shares_in_words(advice)]
+    after = [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
     if advice.visits < advice.asked:
         after.append(cut_in_words(advice))
     before: list[Part] = [line for said in words for line in (paragraph(said), "")]
@@ -27,8 +28,8 @@ def parts(advice: "Advice") -> list[Part]:
 
 
 def _expected(advice: "Advice") -> list[Part]:
-    present = advice.present
-    rows = [(f"  {present.name}", f"{present.model.reward:.4g}", "", "", "", "", "")]
+    incumbent = advice.incumbent
+    rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
         mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
         worst = f"{o.at_worst.value:+.2g} ({o.worst})"
@@ -39,15 +40,15 @@ def _expected(advice: "Advice") -> list[Part]:
     return [
         Table(headings, rows),
         paragraph(
-            f"Gains are rewards per visit over {present.name}; - may lose to it, * is advised. "
-            f"{promise_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each on people "
+            f"Gains are rewards per visit over {incumbent.name}; - may lose to it, * is advised. "
+            f"{forecast_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each on users "
             f"drawn around the fit, {advice.runs} in each worst case, seed {advice.seed}. Worst "
             f"cases: {worst}."
         ),
     ]
 
 
-def promise_in_words(advice: "Advice") -> str:
+def forecast_in_words(advice: "Advice") -> str:
     """What the intervals are of."""
     return (
         f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
@@ -56,23 +57,24 @@ def promise_in_words(advice: "Advice") -> str:
     )
 
 
-def present_in_words(present: "Baseline") -> str:
+def incumbent_in_words(incumbent: "Baseline") -> str:
     """What the log's recommender earned, and whether the model has it right."""
-    if present.reward is None or present.length is None:
+    if incumbent.reward is None or incumbent.length is None:
         return (
             "These totals do not say what was shown: gains are over showing every arm equally "
-            "often, and there is no telling whether they are gains over what is there now."
+            "often, which may not be gains over your current recommender."
         )
     words = (
-        f"In the log a visit had {_ranged(present.reward)} rewards in {_ranged(present.length)} "
-        f"steps; the model says {present.model.reward:.4g} in {present.model.length:.4g}"
+        f"In the log a visit had {_ranged(incumbent.reward)} rewards in "
+        f"{_ranged(incumbent.length)} steps; the model says "
+        f"{incumbent.model.reward:.4g} in {incumbent.model.length:.4g}"
     )
-    if present.censored > NOTABLE:
+    if incumbent.censored > NOTABLE:
         words += (
-            f" ({present.censored:.0%} of the visits were cut off before anyone left; so are those "
-            "of the simulation)"
+            f" ({incumbent.censored:.0%} of the visits were cut off before anyone left; so are "
+            "those of the simulation)"
         )
-    missed = present.missed
+    missed = incumbent.missed
     if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
         better = missed.value > 0.0
         words += (
@@ -85,7 +87,7 @@ def present_in_words(present: "Baseline") -> str:
 
 def shares_in_words(advice: "Advice") -> str:
     """Which arms are shown now, and which would be."""
-    named = {"now": advice.present.shares}
+    named = {"now": advice.incumbent.shares}
     if (chosen := advice.chosen) is not None:
         named[chosen.name] = chosen.shares
     parts = []
@@ -99,10 +101,10 @@ def cut_in_words(advice: "Advice") -> str:
     """That not all visits were simulated, and what that means."""
     return (
         f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
-        "learn; later visits gain more over what is there now."
+        "learn; later visits gain more over the current recommender."
     )
 
 
-def _ranged(interval: tuple[float, float, float]) -> str:
+def _ranged(interval: Interval) -> str:
     value, low, high = interval
     return f"{value:.3g} [{low:.3g}, {high:.3g}]"

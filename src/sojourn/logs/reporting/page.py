@@ -8,7 +8,7 @@ from ...show.tables import Table
 from ...validation import InputError
 from ...version import __version__
 from ..model.fitted import Fit
-from .advice import cut_in_words, present_in_words, promise_in_words, shares_in_words
+from .advice import cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
 from .screen import alternatives_table
 from .words import conclusions
 
@@ -93,7 +93,7 @@ def to_html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" 
 
 def _lead(fit: Fit, advice: "Advice") -> list[str]:
     lines = [advice.reason] if advice.policy is not None else []
-    lines += [present_in_words(advice.present), shares_in_words(advice)]
+    lines += [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
     if advice.visits < advice.asked:
         lines.append(cut_in_words(advice))
     return [*lines, *conclusions(fit)]
@@ -125,6 +125,6 @@ def _footer(fit: Fit, advice: "Advice") -> str:
         f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
         f"Expected gains: {advice.draws} runs, each on people drawn around the fit, {advice.arms} "
         f"arms, {advice.runs} runs in each worst case, seed {advice.seed}. "
-        f"{promise_in_words(advice)} The worst case is the lower end, or the least favourable of "
+        f"{forecast_in_words(advice)} The worst case is the lower end, or the least favourable of "
         "the changes to the model that the log does not rule out."
     )

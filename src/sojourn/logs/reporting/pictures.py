@@ -245,7 +245,7 @@ def _costs(fit: Fit) -> Picture:
 
 
 def _gain(advice: "Advice") -> Picture:
-    base, found = advice.present, advice.outcomes
+    base, found = advice.incumbent, advice.outcomes
     rows = [(base.name, f"{base.model.reward:.4g}", "", "", "", "")]
     rows += [
         (

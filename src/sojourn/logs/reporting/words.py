@@ -86,7 +86,7 @@ def _cheap(fit: "Fit") -> str:
     counted, held = fit.costs, fit.adjusted
     words = f"A mistake costs {_ratio(counted)}"
     if held:
-        parts = [f"{_ratio(control.costs, short=True)} for {control.name}" for control in held]
+        parts = [f"{_ratio(control.costs, short=True)} {control.name}" for control in held]
         words += f" as counted, {', '.join(parts)}"
     if fit.case == "undecided" and counted.case in ("normal", "opposite"):
         return f"{words}: {fit.undecided_because}, {CASES['undecided']}."

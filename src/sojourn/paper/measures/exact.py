@@ -61,7 +61,7 @@ class ValuesRise(Computed):
 
 @dataclass(frozen=True)
 class GapOrder(Computed):
-    """Exact gaps of the two states: state 0 dearer (or cheaper, `opposite`) than state 1."""
+    """Exact gaps of the two states: state 0 costlier (or cheaper, `opposite`) than state 1."""
 
     problem: str
     opposite: bool = False

@@ -1,24 +1,28 @@
-"""The routes of the dashboard and their handlers."""
+"""The pages of the dashboard, and signing in with an API key where the service needs one."""
 
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ...live import Broken, Experiment, LiveError, NotFound
 from ...validation import InputError
+from ..auth import sessions
+from ..auth.keys import READING
 from ..catalog import Catalog
 from ..errors import refusal_of
 from ..fast_routes import SLASH
-from .login import login_route, may_go_on, may_see, own_address, signed_in
+from ..request import read_body
+from .panels import STATIC, digest, render
 from .reference import calls, models
-from .render import STATIC, digest, render
 from .snapshots import Snapshots, View
 from .stream import Streams
 
@@ -34,7 +38,7 @@ SAFE = {
 }
 """Nothing from other hosts, nothing inline, nothing cached."""
 
-
+LONGEST = 4096  # bytes of a form, at most
 READABLE = "/", "/experiments/{name}", "/events/{name}"
 """The pages for keys that may read; the others are for all."""
 
@@ -51,7 +55,7 @@ def pages() -> list[BaseRoute]:
         Route("/experiments/{name}", of.experiment),
         Route("/events/{name}", of.events),
         Route("/docs", docs),
-        login_route(page),
+        Route("/login", login, methods=["GET", "POST"]),
         Mount("/static", Static()),
     ]
 
@@ -150,3 +154,77 @@ class Static(StaticFiles):
         response.headers["Cache-Control"] = kept
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
+
+
+def signed_in(request: Request) -> bool:
+    """Whether the request has a valid key."""
+    return "sojourn.key" in request.scope
+
+
+def may_see(request: Request, name: str) -> bool:
+    """Whether the key of the request, if one is needed, is valid for an experiment."""
+    allowed: bool = request.app.state.catalog.allows(request.scope.get("sojourn.key"), name)
+    return allowed
+
+
+def own_address(request: Request) -> str:
+    """Where the browser has found the service: with https if it came by TLS."""
+    secure = sessions.secure(request.url.scheme, _headers(request))
+    return str(request.base_url.replace(scheme="https") if secure else request.base_url).rstrip("/")
+
+
+def may_go_on(request: Request, name: str) -> Callable[[], bool]:
+    """Whether the request would be admitted now: its key or session may have ended meanwhile."""
+    keyring = request.app.state.keyring
+    if keyring is None:
+        return lambda: True
+    caller = partial(keyring.caller, request.method, request.url.scheme, _headers(request))
+
+    def still() -> bool:
+        key = caller()
+        if key is None:
+            return False
+        whole = request.app.state.catalog.whole_of(name)
+        return key.refusal(READING, name, whole=whole) is None
+
+    return still
+
+
+async def login(request: Request) -> Response:
+    """The form, which posts a key to sign in, or `out` to sign out."""
+    keyring, scheme, headers = request.app.state.keyring, request.url.scheme, _headers(request)
+    cookie = sessions.cookie_name(scheme, headers)
+    secure = cookie == sessions.SECURE_COOKIE
+    if keyring is None:
+        return RedirectResponse("/", 303)
+    if request.method != "POST":
+        return page(request, "login.html", wrong="")
+    if not _same_origin(request):
+        return page(request, "login.html", 403, wrong="The form came from another site.")
+    form = parse_qs((await read_body(request.receive, LONGEST)).decode("latin-1"))
+    if "out" in form:
+        keyring.sign_out(sessions.from_headers(scheme, headers))
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(cookie, httponly=True, samesite="strict", secure=secure)
+        return response
+    token = form.get("key", [""])[0].strip()
+    key = keyring.find(token)
+    if key is None:
+        return page(request, "login.html", 401, wrong="This key is not valid.")
+    if key.role not in READING:
+        wrong = f"This key has the role {key.role}: it is not for reading."
+        return page(request, "login.html", 403, wrong=wrong)
+    response = RedirectResponse("/", 303)  # with a cookie closed to scripts and other sites
+    session = keyring.sign_in(key)
+    response.set_cookie(cookie, session, httponly=True, samesite="strict", secure=secure)
+    return response
+
+
+def _headers(request: Request) -> dict[bytes, bytes]:
+    return dict(request.scope["headers"])
+
+
+def _same_origin(request: Request) -> bool:
+    """Whether a form comes from a page of this site, by the Origin that browsers send."""
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ...live import Drift, History, Series
-from ...live.drifting import ARM, LEAVING
+from ...live.monitor.drift import ARM, LEAVING
 from ...live.monitor.insight import Point
 from ...stats.intervals import Interval
 
@@ -57,7 +57,9 @@ def change_bar(interval: Interval, most: float) -> Markup:
 
 def widest(intervals: Iterable[Interval]) -> float:
     """A common scale for differences: slightly more than the farthest end that is known."""
-    ends = [abs(end) for interval in intervals for end in interval[1:] if isfinite(end)]
+    ends = [
+        abs(end) for interval in intervals for end in (interval.low, interval.high) if isfinite(end)
+    ]
     return 1.05 * max(ends, default=0.0) or 1.0
 
 
@@ -147,7 +149,9 @@ def looks_data(history: History, variants: Iterable[str], metrics: Iterable[str]
             name: {
                 "at": [look.at for look in looks],
                 "visits": [look.visits for look in looks],
-                "points": [[round(x, 6) for x in look[5:]] for look in looks],
+                "points": [
+                    [round(x, 6) for x in (look.difference, look.low, look.high)] for look in looks
+                ],
             }
             for name, looks in curves.items()
         },

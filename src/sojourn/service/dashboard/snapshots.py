@@ -20,11 +20,11 @@ from ...live import (
     drift,
     shadow,
 )
-from ...live.comparing import WORDS
-from ...live.monitor import Insight, insight_of
-from ...live.shadowing import MEASURES
+from ...live.monitor.insight import Insight, insight_of
+from ...live.monitor.shadow import MEASURES
+from ...live.rollout.comparison import WORDS
 from ...policies.reasons import Reason, explain
-from ..cache import Cache
+from ..routes.base import Cache
 from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
 
 FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which a snapshot, and what has changed, is reused

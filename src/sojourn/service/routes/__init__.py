@@ -4,13 +4,12 @@ from fastapi import FastAPI
 
 from ..auth.keys import Roles
 from ..fast_routes import FAST_ROUTES
-from . import experiments, monitor, operations, variants
-from .base import add_calls
+from . import experiments, operations, variants
+from .base import Cache, add_calls
 
 CALLS = {
     "experiments": experiments.CALLS,
     "variants": variants.CALLS,
-    "monitor": monitor.CALLS,
     "operators": operations.CALLS,
 }
 """All routes, by their tag in the schema."""
@@ -23,6 +22,7 @@ ROLES: dict[tuple[str, str], Roles] = {
 
 
 def add_routes(app: FastAPI) -> None:
-    """Add all routes to the application."""
+    """Add all routes to the application, and what they keep."""
+    app.state.cache = Cache()
     for tag, calls in CALLS.items():
         add_calls(app, tag, calls)

@@ -1,20 +1,21 @@
 """What all routes share: how they are declared, what they find, and what they keep."""
 
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple, TypeVar
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from fastapi import Depends, FastAPI, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment
+from ...live import Experiment, Journal
+from ...live.executors import late
 from .. import bodies
 from ..auth.keys import OPERATING, Roles
-from ..cache import Cache
 from ..catalog import Catalog
 from ..errors import documented
-from ..fast_routes import EXPERIMENT, SLASH
-
-__all__ = ["EXPERIMENT", "Call", "Divided", "Named", "Served", "Visited", "add_calls", "cached"]
+from ..fast_routes import EXPERIMENT as EXPERIMENT, SLASH
 
 T = TypeVar("T")
 
@@ -73,6 +74,33 @@ Served = Annotated[Experiment, Depends(_one)]
 Divided = Annotated[Experiment, Depends(_divided)]
 Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
+
+
+class Cache(Generic[T]):
+    """What was read, by key.
+
+    An answer is at most `fresh` seconds older than the question. With 0 it is never older: those
+    who ask while one reads share the next read.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[float, T]] = {}
+        self._locks: defaultdict[Hashable, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def get(
+        self, journal: Journal, key: Hashable, read: Callable[[], T], fresh: float = 0.0
+    ) -> T:
+        """What `read` returns, or has just returned to others; within the deadline."""
+        asked = time.monotonic()
+        try:
+            async with asyncio.timeout(journal.deadline), self._locks[key]:
+                kept = self._kept.get(key)
+                if kept is None or kept[0] < asked - fresh:
+                    began = time.monotonic()
+                    kept = self._kept[key] = began, await journal.show(read)
+                return kept[1]
+        except TimeoutError:
+            raise late() from None
 
 
 async def cached(

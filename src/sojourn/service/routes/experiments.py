@@ -1,46 +1,55 @@
-"""The routes of experiments and arms."""
+"""The routes of experiments: settings, arms, and what their counters say."""
 
 import json
 from collections import defaultdict
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
 
 from ... import problem_files
-from ...live import Branch, Conflict, Experiment, Settings
-from ...live.answers import ranked, shallow
+from ...live import Branch, Conflict, Drift, Experiment, Settings, Shadow, drift, shadow
+from ...live.answers import VisitInfo, ranked
+from ...live.monitor.insight import insight_of
+from ...show.plain import plain
 from ...users import USERS
 from ...validation import InputError
-from .. import answers, bodies
+from .. import bodies
+from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment
 from ..auth.keys import CHANGING, READING, ROLES
 from ..fast_routes import VISIT
-from .base import EXPERIMENT, Call, Named, Served, Visited, catalog_of
+from .base import EXPERIMENT, Call, Named, Served, Visited, cached, catalog_of
+
+LONG_FRESH = 30.0
+"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
+
+WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 
 
-async def list_experiments(request: Request) -> dict[str, Any]:
+async def list_experiments(request: Request) -> Experiments:
     """The experiments that the key may see, and why some of them are not served."""
     catalog, key = catalog_of(request), request.scope.get("sojourn.key")
     names = sorted(n for n in await catalog.names() if catalog.allows(key, n))
     broken = {name: catalog.broken[name].reason for name in names if name in catalog.broken}
-    return {"experiments": names, "broken": broken}
+    return Experiments(names, broken)
 
 
 async def make_experiment(
     request: Request, experiment: Named, body: bodies.ExperimentIn, response: Response
-) -> dict[str, Any]:
+) -> ServedExperiment:
     """Make an experiment, or change it: arms are added, settings replaced."""
     made, new = await catalog_of(request).make(experiment, body.arms, settings_of(body))
     response.status_code = 201 if new else 200
     return await made.journal.show(partial(described, made))
 
 
-async def show_experiment(experiment: Served) -> dict[str, Any]:
+async def show_experiment(experiment: Served) -> ServedExperiment:
     """Settings and arms."""
     return await experiment.journal.show(partial(described, experiment))
 
 
-async def show_ranking(experiment: Visited, response: Response) -> dict[str, Any]:
+async def show_ranking(experiment: Visited, response: Response) -> Ranking:
     """The active arms, best first: what clients show while the service is away.
 
     Of an experiment with variants it is that of the holdout.
@@ -49,16 +58,16 @@ async def show_ranking(experiment: Visited, response: Response) -> dict[str, Any
     shown = experiment.variants["" if allocation is None else allocation.holdout]
     response.headers["cache-control"] = "private, max-age=60"  # for pages that are opened again
     arms = await shown.journal.show(partial(_arms, shown))
-    return {"arms": ranked(arms.values())}
+    return Ranking(ranked(map(asdict, arms.values())))
 
 
 async def put_arm(
     request: Request, experiment: Served, arm: Named, body: bodies.PriorIn, response: Response
-) -> dict[str, Any]:
+) -> ServedArm:
     """Add an arm or return a retired one, with prior counts if given."""
     new = arm not in {known.name for known in experiment.all_arms}
 
-    def work() -> dict[str, Any]:
+    def work() -> ServedArm:
         _check(arm, body)
         experiment.add_arm(arm)
         if body.model_fields_set:
@@ -69,10 +78,10 @@ async def put_arm(
     return await catalog_of(request).changing(work)
 
 
-async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[str, Any]:
+async def retire_arm(request: Request, experiment: Served, arm: Named) -> ServedArm:
     """Retire an arm: it is never chosen again, and its counts stay."""
 
-    def work() -> dict[str, Any]:
+    def work() -> ServedArm:
         if experiment.arms == (arm,):
             raise Conflict(f"arm {arm!r} is the last one of {experiment.name!r}: it stays in use")
         experiment.retire_arm(arm)
@@ -81,10 +90,12 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> dict[s
     return await catalog_of(request).changing(work)
 
 
-async def put_prior(request: Request, experiment: Served, body: bodies.PriorsIn) -> dict[str, Any]:
+async def put_prior(
+    request: Request, experiment: Served, body: bodies.PriorsIn
+) -> ServedExperiment:
     """Prior counts for a warm start; given again, they replace the earlier ones."""
 
-    def work() -> dict[str, Any]:
+    def work() -> ServedExperiment:
         for name, prior in body.arms.items():
             _check(name, prior)
         experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
@@ -93,9 +104,9 @@ async def put_prior(request: Request, experiment: Served, body: bodies.PriorsIn)
     return await catalog_of(request).changing(work)
 
 
-async def show_visit(experiment: Visited, visit: Named) -> dict[str, Any]:
+async def show_visit(experiment: Visited, visit: Named) -> VisitInfo:
     """A visit as the store has it."""
-    return shallow(await experiment.get(visit).ainfo())
+    return await experiment.get(visit).ainfo()
 
 
 def settings_of(body: bodies.ExperimentIn) -> Settings:
@@ -116,14 +127,16 @@ def settings_from(plain: dict[str, Any]) -> Settings:
         raise InputError(f"policy.parameters is not allowed: {error}") from None
 
 
-def described(experiment: Experiment) -> dict[str, Any]:
-    """An experiment as a JSON object."""
+def described(experiment: Experiment) -> ServedExperiment:
+    """An experiment with its settings and arms."""
     settings = json.loads(experiment.settings.to_json())
     del settings["bins"]
-    return {"name": experiment.name, "arms": list(_arms(experiment).values()), **settings}
+    policy = PolicyData(**settings.pop("policy"))
+    arms = list(_arms(experiment).values())
+    return ServedExperiment(experiment.name, arms, policy, **settings)
 
 
-def _arms(experiment: Experiment | Branch) -> dict[str, dict[str, Any]]:
+def _arms(experiment: Experiment | Branch) -> dict[str, ServedArm]:
     sums: dict[tuple[str, int], float] = defaultdict(float)
     for (what, position, _, _), n in experiment.counts().items():
         sums[what, position] += n
@@ -132,9 +145,7 @@ def _arms(experiment: Experiment | Branch) -> dict[str, dict[str, Any]]:
         pulls = arm.pulls + sums["pulls", arm.position]
         successes = arm.successes + sums["successes", arm.position]
         mean = successes / pulls if pulls else None
-        arms[arm.name] = {
-            "name": arm.name, "pulls": pulls, "mean": mean, "retired": bool(arm.retired)
-        }  # fmt: skip
+        arms[arm.name] = ServedArm(arm.name, pulls, mean, bool(arm.retired))
     return arms
 
 
@@ -146,16 +157,44 @@ def _check(name: str, prior: bodies.PriorIn) -> None:
         )
 
 
+async def show_insight(request: Request, experiment: Served) -> Any:
+    """The numbers of the dashboard."""
+
+    def read() -> Any:
+        since = experiment.now() // WIDTH * WIDTH - WINDOW
+        return plain(insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH))
+
+    return await cached(request, experiment, read)
+
+
+async def show_drift(request: Request, experiment: Served) -> Drift:
+    """What has changed: the mean reward of an arm, or how often users leave."""
+    read = partial(drift, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
+
+
+async def show_shadow(request: Request, experiment: Served) -> Shadow:
+    """What the policy would have shown where the caller chooses, and what that would have earned.
+
+    The answer is at most 30 seconds old.
+    """
+    read = partial(shadow, experiment.journal.store, experiment.name)
+    return await cached(request, experiment, read, LONG_FRESH)
+
+
 ARM = f"{EXPERIMENT}/arms/{{arm}}"
 CALLS = (
-    Call("GET", "/v1/experiments", list_experiments, answers.ExperimentsOut, READING),
-    Call("PUT", EXPERIMENT, make_experiment, answers.ExperimentOut, CHANGING, (201, 409)),
-    Call("GET", EXPERIMENT, show_experiment, answers.ExperimentOut, READING, (404, 409)),
+    Call("GET", "/v1/experiments", list_experiments, Experiments, READING),
+    Call("PUT", EXPERIMENT, make_experiment, ServedExperiment, CHANGING, (201, 409)),
+    Call("GET", EXPERIMENT, show_experiment, ServedExperiment, READING, (404, 409)),
     # the arms that decisions show, in an order
-    Call("GET", f"{EXPERIMENT}/ranking", show_ranking, answers.RankingOut, ROLES, (404, 409)),
-    Call("PUT", ARM, put_arm, answers.ArmOut, CHANGING, (201, 404, 409)),
-    Call("DELETE", ARM, retire_arm, answers.ArmOut, CHANGING, (404, 409)),
-    Call("PUT", f"{EXPERIMENT}/prior", put_prior, answers.ExperimentOut, CHANGING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/ranking", show_ranking, Ranking, ROLES, (404, 409)),
+    Call("PUT", ARM, put_arm, ServedArm, CHANGING, (201, 404, 409)),
+    Call("DELETE", ARM, retire_arm, ServedArm, CHANGING, (404, 409)),
+    Call("PUT", f"{EXPERIMENT}/prior", put_prior, ServedExperiment, CHANGING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     # the call that opens a visit answers the same
-    Call("GET", VISIT, show_visit, answers.VisitOut, ROLES, (404, 409)),
+    Call("GET", VISIT, show_visit, VisitInfo, ROLES, (404, 409)),
 )

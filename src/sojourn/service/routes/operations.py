@@ -4,15 +4,16 @@ import asyncio
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...live import LiveError, Store, archive, drop_archived, erase
-from ...live.archiving import finish_erasing
+from ...live import Edit, LiveError, Store, archive, drop_archived, erase
+from ...live.archiving import Erased, finish_erasing
 from ...live.stores.base import all_of_their_own
 from ...validation import InputError
-from .. import answers, bodies
+from .. import bodies
+from ..answers import Changes, Dropped
 from ..catalog import Catalog
 from ..options import Options
 from .base import EXPERIMENT, Call, Named
@@ -23,17 +24,17 @@ MOST_CHANGES = 1000
 log = logging.getLogger("sojourn.service")
 
 
-async def drop_experiment(request: Request, experiment: Named) -> dict[str, Any]:
+async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     """Delete an experiment with its variants and all they have, and what is archived of them."""
     state = request.app.state
     store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
         if folder is not None:
             await asyncio.to_thread(drop_archived, store, name, folder)
-    return {"dropped": experiment}
+    return Dropped(experiment)
 
 
-async def erase_user(request: Request, response: Response, user: Named) -> dict[str, Any]:
+async def erase_user(request: Request, response: Response, user: Named) -> Erased:
     """Forget the id of a user everywhere; their visits stay, as nobody's.
 
     202 if that is not all done yet, because the archive waits for another call, or because the
@@ -44,18 +45,18 @@ async def erase_user(request: Request, response: Response, user: Named) -> dict[
     found = await asyncio.to_thread(erase, store, user, folder)
     if found.archived is None:
         response.status_code = 202
-    return found._asdict()
+    return found
 
 
 async def list_changes(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
     experiment: bodies.Name | None = None,
-) -> dict[str, Any]:
+) -> Changes:
     """Who changed what: the audit log, the latest first."""
     journal = request.app.state.catalog.journal
-    found = await journal.show(partial(journal.store.edits, limit, experiment))
-    return {"changes": [edit._asdict() for edit in found]}
+    found = await journal.show(partial(journal.store.series, Edit, experiment, limit=limit))
+    return Changes(found)
 
 
 async def keep_up(catalog: Catalog, options: Options) -> None:
@@ -65,7 +66,7 @@ async def keep_up(catalog: Catalog, options: Options) -> None:
         try:
             await asyncio.to_thread(_finish, store, options.archive)
             if options.archive is not None and options.keep_days is not None:
-                before = await asyncio.to_thread(store.now) - DAY * options.keep_days
+                before = await asyncio.to_thread(store.ping) - DAY * options.keep_days
                 for name in await asyncio.to_thread(all_of_their_own, store):
                     await _archive(store, name, before, options.archive)
         except LiveError as error:
@@ -91,7 +92,7 @@ async def _archive(store: Store, name: str, before: float, folder: Path) -> None
 
 
 CALLS = (
-    Call("DELETE", EXPERIMENT, drop_experiment, answers.DroppedOut, statuses=(404, 409)),
-    Call("DELETE", "/v1/users/{user}", erase_user, answers.ErasedOut, statuses=(202,)),
-    Call("GET", "/v1/changes", list_changes, answers.ChangesOut),
+    Call("DELETE", EXPERIMENT, drop_experiment, Dropped, statuses=(404, 409)),
+    Call("DELETE", "/v1/users/{user}", erase_user, Erased, statuses=(202,)),
+    Call("GET", "/v1/changes", list_changes, Changes),
 )

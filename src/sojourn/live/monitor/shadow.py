@@ -8,20 +8,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import Any
 
 import numpy as np
 
-from .. import validation
-from ..show.plain import plain
-from ..show.tables import Table
-from ..stats.intervals import Interval
-from ..stats.matching import Matching, Steps
-from ..stats.sequences import FIRST, PLANNED
-from .errors import Conflict
-from .exporting import ExportRow, lines
-from .records import OPEN, Event, late_in
-from .stores.base import Store, one_of_its_own, plain_settings
+from ... import validation
+from ...show.tables import Table
+from ...stats.intervals import Interval
+from ...stats.matching import Matching, Steps
+from ...stats.sequences import FIRST, PLANNED
+from ..errors import Conflict
+from ..exporting import ExportRow, lines
+from ..records import OPEN, Event, late_in
+from ..stores.base import Store, one_of_its_own, plain_settings
 
 LATEST = 100_000
 """Events that a report looks back, some 40,000 steps: a policy that learns is not what it was."""
@@ -89,11 +87,6 @@ class Shadow:
     """Arms that are hardly ever shown, and often would be."""
     verdict: str
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        found: dict[str, Any] = plain(self)
-        return found
 
     def __str__(self) -> str:
         if not self.steps:
@@ -163,16 +156,18 @@ def shadow(
     planned = validation.number("planned", planned, 1, inf)
     margin = validation.number("margin", margin, 0, 1)
     latest = validation.whole("latest", latest, 1)
-    text, arms = one_of_its_own(store, experiment)
-    settings = plain_settings(text)  # of which the policy may be one of the caller's own
+    stored = one_of_its_own(store, experiment)
+    settings = plain_settings(stored.settings)  # of which the policy may be one of the caller's own
     if not settings.get("external"):
         raise Conflict(
             f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
         )
-    events = _whole_visits(store.latest(experiment, latest))
-    rows = [row for row in lines(events, arms, late_in(events)) if row.shadow_arm is not None]
+    events = _whole_visits(store.events(experiment, last=latest))
+    rows = [
+        row for row in lines(events, stored.arms, late_in(events)) if row.shadow_arm is not None
+    ]
     policy = settings["policy"]["name"]
-    return _reported(rows, experiment, policy, store.now(), alpha, planned, margin)
+    return _reported(rows, experiment, policy, store.ping(), alpha, planned, margin)
 
 
 def _whole_visits(events: Sequence[Event]) -> list[Event]:

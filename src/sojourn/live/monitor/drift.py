@@ -9,19 +9,20 @@ much more sums vary than coins do (`stats.segments`).
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import validation
-from ..policies.reasons import short
-from ..stats.segments import changes_in, dispersion
-from ..validation import InputError
-from . import states
-from .records import HOUR, TIMEOUT, Arm, Counts, added
-from .stores.base import Store, one_of_its_own, plain_settings
+from ... import validation
+from ...policies.reasons import two_digits
+from ...stats.changes import Change
+from ...stats.segments import changes_in, dispersion
+from ...validation import InputError
+from .. import states
+from ..records import HOUR, TIMEOUT, Arm, Counts
+from ..stores.base import Store, counters, one_of_its_own, plain_settings
 from .trends import SPAN, Trend, as_arm, bucket_of
 
 BACK = 28 * 86_400.0
@@ -33,52 +34,37 @@ ARM, LEAVING = "arm", "leaving"
 LEVELS = (("bad", "no reward"), ("good", "a reward"))
 
 
-class Changed(NamedTuple):
-    """A change of a series: from the time `at` on its mean is `after` instead of `before`."""
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change of a series: from the time `at` on its mean is `after` instead of `before`.
+
+    `text` says so in words; `statistic` exceeds the `threshold` of the test.
+    """
 
     at: float
     before: float
     after: float
     statistic: float
     threshold: float
+    text: str
 
 
 @dataclass(frozen=True)
 class Series:
     """A mean over time: trials and sums by bucket, when these begin, and the changes of the mean.
 
-    It is watched if there are enough trials to know how much it varies.
+    `mean` is that since the last change; 0 without trials. A series is `watched` if there are
+    enough trials to know how much it varies.
     """
 
     kind: str
     name: str
+    mean: float
     starts: tuple[float, ...]
     trials: tuple[float, ...]
     sums: tuple[float, ...]
     watched: bool
     changes: tuple[Changed, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean since the last change, or of all; 0 without trials."""
-        since = self.changes[-1].at if self.changes else 0.0
-        pairs = zip(self.starts, self.trials, self.sums, strict=True)
-        later = [(n, won) for start, n, won in pairs if start >= since]
-        trials = sum(n for n, _ in later)
-        return sum(won for _, won in later) / trials if trials else 0.0
-
-    def text(self, change: Changed) -> str:
-        """A change in words."""
-        when = datetime.fromtimestamp(change.at, UTC)
-        return (
-            f"{self.name}: {short(change.before)} until {when.day} {when:%B %H:%M} UTC, "
-            f"{short(change.after)} since (GLR {change.statistic:.1f} > {change.threshold:.1f})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        found = [{**change._asdict(), "text": self.text(change)} for change in self.changes]
-        return {**asdict(self), "mean": self.mean, "changes": found}
 
 
 @dataclass(frozen=True)
@@ -104,13 +90,9 @@ class Drift:
         found = [each for each in self.series if each.changes]
         return sorted(found, key=lambda each: -each.changes[-1].at)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "series": [each.to_dict() for each in self.series]}
-
     def __str__(self) -> str:
         if self.changed:
-            return "\n".join(each.text(change) for each in self.changed for change in each.changes)
+            return "\n".join(change.text for each in self.changed for change in each.changes)
         watched = sum(each.watched for each in self.series)
         if not watched:
             return "It is too early to say: there are too few steps."
@@ -127,11 +109,11 @@ def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
     It is too early to say: there are too few steps.
     """
     delta = validation.number("delta", delta, 0, 1, open_ends=True)
-    text, arms = one_of_its_own(store, experiment)
-    settings, now = plain_settings(text), store.now()
-    until = now - waited(settings, added(*store.counts(experiment)))
+    stored, now = one_of_its_own(store, experiment), store.ping()
+    settings = plain_settings(stored.settings)
+    until = now - waited(settings, counters(store, experiment))
     trends, width = recent(store, experiment, now)
-    means = means_of(arms, state_words(settings))
+    means = means_of(stored.arms, state_words(settings))
     return drifted(experiment, means, trends, Times(now, until, width), delta)
 
 
@@ -152,12 +134,15 @@ def state_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def recent(store: Store, experiment: str, now: float) -> tuple[list[Trend], float]:
     """The sums over time, in buckets as short as their number allows; and how long those are."""
     longest = WIDTHS[-1]
-    trends = store.trends(experiment, max(bucket_of(now - BACK, longest), longest), longest)
+    since = max(bucket_of(now - BACK, longest), longest)
+    trends = store.series(Trend, experiment, since=since, width=longest)
     if not trends:
         return [], longest
     first = trends[0].start
     width = next((w for w in WIDTHS if (now - first) / w <= MOST_BUCKETS), longest)
-    return (trends if width == longest else store.trends(experiment, first, width)), width
+    if width == longest:
+        return trends, width
+    return store.series(Trend, experiment, since=first, width=width), width
 
 
 class Mean(NamedTuple):
@@ -216,15 +201,27 @@ def drifted(
         found, factor = [], spread[mean.kind]
         if factor is not None:
             found = changes_in(won, made, delta=delta / len(means), overdispersion=factor)
+        last = found[-1].at if found else 0
+        trials = made[last:].sum()
         return Series(
-            mean.kind,
-            mean.name,
-            tuple(starts),
-            tuple(made.tolist()),
-            tuple(won.tolist()),
-            factor is not None and bool(made.any()),
-            tuple(Changed(starts[change.at], *change[1:]) for change in found),
+            kind=mean.kind,
+            name=mean.name,
+            mean=float(won[last:].sum() / trials) if trials else 0.0,
+            starts=tuple(starts),
+            trials=tuple(made.tolist()),
+            sums=tuple(won.tolist()),
+            watched=factor is not None and bool(made.any()),
+            changes=tuple(_changed(mean.name, starts[change.at], change) for change in found),
         )
 
     seen = [mean for mean in means if mean.kind == ARM or sums[mean][1].any()]
     return Drift(experiment, *times, delta, spread, tuple(map(series, seen)))
+
+
+def _changed(name: str, at: float, change: Change) -> Changed:
+    when, (before, after, statistic, threshold) = datetime.fromtimestamp(at, UTC), change[1:]
+    text = (
+        f"{name}: {two_digits(before)} until {when.day} {when:%B %H:%M} UTC, "
+        f"{two_digits(after)} since (GLR {statistic:.1f} > {threshold:.1f})"
+    )
+    return Changed(at, before, after, statistic, threshold, text)

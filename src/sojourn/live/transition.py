@@ -24,7 +24,7 @@ if hasattr(os, "register_at_fork"):
 ENDED = {records.END: "left", records.TIMEOUT: "timed out"}
 
 
-class Turn:
+class Transition:
     """Collects the events of one change and their counts, which the learner absorbs at once."""
 
     def __init__(

@@ -11,7 +11,7 @@ it is changed in the transaction that changes the counters, and stays when visit
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .records import Counts, Key
+from ..records import Counts, Key
 
 SPAN = 300.0
 """Seconds of a bucket at first; after some days they are thinned to hours."""

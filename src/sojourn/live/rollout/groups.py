@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from .records import END, LEAVE, OPEN, RETRACT, Event, Row, Triple
+from ..records import END, LEAVE, OPEN, RETRACT, Event, Row, Triple
 
 GROUPS = 1000
 

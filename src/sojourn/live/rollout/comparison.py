@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
-from typing import Any
+from math import inf, isfinite, isnan, log
 
 import numpy as np
 
-from .. import validation
-from ..show.tables import Table
-from ..stats.intervals import Interval
-from ..stats.moments import Array
-from ..stats.sequences import FIRST, PLANNED, sequence
-from ..stats.strata import Estimate, difference, mean, sample_ratio
-from .groups import GROUPS, Group
-from .plan import METRICS, Alarm, Allocation, Guardrail, names_of
-from .stores.base import Store
-from .variants import allocation_of
+from ... import validation
+from ...show.tables import Table
+from ...stats.intervals import Interval
+from ...stats.moments import Array
+from ...stats.sequences import FIRST, PLANNED, sequence
+from ...stats.strata import Estimate, difference, mean, sample_ratio
+from ..enrolment import allocation_of
+from ..records import Snapshot
+from ..stores.base import Store
+from .allocation import METRICS, Alarm, Allocation, Epoch, Guardrail, names_of
+from .groups import GROUPS, Group, ended_in
 
 QUANTITIES = ("visits", *METRICS, "opened")
 COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
@@ -40,23 +40,13 @@ class Measured:
     means: dict[str, Interval]
     differences: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        return {
-            "name": self.name,
-            "share": self.share,
-            "opened": self.opened,
-            "visits": self.visits,
-            "means": {name: _plain(found) for name, found in self.means.items()},
-            "differences": {name: _plain(found) for name, found in self.differences.items()},
-        }
-
 
 @dataclass(frozen=True)
 class Comparison:
     """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
 
-    `sample_ratio` is the p-value, valid at every look, of visits that do not follow the shares.
+    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at every look. If
+    `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
     """
 
     experiment: str
@@ -65,25 +55,9 @@ class Comparison:
     at: float
     variants: tuple[Measured, ...]
     sample_ratio: float
+    ratio_is_wrong: bool
     guardrail: Guardrail | None
     alarm: Alarm | None
-
-    @property
-    def ratio_is_wrong(self) -> bool:
-        """Whether the numbers of visits are no chance: then nothing else can be believed."""
-        return self.sample_ratio < UNLIKELY
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "experiment": self.experiment,
-            "holdout": self.holdout,
-            "alpha": self.alpha,
-            "at": self.at,
-            "variants": [variant.to_dict() for variant in self.variants],
-            "sample_ratio": {"p_value": self.sample_ratio, "wrong": self.ratio_is_wrong},
-            "alarm": None if self.alarm is None else self.alarm.reason,
-        }
 
     def __str__(self) -> str:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
@@ -129,8 +103,8 @@ def compare(
     since = validation.whole("since", since, 1)
     allocation = allocation_of(store, experiment)
     names = names_of(experiment, allocation.variants)
-    groups = {variant: store.groups(child) for variant, child in names.items()}
-    return compared(experiment, allocation, groups, store.now(), alpha, planned, since)
+    groups = {variant: store.series(Group, child) for variant, child in names.items()}
+    return compared(experiment, allocation, groups, store.ping(), alpha, planned, since)
 
 
 def compared(
@@ -161,13 +135,15 @@ def compared(
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
+    ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
     return Comparison(
         experiment,
         allocation.holdout,
         alpha,
         now,
         tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
-        sample_ratio(opened, shares) if len(epochs) else 1.0,
+        ratio,
+        ratio < UNLIKELY,
         allocation.guardrail,
         allocation.alarm,
     )
@@ -188,11 +164,6 @@ def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
     return sequence(found.value, error, found.units, alpha, planned)
 
 
-def _plain(found: Interval) -> dict[str, float | None]:
-    value, low, high = (number if isfinite(number) else None for number in found)
-    return {"value": value, "low": low, "high": high}
-
-
 def _brief(found: Interval, sign: str = "") -> str:
     """A number with its ends, if they are known."""
     if isnan(found.value):
@@ -200,3 +171,114 @@ def _brief(found: Interval, sign: str = "") -> str:
     if not isfinite(found.high):
         return f"{found.value:{sign}.4g}"
     return f"{found.value:{sign}.4g} [{found.low:{sign}.4g}, {found.high:{sign}.4g}]"
+
+
+GROWTH = 1.05
+"""How many times as many visits a look rests on at the next rank."""
+
+ALPHA = 0.05  # of the intervals, which hold at all looks together
+
+
+def rank_of(visits: float, holdout: float) -> int:
+    """The rank of a snapshot at so many visits of a variant and of the holdout.
+
+    >>> rank_of(500, 500), rank_of(500, 550), rank_of(500, 1e9), rank_of(500_000, 500_000)
+    (113, 114, 127, 254)
+    """
+    both = visits * holdout / max(visits + holdout, 1.0)
+    return int(log(max(both, 1.0)) / log(GROWTH))
+
+
+def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str, int]:
+    """The rank of every variant that is compared with the holdout."""
+    visits = {variant: ended_in(groups[variant])[0] for variant in allocation.variants}
+    holdout = visits.pop(allocation.holdout)
+    return {variant: rank_of(n, holdout) for variant, n in visits.items()}
+
+
+def snapshots_of(comparison: Comparison) -> list[Snapshot]:
+    """What a comparison says of every variant and metric that has an interval."""
+    visits = {variant.name: variant.visits for variant in comparison.variants}
+    holdout = visits[comparison.holdout]
+    return [
+        Snapshot(
+            comparison.at, variant.name, metric, rank_of(variant.visits, holdout),
+            variant.visits + holdout, *variant.differences[metric],
+        )
+        for variant in comparison.variants
+        for metric in METRICS
+        if metric in variant.differences and isfinite(variant.differences[metric].high)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class History:
+    """What comparisons with the holdout have said over time, and when shares changed.
+
+    With 1 - `alpha` the truth is in all intervals of a variant and metric together.
+    """
+
+    experiment: str
+    holdout: str
+    alpha: float
+    snapshots: tuple[Snapshot, ...]
+    epochs: tuple[Epoch, ...]
+    guardrail: Guardrail | None
+    alarm: Alarm | None
+
+    def of(self, variant: str, metric: str) -> list[Snapshot]:
+        """The looks at one variant and metric, in the order of time."""
+        return [
+            snapshot
+            for snapshot in self.snapshots
+            if (snapshot.variant, snapshot.metric) == (variant, metric)
+        ]
+
+    def __str__(self) -> str:
+        if not self.snapshots:
+            return "There is no snapshot yet: they begin with visits of 50 users in both variants."
+        head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
+        found: dict[tuple[float, str], dict[str, Snapshot]] = {}
+        for snapshot in self.snapshots:
+            found.setdefault((snapshot.at, snapshot.variant), {})[snapshot.metric] = snapshot
+        rows = []
+        for (_, variant), by_metric in found.items():
+            visits = max(snapshot.visits for snapshot in by_metric.values())
+            cells = [_cell(by_metric.get(metric)) for metric in METRICS]
+            rows.append((variant, f"{visits:,}", *cells))
+        return Table(head, rows, left=range(len(head))).text()
+
+
+def _cell(snapshot: Snapshot | None) -> str:
+    if snapshot is None:
+        return "-"
+    return f"{snapshot.difference:+.4g} [{snapshot.low:+.4g}, {snapshot.high:+.4g}]"
+
+
+def history(store: Store, experiment: str) -> History:
+    """How the comparison of an experiment's variants came about: looks that were kept, and one now.
+
+    >>> from sojourn.live import Experiment, Variant
+    >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
+    >>> more = {"variants": both, "holdout": "old", "compiled": False}
+    >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
+    ...     print(shorts.history())
+    There is no snapshot yet: they begin with visits of 50 users in both variants.
+    """
+    allocation = allocation_of(store, experiment)
+    kept = store.series(Snapshot, experiment)
+    latest = {(snapshot.variant, snapshot.metric): snapshot.visits for snapshot in kept}
+    now = [
+        snapshot
+        for snapshot in snapshots_of(compare(store, experiment, alpha=ALPHA))
+        if snapshot.visits > latest.get((snapshot.variant, snapshot.metric), 0)
+    ]
+    return History(
+        experiment,
+        allocation.holdout,
+        ALPHA,
+        (*kept, *now),
+        allocation.epochs,
+        allocation.guardrail,
+        allocation.alarm,
+    )

@@ -20,7 +20,7 @@ def late() -> Unavailable:
 
 
 class Call:
-    """A function that runs, or will run, in a thread of a lane.
+    """A function that runs, or will run, in a thread of an executor.
 
     Any number may wait for it if it is `shared`; else it never begins once its caller gave up.
     """
@@ -109,10 +109,10 @@ wake_after = Alarms().set
 """Resolve a future of this thread's event loop after so many seconds, if it is not done by then."""
 
 
-class Lane:
+class Executor:
     """At most so many threads, which end with the process, and at most so many calls in all.
 
-    >>> Lane("doctest", threads=1, limit=1).submit(lambda: 1 + 1).wait(10.0)
+    >>> Executor("doctest", threads=1, limit=1).submit(lambda: 1 + 1).wait(10.0)
     2
     """
 

@@ -2,20 +2,27 @@
 
 Each variant is an experiment of its own in the store, named `experiment:variant`. The shares change
 in *epochs*: visits are assigned by those of the epoch in which they were opened.
+
+Which variant a visit is in is a function of its user, or else of its own id, and of the shares.
+Each variant has a hash score for the user, -log(draw), where the draw is a hash. The variant with
+the greatest share / score wins (weighted rendezvous hashing), with the probability of its share. So
+every process agrees and nothing has to be stored first. When shares change, a visit moves only to a
+variant whose share has grown relative to that of its own: who has a variant keeps it while it is
+ramped up.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf, isclose
+from hashlib import blake2b
+from math import inf, isclose, log
 from typing import Any, Self
 
-from .. import validation
-from ..stats.sequences import PLANNED
-from ..validation import InputError
-from .assignment import winner
-from .errors import Conflict
-from .names import LONGEST_NAME, check_name
+from ... import validation
+from ...stats.sequences import PLANNED
+from ...validation import InputError
+from ..errors import Conflict
+from ..names import LONGEST_NAME, check_name
 
 MOST_VARIANTS = 10
 MOST_EPOCHS = 500
@@ -26,6 +33,34 @@ METRICS = ("reward", "steps", "left")
 HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
 ACTIONS = (HOLDOUT, STOP_EXPLORING)
 """What a guardrail does: a variant's visits go to the holdout, or it plays what it knows best."""
+
+
+BITS = 52  # of a draw, so that it is never 0 or 1
+
+
+def unit_of(visit: str, user: str | None) -> str:
+    """What is assigned: the user, or a visit without one."""
+    return f"visit {visit}" if user is None else f"user {user}"
+
+
+def hash_scores(experiment: str, variants: tuple[str, ...], unit: str) -> dict[str, float]:
+    """The hash score of each variant for the unit: an exponential variable."""
+    found = {}
+    for variant in variants:
+        text = "\0".join((experiment, variant, unit))
+        bits = int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> (64 - BITS)
+        found[variant] = -log((bits + 0.5) / 2**BITS)
+    return found
+
+
+def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
+    """The variant that wins, with these shares.
+
+    >>> found = hash_scores("shorts", ("old", "new"), unit_of("v1", "u42"))
+    >>> [winner(found, {"old": 1 - share, "new": share}) for share in (0.0, 0.2, 0.5, 1.0)]
+    ['old', 'old', 'old', 'new']
+    """
+    return max(scores, key=lambda variant: shares[variant] / scores[variant])
 
 
 @dataclass(frozen=True, kw_only=True)

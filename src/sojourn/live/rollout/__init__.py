@@ -1,0 +1,1 @@
+"""Variants of an experiment: their allocation, comparison and guardrail."""
