@@ -164,7 +164,7 @@ def synthetic_log(
     rows = _record(problem, policy, shift, seed, run, visits, horizon, room)
     if (steps := int(rows.logged[0])) > room:
         rows = _record(problem, policy, shift, seed, run, visits, horizon, steps)
-    return _columns(problem, Rows(*(column[:steps] for column in rows)), users, horizon)
+    return _columns(problem, rows, steps, users, horizon)
 
 
 def _record(
@@ -182,8 +182,10 @@ def _record(
         )
         for after, own in problem.phases
     ]
-    whole, numbers = np.zeros(room, np.int64), (np.zeros(room) for _ in range(3))
-    rows = Rows(np.zeros(1, np.int64), whole, *numbers, np.zeros(room, np.int8))
+    rows = Rows(
+        np.zeros(1, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros(room),
+        np.zeros(room), np.zeros(room, np.int8),
+    )  # fmt: skip
     play_stages(
         stages, Recorder(policy), seed, run, np.array([visits]),
         np.zeros((1, columns(problem.user.space.bins, problem.arms))),
@@ -195,24 +197,24 @@ def _record(
 def _shifted(means: tuple[float, ...], shift: Array) -> Array:
     """Means by [user, arm], with a shift of the logit for each user."""
     mean, odds = np.array([means]), np.exp(shift)[:, None] * np.array([means])
-    return odds / (1.0 - mean + odds)
+    return np.asarray(odds / (1.0 - mean + odds))
 
 
-def _columns(problem: Problem, rows: Rows, users: int, horizon: int) -> Log:
-    over = rows.logged_over == 1
+def _columns(problem: Problem, rows: Rows, steps: int, users: int, horizon: int) -> Log:
+    over = rows.logged_over[:steps] == 1
     visit = np.cumsum(over) - over
     begins = np.flatnonzero(np.append(True, over[:-1]))
     step = np.arange(over.size) - begins[visit] + 1
     censored = step == horizon
-    reward = rows.logged_reward
+    reward = rows.logged_reward[:steps]
     return {
         "user": visit % users,
         "visit": visit,
         "step": step,
-        "arm": rows.logged_arm.copy(),
+        "arm": rows.logged_arm[:steps].copy(),
         "reward": reward.copy() if problem.graded else reward.astype(np.int8),
         "left": (over & ~censored).astype(np.int8),
         "censored": censored.astype(np.int8),
-        "propensity": rows.logged_chance.copy(),
-        "state": rows.logged_state.copy(),
+        "propensity": rows.logged_chance[:steps].copy(),
+        "state": rows.logged_state[:steps].copy(),
     }
