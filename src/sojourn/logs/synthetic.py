@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..engine.joined import join
 from ..engine.kernel import columns
 from ..engine.rewards import coin
 from ..engine.streams import Stream
 from ..engine.structs import Compiled
+from ..engine.unmanaged import merged
 from ..policies import Policy
 from ..policies.wrapper import Wrapper
 from ..policy_names import policy_of
@@ -189,7 +189,7 @@ def _record(
     play_stages(
         stages, Recorder(policy), seed, run, np.array([visits]),
         np.zeros((1, columns(problem.user.space.bins, problem.arms))),
-        memory=join(policy.memory(problem.arms), rows),
+        memory=merged(policy.memory(problem.arms), rows),
     )  # fmt: skip
     return rows
 

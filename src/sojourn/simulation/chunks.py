@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from ..engine.coasting import Coaster, coaster_for
 from ..engine.faults import no_such_arm
-from ..engine.kernel import BY_LEVEL, REGRET, columns, run_chunk, run_phase
-from ..engine.leaser import Leaser
+from ..engine.kernel import BY_LEVEL, REGRET, AnyLeaser, Leaser, columns, run_chunk, run_phase
 from ..engine.leases import leaser_for
 from ..engine.steps import NEVER_BACK
 from ..engine.streams import policy_stream
@@ -80,7 +79,7 @@ def play_stages(
     grid: NDArray[np.int64],
     out: NDArray[np.float64],
     *,
-    leaser: Leaser | None = None,
+    leaser: AnyLeaser | None = None,
     leases: bool = False,
     people: int = NEVER_BACK,
     memory: Any = None,

@@ -7,14 +7,14 @@ visit, after a reward of 0 and after a reward of 1.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..chain import mistake_cost, total
 from ..engine.rewards import Coins, coin
-from ..engine.structs import PYTHON_ONLY
+from ..engine.structs import PYTHON_ONLY, interpreted
 from ..validation import InputError
 from .base import MOST_STARTS, Space, Start, User
 
@@ -63,11 +63,6 @@ class Population(User):
     """Cumulative shares."""
     span: float = field(init=False)
     """The number of states of a class."""
-
-    _python_only: ClassVar[frozenset[str]] = User._python_only | {
-        "in_layers", "layer", "mistake_costs", "transition", "values_under", "worth_of_arms",
-        "worth_under",
-    }  # fmt: skip
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -154,6 +149,7 @@ class Population(User):
         """The step of the visit, from 1, up to the horizon."""
         return (int(state - self.class_of(state) * self.span) >> 1) + 1
 
+    @interpreted
     def in_layers(self, layer_of_step: NDArray[np.int64]) -> "Population":
         """The same population in other layers; each has the chances of its first step."""
         firsts = np.unique(layer_of_step, return_index=True)[1]
@@ -176,10 +172,12 @@ class Population(User):
         """The rewards of the arms for the simulator."""
         return ClassCoins(self.shares @ self.means, self.means)
 
+    @interpreted
     def layer(self, step: int) -> int:
         """The layer of a step, numbered from 1."""
         return int(self.layer_of_step[min(step, self.horizon) - 1])
 
+    @interpreted
     def values_under(self, rule: Array, of_reward: bool = True) -> Array:
         """V[class, step - 1, previous]: expected rewards (or else steps) to come under a rule.
 
@@ -198,11 +196,13 @@ class Population(User):
             found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
         return found
 
+    @interpreted
     def worth_under(self, rule: Array) -> Worth:
         """Expected rewards and steps of a visit under a rule, over all classes."""
         both = (self.values_under(rule, of_reward)[:, 0, 0] for of_reward in (True, False))
         return Worth(*(float(self.shares @ by_class) for by_class in both))
 
+    @interpreted
     def worth_of_arms(self) -> tuple[Array, Array]:
         """Expected rewards and steps of a visit that shows one arm alone, by arm."""
         chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, None, :, None, :]
@@ -220,6 +220,7 @@ class Population(User):
         reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)
         return reward, length
 
+    @interpreted
     def mistake_costs(self, arm: int) -> Array:
         """D[class, step - 1, previous] if `arm` is shown otherwise, in rewards per unit of mean."""
         value = self.values_under(always(arm, self.arms))
@@ -228,6 +229,7 @@ class Population(User):
         after_0, after_1 = (stay[..., r] * later[:, :, None, r] for r in (0, 1))
         return np.asarray(mistake_cost(after_0, after_1))
 
+    @interpreted
     def transition(self, rule: Array, step: int, of_reward: bool = True) -> tuple[Array, Array]:
         """What a step brings, [class, previous], and the chance to go on, with the next reward."""
         rows = rule[[FIRST_ROW, FIRST_ROW]] if step == 1 else rule[1:]
