@@ -169,7 +169,7 @@ def user_words(user: User) -> str:
     """How the state of a visit follows from its rewards.
 
     >>> user_words(Levels(LastReward(), thresholds=(0.5,)))
-    'the state is the last reward, which is good from .50 on'
+    'the state is the last reward, which is good from 0.50 on'
     """
     return f"the state is that of {user}"
 
