@@ -18,7 +18,7 @@ from crashes import workers
 from service_load import ARMS, quiet_port
 
 from sojourn.client import Client
-from sojourn.live import Store
+from sojourn.live import Edit, Store
 
 from .ground import Ground, kill, until
 from .kills import LIFE
@@ -68,7 +68,7 @@ class VariantsLoad(Load):
         """Each visit was in one variant, and the guardrail has acted once."""
         moved = sum(len(found) > 1 for found in self.homes.values())
         self.tally.expect(not moved, f"{moved} visits were in two variants")
-        edits = store.edits(1000, "load")
+        edits = store.series(Edit, "load", limit=1000)
         acted = [e for e in edits if e.who == "guardrail" and CHANGED & json.loads(e.detail).keys()]
         self.tally.expect(len(acted) == 1, f"the guardrail has acted {len(acted)} times")
 

@@ -103,7 +103,7 @@ CONFLICTS = "sojourn_conflicts_total"
 
 def audit(study: Study, store: str, steps: Sequence[int]) -> int:
     """In how many experiments the counters are not the fold of events, or not what was played."""
-    kept, wrong = open_store(store, reading=True), 0
+    kept, wrong = open_store(store, read_only=True), 0
     for number in range(study.experiments):
         counts = added(*kept.counts(str(number)))
         pulls = sum(n for key, n in counts.items() if key[0] == "pulls")

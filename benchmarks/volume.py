@@ -101,7 +101,7 @@ def measure(url: str, folder: Path | None) -> dict[str, float]:
         [sys.executable, "-c", RESTART, NAME, url], capture_output=True, text=True, check=True
     )
     found["restart, s"], found["memory, MB"] = map(float, done.stdout.split())
-    with closing(open_store(url, reading=True)) as store:
+    with closing(open_store(url, read_only=True)) as store:
         began = time.perf_counter()
         wrong = verify(store, NAME, folder)
         found["verify, s"] = time.perf_counter() - began
@@ -124,7 +124,7 @@ def _size(url: str) -> int:
     if url.startswith("sqlite"):
         path = Path(url.removeprefix("sqlite:///"))
         return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
-    with closing(open_store(url, reading=True)) as store, store._reading() as run:  # type: ignore[attr-defined]
+    with closing(open_store(url, read_only=True)) as store, store._reading() as run:  # type: ignore[attr-defined]
         return int(run("SELECT pg_database_size(current_database())")[0][0])
 
 
@@ -138,12 +138,13 @@ def study(url: str, steps: int, folder: Path) -> dict[str, Any]:
     tell(f"before: {before}")
     with closing(open_store(url)) as store:
         began = time.perf_counter()
-        moved = archive(store, NAME, store.now() - DAY, folder)
+        moved = archive(store, NAME, store.ping() - DAY, folder)
         seconds = time.perf_counter() - began
-        store.shrink()
+        with store.upkeep() as upkeep:
+            upkeep.compact(0.0, shrink=True)
     after = measure(url, None)
     began = time.perf_counter()
-    with closing(open_store(url, reading=True)) as store:
+    with closing(open_store(url, read_only=True)) as store:
         assert verify(store, NAME, folder) == {}
     whole = time.perf_counter() - began
     files = sum(file.stat().st_size for file in folder.rglob("*.parquet"))

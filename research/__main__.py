@@ -45,7 +45,7 @@ def research_command(
     one_of("name", name, STUDIES)
     found = import_module(f"{studies.__name__}.{name.replace('-', '_')}").STUDY
     report = (out or Path(name)) / REPORT
-    conduct(found.conduct, report, options, precision=precision_of(quick, precision, FULL))
+    conduct(found, report, options, precision=precision_of(quick, precision, FULL))
 
 
 def main(arguments: list[str] | None = None) -> int:

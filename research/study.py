@@ -140,8 +140,7 @@ def study(
 def to_page(name: str, tables: Tables, report: Report[Any]) -> str:
     """The page of a study; its pictures are in the folder `figures` beside it."""
     template = f"{name}.md" if (TEMPLATES / f"{name}.md").exists() else "study.md"
-    facts = {**report.facts, "name": name, "verdicts": report.verdicts().markdown()}
-    return render_file("research", template, **facts, **tables(report.findings))
+    return render_file("research", template, name=name, report=report, **tables(report.findings))
 
 
 def _command(name: str, made: Made) -> str:

@@ -57,7 +57,7 @@ with sj.Experiment(
 # returns what differs: nothing. The export has one row for each step.
 
 # %%
-store = open_store("sqlite:///live.db", reading=True)
+store = open_store("sqlite:///live.db", read_only=True)
 print("differences:", verify(store, "feed"))
 print("steps:", export(store, "feed", "steps.csv"))
 store.close()

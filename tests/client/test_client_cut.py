@@ -42,9 +42,9 @@ PLAN = ("pass", "after", "before", "pass", "half", "after", "after")
 
 def check_once(place: str, name: str, made: Counter[str]) -> None:
     """All that was acknowledged was kept, once."""
-    store: Store = open_store(place, reading=True)
+    store: Store = open_store(place, read_only=True)
     try:
-        events = list(store.history(name)[1])
+        events = store.events(name)
         assert len({(e.kind, e.visit, e.step) for e in events}) == len(events)
         assert Counter(e.kind for e in events) == made
         assert verify(store, name) == {}

@@ -87,9 +87,9 @@ def experiment_on(line: Line, name: str, **options: Any) -> Any:
 
 def events(place: str, name: str) -> list[tuple[Any, ...]]:
     """What the service has committed: kind, step and reward."""
-    store: Store = open_store(place, reading=True)
+    store: Store = open_store(place, read_only=True)
     try:
-        return [(e.kind, e.step, e.reward) for e in store.history(name)[1]]
+        return [(e.kind, e.step, e.reward) for e in store.events(name)]
     finally:
         store.close()
 

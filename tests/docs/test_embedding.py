@@ -18,7 +18,7 @@ import pytest
 from crashes import wait_until
 
 import sojourn as sj
-from sojourn.live import open_store, verify
+from sojourn.live import conformance, open_store, verify
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "embedding"
@@ -95,9 +95,9 @@ def test_an_app(post: Post, tmp_path: Path) -> None:
     status, refusal = post("/next", {"visit": "v1", "step": 3})
     assert status == 410 and "v1" in refusal["error"]
 
-    store = open_store(f"sqlite:///{tmp_path}/live.db", reading=True)
+    store = open_store(f"sqlite:///{tmp_path}/live.db", read_only=True)
     assert verify(store, "shorts") == {}
-    _, events = store.history("shorts")
+    _, events = conformance.all_of(store, "shorts")
     kinds = ["open", "decide", "resolve", "decide", "resolve", "leave"]
     assert [event.kind for event in events] == kinds
     store.close()
@@ -152,10 +152,10 @@ def test_gunicorn_with_preload_and_postgresql(tmp_path: Path) -> None:
         finally:
             server.terminate()
             code = server.wait(30)
-        store = open_store(url, reading=True)
+        store = open_store(url, read_only=True)
         assert code == 0
         assert verify(store, "shorts") == {}
-        _, events = store.history("shorts")
+        _, events = conformance.all_of(store, "shorts")
         assert sum(event.kind == "decide" for event in events) == 2 * (n + 1)
         store.close()
 

@@ -11,6 +11,7 @@ from sojourn.live import Conflict, Experiment, Journal, Settings, SqliteStore
 from sojourn.live.enrolment import MOST_ARMS, MOST_MEGABYTES
 from sojourn.live.records import Arm
 from sojourn.live.settings import DEEPEST, MOST_BINS
+from sojourn.live.stores.base import loaded, save
 from sojourn.policies import POLICIES
 from sojourn.registry import described
 from sojourn.users import Chain, MovingAverage
@@ -79,17 +80,17 @@ def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"for 100 arms it takes .* {MOST_MEGABYTES}$"):
             Experiment("e", [f"a{i}" for i in range(100)], long, store=journal, compiled=False)
-        assert journal.store.experiments() == []
+        assert list(journal.store.read()) == []
         shorts = Experiment("e", [f"a{i}" for i in range(9)], long, store=journal, compiled=False)
         with pytest.raises(ValueError, match="for 10 arms it takes 102 MB"):
             shorts.add_arm("a9")
-        assert len(shorts.arms) == 9 == len(journal.store.load("e")[1])
+        assert len(shorts.arms) == 9 == len(loaded(journal.store, "e")[1])
 
 
 def test_an_experiment_has_at_most_so_many_arms_retired_ones_included() -> None:
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         shorts = Experiment("e", ["a", "b"], sj.policies.Uniform(), store=journal, compiled=False)
-        journal.store.save("e", shorts.settings.to_json(), many(MOST_ARMS - 2))
+        save(journal.store, "e", shorts.settings.to_json(), many(MOST_ARMS - 2))
         shorts._reload()
         with pytest.raises(ValueError, match="it may have 10000"):
             shorts.add_arm("one more")
@@ -134,22 +135,22 @@ def test_a_policy_is_built_and_tried_before_it_is_saved(memories: bool, why: str
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
         with pytest.raises(ValueError, match=f"cannot be served: {why}"):
             Experiment("e", ["a", "b", "c"], policy, store=journal, compiled=False)
-        assert journal.store.experiments() == []
+        assert list(journal.store.read()) == []
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"policy": {"name": "X"}}'])
 def test_broken_settings_are_replaced_unless_there_are_counters_of_other_states(text: str) -> None:
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
-        journal.store.save("e", text, [Arm(0, "a")])
+        save(journal.store, "e", text, [Arm(0, "a")])
         with Experiment("e", ["b"], store=journal, compiled=False) as shorts:
             assert shorts.arms == ("a", "b")
             shorts.visit().choose()
-        good = journal.store.load("e")[0]
-        journal.store.save("e", text)
+        good = loaded(journal.store, "e")[0]
+        save(journal.store, "e", text)
         with pytest.raises(Conflict, match="has visits, and its settings cannot be read"):
             Experiment("e", store=journal, compiled=False)
         plain = json.loads(good) | {"policy": {"name": "Gone", "parameters": {}}}
-        journal.store.save("e", json.dumps(plain))
+        save(journal.store, "e", json.dumps(plain))
         with pytest.raises(Conflict, match="bins = 5 is not allowed"):
             Experiment("e", policy=sj.policies.LearnedIMED(bins=5), store=journal, compiled=False)
         with Experiment("e", store=journal, compiled=False) as shorts:

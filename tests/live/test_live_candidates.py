@@ -8,7 +8,7 @@ import pytest
 from asgi import client
 
 import sojourn as sj
-from sojourn.live import Ask, Experiment, Logged, Variant, export, verify
+from sojourn.live import Ask, Experiment, Logged, Variant, conformance, export, verify
 from sojourn.logs import evaluate
 
 ARMS = ["a", "b", "c", "d"]
@@ -63,7 +63,7 @@ def test_they_are_in_the_log(tmp_path: Path) -> None:
             visit.decide(Ask(candidates=candidates))
             visit.end(1)
         store = news.journal.store
-        _, events = store.history("news")
+        _, events = conformance.all_of(store, "news")
         found = [event.candidates for event in events if event.kind == "decide"]
         assert found == [None, "1", None]
         for name in ("steps.csv", "steps.parquet"):

@@ -10,6 +10,7 @@ from commands import Run
 
 import sojourn as sj
 from sojourn.live import Comparison, Experiment, Journal, Store, Variant, archive, compare
+from sojourn.live.stores.base import find_visit
 from sojourn.show.plain import plain
 from sojourn.stats.sequences import radius
 
@@ -38,11 +39,11 @@ def by_hand(store: Store, metric: str, alpha: float, planned: float) -> tuple[fl
     sums: defaultdict[tuple[int, str], dict[str, list[float]]] = defaultdict(dict)
     for variant in ("old", "new"):
         users: dict[str, str | None] = {}
-        for event in store.history(f"shorts:{variant}")[1]:
+        for event in store.events(f"shorts:{variant}"):
             if event.kind == "open":
                 users[event.visit] = event.user
             elif event.kind == "leave":
-                row = store.visit(f"shorts:{variant}", event.visit)
+                row = find_visit(store, f"shorts:{variant}", event.visit)
                 assert row is not None
                 found = {"reward": event.reward, "steps": event.step, "left": event.cause == "end"}
                 mine = sums[row.epoch, variant].setdefault(str(users[event.visit]), [0.0, 0.0])
@@ -95,7 +96,7 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
         assert 0.6 < old.means["left"].value < 0.8
         assert found.sample_ratio > 0.05 and not found.ratio_is_wrong
         for name in ("shorts:old", "shorts:new"):
-            archive(journal.store, name, journal.store.now() + 1.0, tmp_path / "archive")
+            archive(journal.store, name, journal.store.ping() + 1.0, tmp_path / "archive")
         assert shorts.compare(alpha=0.1, planned=200).variants == found.variants
         later = shorts.compare(since=2)
         assert sum(v.visits for v in later.variants) == 120
@@ -136,7 +137,7 @@ def test_nothing_is_said_before_there_are_fifty_users() -> None:
         )
 
         def differs() -> Comparison:
-            play(shorts, 30, seed=int(journal.store.now() * 1e6) % 2**32, harm=0.9)
+            play(shorts, 30, seed=int(journal.store.ping() * 1e6) % 2**32, harm=0.9)
             return compare(journal.store, "shorts", planned=100)
 
         first = differs()

@@ -91,7 +91,7 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
         assert drift(store, "news").until == clock.now
         clock.now += 2000.0
         assert news.sweep() == 1
-        assert store.trends("news", BEGAN, SPAN) == [
+        assert store.series(Trend, "news", since=BEGAN, width=SPAN) == [
             Trend(BEGAN, -3, bad=1.0, bad_left=1.0), Trend(BEGAN, 0, 1.0, 0.0, 1.0, 1.0)
         ]  # fmt: skip
         assert drift(store, "news").until == clock.now - 1800.0

@@ -13,6 +13,7 @@ import pytest
 
 from sojourn.live import Experiment, Journal, LiveError, SqliteStore
 from sojourn.live.stores import files, sqlite
+from sojourn.live.stores.base import find_visit
 
 
 def left(folder: Path) -> set[str]:
@@ -79,6 +80,7 @@ def test_a_backup_that_is_killed_leaves_nothing_under_its_name(tmp_path: Path) -
 import os, sqlite3
 from pathlib import Path
 from sojourn.live.stores import sqlite
+from sojourn.live.stores.base import find_visit
 class Killed(sqlite3.Connection):
     def execute(self, sql, *more):
         if "quick_check" in sql:
@@ -91,8 +93,8 @@ sqlite.backup("sqlite:///{path}", Path({str(target)!r}))
     assert subprocess.run([sys.executable, "-c", code]).returncode == 9
     assert not target.exists() and [f for f in left(tmp_path) if f.endswith(".part")]
     sqlite.backup(f"sqlite:///{path}", target)
-    copy = SqliteStore(target, reading=True)
-    assert copy.visit("e", "v") is not None
+    copy = SqliteStore(target, read_only=True)
+    assert find_visit(copy, "e", "v") is not None
     copy.close()
     with pytest.raises(ValueError, match="cannot be written"):
         sqlite.backup(f"sqlite:///{path}", tmp_path / "none" / "copy.db")

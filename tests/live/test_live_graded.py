@@ -7,6 +7,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
+from sojourn.live.stores.base import save
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -23,7 +24,7 @@ def older(journal: Journal) -> None:
     """The experiment as a version without this setting has stored it."""
     data = json.loads(Settings(policy=sj.policies.LearnedUCB(bins=2)).to_json())
     del data["reward_threshold"]
-    journal.store.save("clips", json.dumps(data), [])
+    save(journal.store, "clips", json.dumps(data), [])
 
 
 def test_without_a_threshold_only_0_and_1_are_taken_through_every_door() -> None:

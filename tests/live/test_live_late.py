@@ -3,7 +3,7 @@
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Journal, SqliteStore, export, verify
+from sojourn.live import Conflict, Experiment, Journal, SqliteStore, conformance, export, verify
 from sojourn.live.records import LEARNED_LATE, fold
 
 
@@ -58,7 +58,7 @@ def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
     experiment._reload()
     assert sums(experiment) == ([1.0, 1.0], [1.0, 0.5])
     store = experiment.journal.store
-    counted, events = store.history("shop")
+    counted, events = conformance.all_of(store, "shop")
     assert counted == fold(events, experiment.settings.bins, 0.5)
     assert verify(store, "shop") == {}
 

@@ -7,7 +7,16 @@ import postgres
 import pytest
 
 import sojourn as sj
-from sojourn.live import Conflict, Experiment, Guardrail, Journal, SqliteStore, Variant, history
+from sojourn.live import (
+    Conflict,
+    Experiment,
+    Guardrail,
+    Journal,
+    Snapshot,
+    SqliteStore,
+    Variant,
+    history,
+)
 from sojourn.live.rollout.comparison import GROWTH, rank_of
 
 POLICY = sj.policies.FixedArm(0)
@@ -52,7 +61,7 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
             now += 60.0
             for _ in range(3):
                 split._rollout.guard.look()
-        kept = journal.store.looks("shorts")
+        kept = journal.store.series(Snapshot, "shorts")
         assert {look.metric for look in kept} == {"reward", "steps"}  # all have left alike
         rewards = [look for look in kept if look.metric == "reward"]
         assert 10 < len(rewards) < 40
@@ -90,7 +99,7 @@ def test_of_several_processes_one_look_of_each_rank_is_kept() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        looks = journals[0].store.looks("shorts")
+        looks = journals[0].store.series(Snapshot, "shorts")
         assert sorted(look.metric for look in looks) == ["reward", "steps"]
         assert {look.visits for look in looks} == {200}
         for journal in journals:

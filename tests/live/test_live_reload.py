@@ -34,6 +34,7 @@ from sojourn.live import (
 )
 from sojourn.live.executors import Executor
 from sojourn.live.records import Event
+from sojourn.live.stores.base import find_visit
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +54,10 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
         for visit in before:
             visit.choose()
             visit.choose(1)
-        history = store.history
+        audit_state = store.audit_state
 
-        def slow(name: str) -> Any:
-            counts, events = history(name)
+        def slow(name: str, *sums: str) -> Any:
+            ledger, events = audit_state(name, *sums)
 
             def waiting() -> Iterator[Event]:
                 for event in events:
@@ -64,9 +65,9 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
                     started.set()
                     assert go.wait(30)
 
-            return counts, waiting()
+            return ledger, waiting()
 
-        store.history = slow  # type: ignore[method-assign]
+        store.audit_state = slow  # type: ignore[method-assign]
         with ThreadPoolExecutor(1) as pool:
             adding = pool.submit(experiment.add_arm, "c")
             assert started.wait(30)
@@ -81,7 +82,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
         assert experiment.arms == ("a", "b", "c")
         found, learner = [array.copy() for array in experiment.memory], experiment.branch.operations
         issued, resolved = learner.learner.issued.copy(), learner.learner.resolved.copy()
-        store.history = history  # type: ignore[method-assign]
+        store.audit_state = audit_state  # type: ignore[method-assign]
         experiment._reload()
         for mine, fresh in zip(found, experiment.memory, strict=True):
             np.testing.assert_array_equal(mine, fresh)
@@ -97,12 +98,13 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             "news", ["a", "b"], sj.policies.UCB(), store=journal, compiled=False
         )
         experiment.visit(id="v").choose()
-        counts = store.counts
+        read = store.read
 
-        def hanging(name: str) -> Any:
-            asked.set()
-            assert go.wait(30)
-            return counts(name)
+        def hanging(names: Any, *, counts: bool = True) -> Any:
+            if counts:
+                asked.set()
+                assert go.wait(30)
+            return read(names, counts=counts)
 
         async def during() -> float:
             """The longest that the loop was kept from doing anything else."""
@@ -124,7 +126,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             await watching
             return worst
 
-        store.counts = hanging  # type: ignore[method-assign]
+        store.read = hanging  # type: ignore[method-assign]
         with ThreadPoolExecutor(1) as pool:
             adding = pool.submit(experiment.add_arm, "c")
             assert asked.wait(30)
@@ -132,7 +134,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
             go.set()
             with pytest.raises(Unavailable):
                 adding.result(30)
-        store.counts = counts  # type: ignore[method-assign]
+        store.read = read  # type: ignore[method-assign]
         assert (
             experiment.decide("v", Ask(reward=1, request="r")).step == 2
         )  # it was written after all
@@ -271,10 +273,10 @@ def test_a_store_that_hangs_does_not_keep_a_journal_from_closing(
 
 def test_a_read_that_hangs_ends_by_the_deadline() -> None:
     store, go = SqliteStore.in_memory(), threading.Event()
-    visit = store.visit
+    visits = store.visits
     with Journal(store, upkeep=False, deadline=0.2) as journal:
         experiment = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
-        store.visit = lambda *given: visit(*given) if go.wait(30) else None  # type: ignore[method-assign]
+        store.visits = lambda name, **which: visits(name, **which) if go.wait(30) else None  # type: ignore[method-assign]
         began = time.monotonic()
         with pytest.raises(Unavailable, match="within the deadline"):
             experiment.get("v").info()
@@ -326,14 +328,14 @@ def test_a_slow_reader_keeps_nobody_waiting(kind: str, tmp_path: Path, server: s
     store: Any = open_store(url)
     try:
         with store._reading(), ThreadPoolExecutor(1) as pool:
-            assert pool.submit(store.visit, "other", "v").result(30) is None
+            assert pool.submit(find_visit, store, "other", "v").result(30) is None
         store.deadline = 0.1
         with ExitStack() as busy:
             for _ in range(8):
                 busy.enter_context(store._reading())
             with pytest.raises(Unavailable, match="all 8 connections that read are in use"):
-                store.visit("other", "v")
-        assert store.visit("other", "v") is None
+                find_visit(store, "other", "v")
+        assert find_visit(store, "other", "v") is None
     finally:
         store.close()
 

@@ -22,6 +22,7 @@ import sojourn as sj
 from sojourn.live import (
     Conflict,
     Damaged,
+    Edit,
     Experiment,
     Journal,
     NotFound,
@@ -45,7 +46,8 @@ from sojourn.live.archiving import (
     events_in,
     finish_erasing,
 )
-from sojourn.live.stores import retention
+from sojourn.live.stores import sql
+from sojourn.live.stores.base import find_visit
 
 numbers = itertools.count()
 Open = Callable[[], Store]
@@ -93,16 +95,16 @@ def test_what_is_archived_is_all_there(open_store: Open, tmp_path: Path) -> None
         play(news, 20)
         before = news.counts(), news.branch.timeline(0.0, 60.0), news.memory.pulls.tolist()
         assert verify(store, "news/..") == {}
-        kept = list(store.history("news/..")[1])
+        kept = store.events("news/..")
         done = archive(store, "news/..", news.now() + 1.0, tmp_path)
         assert done == Archived(20, len(kept) - 2, 1)
         play(news, 3, first=20)
         assert archive(store, "news/..", news.now() + 1.0, tmp_path).visits == 3
-        moved = list(itertools.chain(*events_in(store, store.parts("news/.."), tmp_path)))
+        moved = list(itertools.chain(*events_in(store, store.series(Part, "news/.."), tmp_path)))
         assert {e for e in moved if e.visit in {f"v{n}" for n in range(20)}} == {
             e for e in kept if not e.visit.startswith("open")
         }
-        assert {event.visit for event in store.history("news/..")[1]} == {"open0", "open20"}
+        assert {event.visit for event in store.events("news/..")} == {"open0", "open20"}
         assert verify(store, "news/..", tmp_path) == {}
         news._reload()
         assert sum(news.memory.pulls) > sum(before[2])
@@ -123,8 +125,8 @@ def test_old_visits_only_and_day_by_day(tmp_path: Path) -> None:
             now += 86_400.0 * (day > 0)
             news.visit(id=f"v{day}").end()
         assert archive(store, "news", now - 1.0, tmp_path) == Archived(2, 4, 2)
-        assert [part.day for part in store.parts()] == ["2024-10-04", "2024-10-05"]
-        assert store.visit("news", "v2") is not None
+        assert [part.day for part in store.series(Part, None)] == ["2024-10-04", "2024-10-05"]
+        assert find_visit(store, "news", "v2") is not None
 
 
 def test_files_are_of_bounded_size_and_private(
@@ -139,7 +141,7 @@ def test_files_are_of_bounded_size_and_private(
                 visit.choose()
             visit.end()
         assert archive(store, "news", news.now() + 1.0, tmp_path) == Archived(7, 70, 4)
-        assert sorted(part.visits for part in store.parts()) == [1, 1, 2, 3]
+        assert sorted(part.visits for part in store.series(Part, None)) == [1, 1, 2, 3]
         assert verify(store, "news", tmp_path) == {}
     folders = [path for path in (tmp_path / "news").rglob("*") if path.is_dir()]
     assert {path.stat().st_mode & 0o777 for path in [tmp_path / "news", *folders]} == {0o700}
@@ -176,10 +178,10 @@ def test_a_death_between_file_and_deletion_leaves_all_in_the_store(
         news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 4)
         with monkeypatch.context() as patch:
-            patch.setattr(retention.SqlUpkeep, "archive", lambda *given: 1 / 0)
+            patch.setattr(sql.SqlUpkeep, "archive", lambda *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 archive(journal.store, "news", news.now() + 1.0, tmp_path)
-        assert verify(journal.store, "news") == {} and journal.store.parts() == []
+        assert verify(journal.store, "news") == {} and journal.store.series(Part, None) == []
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
         assert archive(journal.store, "news", news.now() + 1.0, tmp_path).visits == 4
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
@@ -190,7 +192,7 @@ def test_verify_notices_files_that_are_not_the_ones(tmp_path: Path) -> None:
         news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         play(news, 3)
         archive(journal.store, "news", news.now() + 1.0, tmp_path)
-        (part,) = journal.store.parts()
+        (part,) = journal.store.series(Part, None)
         events = archiving.read(tmp_path, part)
         with journal.store.upkeep() as upkeep:
             other = archiving.write(events[:-2], tmp_path, part, upkeep.store_id)
@@ -262,7 +264,8 @@ def test_an_erased_user_is_nowhere(tmp_path: Path) -> None:
     for file in (f for f in tmp_path.rglob("*") if f.is_file()):
         assert b"anna-1-secret" not in file.read_bytes(), file
     assert b"anna-0-secret" in path.read_bytes()
-    edits = [edit for edit in SqliteStore(path, reading=True).edits(9) if "erased" in edit.what]
+    edits = SqliteStore(path, read_only=True).series(Edit, None)
+    edits = [edit for edit in edits if "erased" in edit.what]
     assert [edit.detail for edit in edits] == ["1 visits"]
 
 
@@ -278,12 +281,12 @@ def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
                 visit.choose()
                 visit.end(1)
 
-        def erase(user: int) -> None:
+        def forget(user: int) -> None:
             for _ in range(40):
                 erase(news.journal.store, f"u{user}")
 
         with ThreadPoolExecutor(6) as pool:
-            work = [pool.submit(do, user) for user in range(3) for do in (play, erase)]
+            work = [pool.submit(do, user) for user in range(3) for do in (play, forget)]
         assert [done.exception() for done in work] == [None] * 6
         assert news.counts()["pulls", 0, 1, 0] == 120
         assert verify(news.journal.store, "news") == {}
@@ -292,7 +295,7 @@ def test_users_are_erased_while_others_are_served(tmp_path: Path) -> None:
 def test_a_dropped_experiment_is_gone_and_its_name_free(
     open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "AT_ONCE", 3)  # many small transactions
+    monkeypatch.setattr(sql, "AT_ONCE", 3)  # many small transactions
     with Journal(open_store(), upkeep=False) as journal:
         news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
         other = Experiment("other", ["a"], sj.policies.UCB(), store=journal, compiled=False)
@@ -358,7 +361,7 @@ def test_a_change_that_races_with_the_deletion_of_its_visit(server: str) -> None
         other.commit()
         with pytest.raises(Unavailable):
             waiting.result()
-    assert store.append([late]) == [False] and store.visit("e", "v") is None
+    assert store.append([late]) == [False] and find_visit(store, "e", "v") is None
     store.close()
 
 
@@ -400,9 +403,9 @@ def check_world(world: World) -> None:
     store = open_at(world.address)
     with store.upkeep() as upkeep:
         assert upkeep.erasing() == []
-    parts = store.parts("news")
+    parts = store.series(Part, "news")
     moved = list(itertools.chain(*events_in(store, parts, world.folder)))
-    events = [*moved, *store.history("news")[1]]
+    events = [*moved, *store.events("news")]
     opened = Counter(event.user for event in events if event.kind == "open")
     assert opened == {None: 1000, **dict.fromkeys(OTHERS, 100)}
     assert len({(event.visit, event.step, event.kind) for event in events}) == len(events) == 6400
@@ -435,6 +438,7 @@ import sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from sojourn.live import InUse, archive, archiving, erase, open_store
+from sojourn.live.stores.base import find_visit
 url, folder, users = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
 archiving.STEPS, store = 60, None
 while store is None:
@@ -504,12 +508,12 @@ def test_an_erasure_waits_for_the_lease_and_the_next_holder_goes_on(
         with store.upkeep():
             assert erase(store, "u2", tmp_path, wait=0.1) == Erased(0, None)
         with monkeypatch.context() as patch:
-            patch.setattr(retention.SqlUpkeep, "replace", lambda *given: 1 / 0)
+            patch.setattr(sql.SqlUpkeep, "replace", lambda *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):  # a death that leaves a file
                 archive(store, "news", news.now() + 1.0, tmp_path)
         assert len(list(tmp_path.rglob("*.parquet"))) == 2
         assert archive(store, "news", news.now() + 1.0, tmp_path) == Archived()
-        (part,) = store.parts()
+        (part,) = store.series(Part, None)
         users = {event.user for event in archiving.read(tmp_path, part)}
         assert users == {"u0", None} and len(list(tmp_path.rglob("*.parquet"))) == 1
         assert verify(store, "news", tmp_path) == {}
@@ -526,9 +530,9 @@ def test_the_archive_of_a_dropped_experiment(open_store: Open, tmp_path: Path) -
             archive(store, each.name, each.now() + 1.0, tmp_path)
         news.drop()
         assert erase(store, "u1", tmp_path) == Erased(0, 4)
-        (part,) = store.parts("")
+        (part,) = store.series(Part, "")
         assert {event.user for event in archiving.read(tmp_path, part)} == {"u0", "u2", None}
-        assert drop_archived(store, "news", tmp_path) == 1 == len(store.parts())
+        assert drop_archived(store, "news", tmp_path) == 1 == len(store.series(Part, None))
         assert len(list(tmp_path.rglob("*.parquet"))) == 1
         assert verify(store, "other", tmp_path) == {}
 

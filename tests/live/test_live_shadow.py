@@ -111,12 +111,10 @@ def test_calls_that_are_repeated_and_candidates(tmp_path: Path) -> None:
     with external(store=url) as feed:
         assert feed.decide("v", Ask(logged=Logged("a"), request="2", step=2)) == second
         kept = [
-            event.shadow_arm
-            for event in feed.journal.store.history("feed")[1]
-            if event.kind == DECIDE
+            event.shadow_arm for event in feed.journal.store.events("feed") if event.kind == DECIDE
         ]
         assert [ARMS[arm] for arm in kept if arm is not None] == [first.shadow_arm, "c"]
-    store = open_store(url, reading=True)
+    store = open_store(url, read_only=True)
     export(store, "feed", tmp_path / "steps.csv")
     store.close()
     head, *lines = (line.split(",") for line in (tmp_path / "steps.csv").read_text().splitlines())

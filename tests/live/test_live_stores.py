@@ -35,6 +35,7 @@ from sojourn.live import (
 )
 from sojourn.live.records import fold
 from sojourn.live.stores import STORES, tables
+from sojourn.live.stores.base import find_visit, save
 from sojourn.live.stores.sqlite import Steady
 from sojourn.policies import Policy
 from sojourn.service.options import Options
@@ -70,7 +71,7 @@ class Wished(SqliteStore):
     """A store of a package that is installed beside this one."""
 
     @classmethod
-    def open(cls, url: str, *, reading: bool = False) -> Any:
+    def open(cls, url: str, **how: Any) -> Any:
         return cls.in_memory()
 
 
@@ -108,7 +109,7 @@ def test_the_modules_of_databases_are_imported_when_they_are_used() -> None:
     code += "Experiment('e', ['a'], store='memory://', compiled=False).close(); "
     code += "print([m for m in sys.modules if 'stores.' in m or m == 'psycopg'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = ["base", "files", "pool", "retention", "sql", "sqlite", "tables"]
+    names = ["base", "files", "pool", "sql", "sqlite", "tables"]
     assert sorted(ast.literal_eval(done.stdout)) == [f"sojourn.live.stores.{n}" for n in names]
 
 
@@ -123,7 +124,7 @@ def test_a_copy_of_a_file_is_what_was_there(tmp_path: Path) -> None:
         backup(url, saved)
         experiment.get("v").end(1)
     store = open_store(f"sqlite:///{saved}")
-    row = store.visit("news", "v")
+    row = find_visit(store, "news", "v")
     assert row is not None
     assert (row.status, row.pending) == ("open", 1)
     store.close()
@@ -179,9 +180,9 @@ def test_tables_of_another_version_are_refused(
         run(sqlite if kind == "sqlite" else f"UPDATE sojourn_schema SET version = {version}")
     store.close()
     what = "use a newer one" if version > tables.VERSION else "with the older one, and start a new"
-    for reading in (False, True):
+    for read_only in (False, True):
         with pytest.raises(InputError, match=f"are of version {version}, and this .*: .*{what}"):
-            opened(reading=reading)
+            opened(read_only=read_only)
 
 
 def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -192,15 +193,15 @@ def test_time_does_not_jump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     wall += 1e6
     assert 5e9 <= clock() < 5e9 + 60
     store = SqliteStore(tmp_path / "live.db")
-    store.save("e", "{}")
+    save(store, "e", "{}")
     store.append([conformance.change(None, wait=30.0)])
     for wall in (6e9, 1e9):  # noqa: B007
-        assert store.overdue("e", 30.0, 10) == []
+        assert store.visits("e", expired=True)[1] == []
     store.close()
     again = SqliteStore(tmp_path / "live.db")  # the clock was set back: time goes on from there
-    assert again.overdue("e", 30.0, 10) == []
+    assert again.visits("e", expired=True)[1] == []
     again.append([conformance.change(None, "w", wait=-1.0)])
-    assert [row.id for row, _ in again.overdue("e", 30.0, 10)] == ["w"]
+    assert [row.id for row in again.visits("e", expired=True)[1]] == ["w"]
     again.close()
 
 
@@ -230,7 +231,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
             memory = experiment.memory
             assert memory.clock[0] == memory.pulls.sum() == 48
             assert memory.moves.sum() == 48 and memory.left.sum() == 4
-        counts, events = one.store.history("news")
+        counts, events = conformance.all_of(one.store, "news")
         assert counts == fold(events, 4)
         assert experiments[0].branch.conflicts + experiments[1].branch.conflicts > 0
 
@@ -339,21 +340,23 @@ def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> No
     url = f"sqlite:///{tmp_path}/live.db" if kind == "sqlite" else database
     if kind == "sqlite":
         with pytest.raises(ValueError, match="there is no file"):
-            open_store(url, reading=True)
+            open_store(url, read_only=True)
     else:
         with pytest.raises(ValueError, match="there are no tables of live visits here"):
-            open_store(url, reading=True)
+            open_store(url, read_only=True)
     with Experiment(
         "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False
     ) as experiment:
         experiment.visit(id="v").choose()
-        store = open_store(url, reading=True)
-        assert store.experiments() == ["news"] and store.visit("news", "v") is not None
+        store = open_store(url, read_only=True)
+        assert list(store.read()) == ["news"] and find_visit(store, "news", "v") is not None
         assert verify(store, "news") == {}
         experiment.get("v").end(1)
-        assert store.counts("news")[1 if kind == "postgres" else 0]["left by end", 0, 0, 0] == 1
+        stored = store.read()["news"]
+        counts = stored.others if kind == "postgres" else stored.own
+        assert counts["left by end", 0, 0, 0] == 1
         with pytest.raises(Unavailable):
-            store.save("other", "{}")
+            save(store, "other", "{}")
         store.close()
 
 
@@ -380,7 +383,7 @@ def test_racing_for_a_visit(database: str) -> None:
         for thread in threads:
             thread.join()
         assert [len(a) for a in answers.values()] == [1] * 15
-        counts, events = one.store.history("news")
+        counts, events = conformance.all_of(one.store, "news")
         assert counts == fold(events, 2)
         assert sum(n for key, n in counts.items() if key[0] == "issued") == 15
 

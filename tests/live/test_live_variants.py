@@ -12,6 +12,7 @@ from sojourn.live import (
     Allocation,
     Ask,
     Conflict,
+    Edit,
     Experiment,
     Guardrail,
     Journal,
@@ -24,6 +25,7 @@ from sojourn.live import (
     verify,
 )
 from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
+from sojourn.live.rollout.groups import Group
 
 ARMS = ["a", "b", "c"]
 
@@ -200,7 +202,7 @@ def test_it_goes_on(tmp_path: Path) -> None:
         assert shorts.allocation.guardrail == Guardrail(margin=0.5)
         assert shorts.get("v").info().variant == home
         store = shorts.journal.store
-        assert [edit.detail for edit in store.edits(2, "shorts")][1] == (
+        assert [edit.detail for edit in store.series(Edit, "shorts", limit=2)][1] == (
             '{"shares": {"old": 0.7, "new": 0.3}}'
         )
         with pytest.raises(Conflict, match="'shorts' has variants: change those"):
@@ -218,7 +220,7 @@ def test_it_goes_on(tmp_path: Path) -> None:
             )
         with pytest.raises(ValueError, match="'shorts:old' has no variants"):
             Experiment.open("shorts:old", shorts.journal, compiled=False).compare()
-        known = store.experiments()
+        known = list(store.read())
         with pytest.raises(ValueError, match="idle_timeout = -1 is not allowed"):
             Experiment(
                 "bad",
@@ -231,9 +233,9 @@ def test_it_goes_on(tmp_path: Path) -> None:
             )
         with pytest.raises(ValueError, match="give at least one arm"):
             Experiment("bad", [], variants=both, holdout="a", store=shorts.journal, compiled=False)
-        assert store.experiments() == known
+        assert list(store.read()) == known
         shorts.drop()
-        assert store.experiments() == ["taken:a"] and shorts.dropped
+        assert list(store.read()) == ["taken:a"] and shorts.dropped
 
 
 def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
@@ -247,7 +249,7 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
             if n % 3:
                 visit.end()
                 assert visit.reward(1, step=2) == "learned"  # after the end
-        before = {name: journal.store.groups(f"shorts:{name}") for name in ("old", "new")}
+        before = {name: journal.store.series(Group, f"shorts:{name}") for name in ("old", "new")}
         ended = [group for groups in before.values() for group in groups]
         assert sum(group.visits for group in ended) == sum(group.left for group in ended) == 26
         assert sum(group.reward for group in ended) == sum(group.steps for group in ended) == 52
@@ -255,12 +257,13 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
         journal.store.erase("u1")
         for name in ("shorts:old", "shorts:new"):
             assert verify(journal.store, name) == {}
-            archive(journal.store, name, journal.store.now() + 1.0, tmp_path)
+            archive(journal.store, name, journal.store.ping() + 1.0, tmp_path)
             assert verify(journal.store, name, tmp_path) == {}
-            assert journal.store.groups(name) == before[name.removeprefix("shorts:")]
+            assert journal.store.series(Group, name) == before[name.removeprefix("shorts:")]
         alone = Experiment.open("shorts:old", shorts.journal, compiled=False)
         alone.visit().end()  # by its own name: not compared
-        assert journal.store.groups("shorts:old") == before["old"]
+        assert journal.store.series(Group, "shorts:old") == before["old"]
         assert verify(journal.store, "shorts:old", tmp_path) == {}
-        journal.store._groups["shorts:old"].popitem()  # type: ignore[attr-defined]
+        with journal.store._writing() as run:  # type: ignore[attr-defined]
+            run("DELETE FROM sojourn_group WHERE experiment = 'shorts:old' AND epoch = 1")
         assert ("grouped", 0, 0, 0) in verify(journal.store, "shorts:old")

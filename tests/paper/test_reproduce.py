@@ -25,7 +25,7 @@ from sojourn.paper.claims import CLAIMS
 from sojourn.paper.drawing import draw, lines
 from sojourn.paper.figures import FIGURES, MAIN, Graph
 from sojourn.paper.report import CITED, digest, to_page
-from sojourn.paper.reproduce import reproduce
+from sojourn.paper.reproduce import reproduction
 from sojourn.paper.results import Results
 from sojourn.paper.study import STORE, Overall
 from sojourn.paper.trials import TRIALS, Trial
@@ -44,7 +44,7 @@ CONFIRMED, NOT_YET, NOT_CONFIRMED, UNDECIDED = Verdict
 
 
 def tiny(out: Path, *names: str, seed: int = 0, redraw: bool = False) -> Report[Results]:
-    return reproduce(names, out=out, seed=seed, redraw=redraw, trials=TINY)
+    return reproduction(names, TINY).conduct(out=out, seed=seed, redraw=redraw)
 
 
 @pytest.fixture(scope="module")
@@ -183,14 +183,14 @@ CHILD = """
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     few = {name: replace(e, quick=2100, visits=40) for name, e in TRIALS.items()}
-    run, compute = reproduce.reproduce, Job.compute
+    made, compute = reproduce.reproduction, Job.compute
 
     def slowly(*args, **more):
         time.sleep(0.5)
         return compute(*args, **more)
 
     Job.compute = slowly
-    reproduce.reproduce = lambda *args, **more: run(*args, **more, trials=few)
+    reproduce.reproduction = lambda names: made(names, few)
     sys.exit(main(["reproduce", "d", "--workers", "1", "--out", sys.argv[1]]))
 """
 
@@ -230,7 +230,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Job, "compute", counting)
     few = {name: replace(e, quick=2100, visits=40) for name, e in TRIALS.items()}
-    reproduce(["d"], out=tmp_path, trials=few)
+    reproduction(["d"], few).conduct(out=tmp_path)
     assert len(computed) == 12 - kept
     assert stored(tmp_path) == 12 and (tmp_path / "report.html").exists()
 
@@ -247,7 +247,7 @@ def test_redrawing_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_progress_is_of_everything(tmp_path: Path) -> None:
     seen: list[Overall] = []
-    reproduce(["c"], out=tmp_path, trials=TINY, progress=seen.append)
+    reproduction(["c"], TINY).conduct(out=tmp_path, progress=seen.append)
     shares = [now.share for now in seen]
     assert shares == sorted(shares) and 0.99 < shares[-1] <= 1.0
     assert [*dict.fromkeys(now.work for now in seen)] == ["B", "B-rl", "drawing"]
@@ -348,7 +348,7 @@ def test_the_page_has_every_verdict_reading_and_main_figure(
 ) -> None:
     folder, report = whole
     page = tmp_path / "docs" / "reproduction.md"
-    reproduce(out=folder, redraw=True, page=page, trials=TINY)
+    reproduction([], TINY).conduct(out=folder, redraw=True, page=page)
     text = page.read_text()
     assert report.summary in text
     assert "sojourn reproduce --quick --page docs/reproduction.md" in text
@@ -363,7 +363,7 @@ def test_the_page_has_every_verdict_reading_and_main_figure(
     assert "“order-wise lower”" in text
     assert "with θ = 0.3: *not confirmed*" in text
     small = tmp_path / "small" / "page.md"
-    again = reproduce(["d"], out=folder, redraw=True, page=small, trials=TINY)
+    again = reproduction(["d"], TINY).conduct(out=folder, redraw=True, page=small)
     assert small.read_text() == to_page(again, {"d": FIGURES["d"]})
     drawn = {path.name for path in (small.parent / "figures").iterdir()}
     assert drawn == {"d.svg", "verdicts.svg"}

@@ -36,9 +36,8 @@ from sojourn.policies import (
 from sojourn.policies.empirical import Empirical
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
-from sojourn.policies.mixture import base_policy
 from sojourn.policies.reasons import explain, short
-from sojourn.policies.wrapper import Wrapper
+from sojourn.policies.wrapper import Wrapper, base_policy
 
 PROBLEM = sj.paper.SETTINGS["B"]
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}
@@ -58,7 +57,7 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
                 if left:
                     visit.end(reward)
                     break
-        return experiment.recent()[::-1], list(experiment.journal.store.history("news")[1])
+        return experiment.recent()[::-1], experiment.journal.store.events("news")
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)

@@ -227,7 +227,7 @@ def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.Monke
     assert asyncio.run(span()) == "10m"
     for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 590_000)}.items():
         for age in ages:
-            now = experiment.journal.store.now() + age
+            now = experiment.journal.store.ping() + age
             monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
             assert asyncio.run(span()) == name
 

@@ -9,7 +9,7 @@ from asgi import Caller, client
 
 import sojourn as sj
 from sojourn.cli.main import main
-from sojourn.live import Experiment, open_store
+from sojourn.live import Experiment, Part, open_store
 from sojourn.service.auth import keys
 from sojourn.service.options import Options
 from sojourn.service.routes import operations
@@ -78,9 +78,9 @@ def test_the_service_archives_what_is_old(
         while "archive: " not in caplog.text and time.monotonic() < end:
             time.sleep(0.02)
         folder.unlink()
-        while not store.parts() and time.monotonic() < end:
+        while not store.series(Part, None) and time.monotonic() < end:
             time.sleep(0.02)
-        assert [part.visits for part in store.parts()] == [1]
+        assert [part.visits for part in store.series(Part, None)] == [1]
         assert http.delete("/v1/users/u42").json() == {"visits": 0, "archived": 1}
         assert http.get(f"{SHORTS}/visits/v1").status_code == 404
         assert http.get(SHORTS).json()["arms"][0]["pulls"] in (0, 1)
@@ -130,7 +130,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "add --yes if you mean it" in capsys.readouterr().err
     assert main(["store", "drop", live, "news", "--yes", "--archive", to]) == 0
     assert not list((tmp_path / "archive").rglob("*.parquet"))
-    assert capsys.readouterr().out == "news: dropped\n"
+    said = capsys.readouterr().out
+    assert said == "news: dropped\nfiles of its archive that were deleted: 1\n"
     assert main(["store", "audit", live, "--json"]) == 0
     assert [edit["what"] for edit in json.loads(capsys.readouterr().out)] == [
         "dropped", "erased a user", "erased a user", "created",
@@ -150,6 +151,6 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(words) == (1 if "no experiment" in sentence else 2)
         assert sentence in capsys.readouterr().err
-    store = open_store(f"sqlite:///{live}", reading=True)
-    assert store.experiments() == []
+    store = open_store(f"sqlite:///{live}", read_only=True)
+    assert list(store.read()) == []
     store.close()

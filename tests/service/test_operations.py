@@ -232,8 +232,8 @@ def goes_on(url: str) -> None:
     assert verify_all(url) == {}
     with Journal(url, upkeep=False) as journal:
         experiment = Experiment.open("load", journal, compiled=False)
-        open_visits = [e.visit for e in journal.store.history("load")[1] if e.kind == "open"]
-        left = {e.visit for e in journal.store.history("load")[1] if e.kind == "leave"}
+        open_visits = [e.visit for e in journal.store.events("load") if e.kind == "open"]
+        left = {e.visit for e in journal.store.events("load") if e.kind == "leave"}
         for visit in set(open_visits) - left:
             experiment.decide(visit, Ask(request="on"))
             assert experiment.get(visit).end(1)
@@ -242,15 +242,15 @@ def goes_on(url: str) -> None:
 
 
 def verify_all(url: str) -> dict[str, object]:
-    store = open_store(url, reading=True)
-    found = {name: wrong for name in store.experiments() if (wrong := verify(store, name))}
+    store = open_store(url, read_only=True)
+    found = {name: wrong for name in list(store.read()) if (wrong := verify(store, name))}
     store.close()
     return found
 
 
 def keys(url: str) -> Keys:
-    store = open_store(url, reading=True)
-    found = {(e.visit, e.step, e.kind) for e in store.history("load")[1]}
+    store = open_store(url, read_only=True)
+    found = {(e.visit, e.step, e.kind) for e in store.events("load")}
     store.close()
     return found
 

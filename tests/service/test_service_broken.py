@@ -9,6 +9,7 @@ from asgi import Caller, client
 
 from sojourn.live import Settings, SqliteStore
 from sojourn.live.records import Arm
+from sojourn.live.stores.base import save
 from sojourn.policies import KLUCB
 
 GOOD, ODD = "/v1/experiments/good", "/v1/experiments/odd"
@@ -31,7 +32,7 @@ def http(tmp_path_factory: Any) -> Iterator[Caller]:
         assert http.put(GOOD, json={"arms": ["a", "b"]}).status_code == 201
     store = SqliteStore(path)
     for name, text in BROKEN.items():
-        store.save(name, text, [Arm(0, "a"), Arm(1, "b"), Arm(2, "c")])
+        save(store, name, text, [Arm(0, "a"), Arm(1, "b"), Arm(2, "c")])
     store.close()
     with pytest.MonkeyPatch.context() as patch:
 

@@ -126,7 +126,7 @@ def test_four_workers_and_the_same_visits_one_worker_killed(database: str) -> No
     try:
         assert len(load.firsts) == len(visits)
         check(store, load.said + [["decide", visit, "1", arm] for visit, arm in load.firsts])
-        events = list(store.history("load")[1])
+        events = store.events("load")
     finally:
         store.close()
     steps = defaultdict(list)

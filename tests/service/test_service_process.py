@@ -22,6 +22,7 @@ from serving import PATIENCE, Server, serve
 from sojourn import extras
 from sojourn.cli.main import main
 from sojourn.live import open_store, verify
+from sojourn.live.stores.base import find_visit, loaded
 from sojourn.service.auth import keys
 from sojourn.service.metrics import drop_dead_gauges
 
@@ -103,11 +104,11 @@ def test_a_graceful_stop_loses_nothing(tmp_path: Path) -> None:
         assert "Traceback" not in server.lines
         assert "timeout graceful shutdown exceeded" not in server.lines
     store = open_store(f"sqlite:///{file}")
-    events = {(e.visit, e.step): e for e in store.history("shorts")[1] if e.kind == "decide"}
-    arms = [arm.name for arm in store.load("shorts")[1]]  # type: ignore[index]
+    events = {(e.visit, e.step): e for e in store.events("shorts") if e.kind == "decide"}
+    arms = [arm.name for arm in loaded(store, "shorts")[1]]  # type: ignore[index]
     for visit, step, arm in acknowledged:
         assert arms[events[visit, step].arm] == arm  # type: ignore[index]
-    assert store.visit("shorts", "slow").user == "slow"  # type: ignore[union-attr]
+    assert find_visit(store, "shorts", "slow").user == "slow"  # type: ignore[union-attr]
     store.close()
     check(f"sqlite:///{file}")
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from sojourn.live import Store, verify
+from sojourn.live import Part, Store, verify
 from sojourn.live.archiving import events_in
+from sojourn.live.stores.base import loaded
 
 
 class Audit(NamedTuple):
@@ -39,15 +40,14 @@ def audit(
     `experiments` are those that the visits are in: several for one with variants. Some may be in an
     `archive`.
     """
-    loaded = store.load(experiments[0])
-    assert loaded is not None
-    names = [arm.name for arm in loaded[1]]
+    names = [arm.name for arm in loaded(store, experiments[0]).arms]
     kept: dict[tuple[str, str, str], Any] = {}
     doubled, differing = [], {}
     for experiment in experiments:
         differing |= verify(store, experiment, archive)
-        archived = [] if archive is None else events_in(store, store.parts(experiment), archive)
-        for event in chain(store.history(experiment)[1], *archived):
+        parts = store.series(Part, experiment)
+        archived = [] if archive is None else events_in(store, parts, archive)
+        for event in chain(store.events(experiment), *archived):
             key = event.kind, event.visit, str(event.step)
             if key in kept:
                 doubled.append(key)

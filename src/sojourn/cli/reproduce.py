@@ -13,6 +13,7 @@ from .output import STOPPED, note, print_json, print_table
 from .progress import by_work, progress
 
 if TYPE_CHECKING:
+    from ..paper.study import Study
     from ..paper.verdicts import Report
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
@@ -54,7 +55,7 @@ def every_verdict(report: "Report[Any]", report_file: Path) -> str:
 
 
 def conduct(
-    study: Callable[..., "Report[Any]"],
+    study: "Study[Any]",
     report_file: Path,
     options: StudyOptions,
     say: Callable[["Report[Any]", Path], str] = every_verdict,
@@ -65,7 +66,7 @@ def conduct(
     as_json = asked.pop("as_json")
     try:
         with progress(lines=True) as show:
-            report = study(**asked, **more, out=report_file.parent, progress=by_work(show))
+            report = study.conduct(**asked, **more, out=report_file.parent, progress=by_work(show))
     except KeyboardInterrupt:
         note("stopped; the same command goes on from here")
         raise typer.Exit(STOPPED) from None
@@ -103,7 +104,7 @@ def reproduce_command(
     first run on a machine also compiles, which takes some minutes once.
     """
     from ..paper.report import digest
-    from ..paper.reproduce import reproduce
+    from ..paper.reproduce import reproduction
 
     if list_names:
         _print_figures(options.as_json)
@@ -112,7 +113,8 @@ def reproduce_command(
     if not options.redraw:
         note("the first run on a machine also compiles, which takes some minutes once")
     say = every_verdict if verdicts else digest
-    conduct(reproduce, out / "report.html", options, say, names=names or (), precision=wanted)
+    study = reproduction(names or ())
+    conduct(study, out / "report.html", options, say, precision=wanted)
 
 
 def _print_figures(as_json: bool) -> None:

@@ -135,7 +135,7 @@ def archive_command(
             f"--older-than {older_than:g} is not allowed: it must be from 0 to 36500 days"
         )
     with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
-        before, done = store.now() - DAY * older_than, {}
+        before, done = store.ping() - DAY * older_than, {}
         for name in names or all_of_their_own(store):
             try:
                 done[name] = archive(store, name, before, to)
@@ -224,13 +224,15 @@ def audit_command(
     as_json: AsJson = False,
 ) -> None:
     """Who changed what, and when: the audit log of experiments."""
+    from ..live import Edit
+
     url, names = store_first(words or [])
     if len(names) > 1:
         raise InputError(f"{len(names)} words are given, and wanted is one experiment, or none")
     if not 1 <= last <= 100_000:
         raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
     with reading(url) as store:
-        found = store.edits(last, *names)
+        found = store.series(Edit, names[0] if names else None, limit=last)
     if as_json:
         print_json(found)
         return

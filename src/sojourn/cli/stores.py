@@ -66,7 +66,7 @@ def reading(url: str) -> Iterator["Store"]:
     """The store at an address, to be read only."""
     from ..live import open_store
 
-    with file_errors_as_input(), closing(open_store(url, reading=True)) as store:
+    with file_errors_as_input(), closing(open_store(url, read_only=True)) as store:
         yield store
 
 

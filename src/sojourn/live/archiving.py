@@ -88,9 +88,9 @@ def archive(
         _sweep(store, upkeep, folder)
         finish_erasing(store, upkeep, folder)
         tries = TRIES
-        while rows := store.ended(experiment, before, VISITS):
+        while rows := store.visits(experiment, ended_before=before, limit=VISITS)[1]:
             day, rows = _first_part(rows)
-            events = store.events_of(experiment, [row.id for row in rows])
+            events = store.events(experiment, visits=[row.id for row in rows])
             part = Part(experiment, day, "", len(rows), len(events), "")
             part = write(events, folder, part, upkeep.store_id)
             sums = {**sums_of(events, *split), **_grouped(rows)}
@@ -103,7 +103,7 @@ def archive(
             tries -= 1
             if tries == 0:
                 break  # its visits change all the time: the next call archives them
-        upkeep.compact(store.now() - CHARTS)
+        upkeep.compact(store.ping() - CHARTS)
     return done
 
 
@@ -126,7 +126,7 @@ def _grouped(rows: Sequence[Row]) -> Counts:
 
 
 def _settings(store: Store, experiment: str) -> str:
-    text, _ = one_of_its_own(store, experiment)
+    text = one_of_its_own(store, experiment).settings
     policy = Settings.from_json(text).policy
     if not calls_for(policy, compiled=False).counts:
         raise InputError(
@@ -218,7 +218,7 @@ def events_in(store: Store, parts: Sequence[Part], folder: str | Path) -> Iterat
         try:
             yield read(Path(folder), part)
         except Damaged:
-            now = {origin(each): each for each in store.parts()}
+            now = {origin(each): each for each in store.series(Part, None)}
             if now.get(origin(part), part) == part:
                 raise
             yield read(Path(folder), now[origin(part)])
@@ -255,7 +255,7 @@ def finish_erasing(
     """
     if not (users := upkeep.erasing()):
         return {}
-    parts = store.parts()
+    parts = store.series(Part, None)
     if folder is None and parts:
         return None
     visits = dict.fromkeys(users, 0)
@@ -309,7 +309,7 @@ def drop_archived(store: Store, experiment: str, folder: str | Path) -> int:
 def dropped_parts(store: Store, experiment: str) -> list[Part]:
     """The files of dropped experiments of this name, which stay in the archive."""
     place = f"{folder_of(experiment)}/"
-    return [part for part in store.parts("") if part.file.startswith(place)]
+    return [part for part in store.series(Part, "") if part.file.startswith(place)]
 
 
 def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
@@ -318,7 +318,7 @@ def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
     All others are reported and left as they are: the folder may be a wrong one.
     """
     _, pq = pyarrow()
-    known = {part.file for part in store.parts()}
+    known = {part.file for part in store.series(Part, None)}
     foreign = []
     for path in sorted(folder.glob("*/day=*/*")):
         if path.relative_to(folder).as_posix() not in known:

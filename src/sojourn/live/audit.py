@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .archiving import events_in
 from .monitor.trends import as_counts, by_arm
-from .records import CHARTED, END, GROUPED, TIMEOUT, Counts, Key, Ledger, added, sums_of
+from .records import ALL_SUMS, CHARTED, END, GROUPED, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, one_of_its_own
 
@@ -25,9 +25,8 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     ...     verify(experiment.journal.store, "news")
     {}
     """
-    settings, _ = one_of_its_own(store, experiment)
-    ledger, events = store.ledger(experiment)
-    split = split_of(settings)
+    split = split_of(one_of_its_own(store, experiment).settings)
+    ledger, events = store.audit_state(experiment, *ALL_SUMS)
     hot = sums_of(events, *split)
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
     kept = {**ledger.counts, **chart}

@@ -18,9 +18,9 @@ from .learner import Learner
 from .names import check_name
 from .operations import Operations
 from .per_process import PerProcess
-from .records import Arm, Bucket, Counts, News, added
+from .records import Arm, Bucket, Counts
 from .settings import Settings
-from .stores.base import one_of_its_own
+from .stores.base import Stored, counters, one_of_its_own, save
 
 
 class Branch:
@@ -67,7 +67,7 @@ class Branch:
         **options: Any,
     ) -> Self:
         """A branch that the store has, with the settings it has there and those `changed`."""
-        settings = Settings.from_json(one_of_its_own(journal.store, name)[0])
+        settings = Settings.from_json(one_of_its_own(journal.store, name).settings)
         if changed:
             settings = replace(settings, **changed)
         make = partial(Learner, run=run, compiled=compiled, seed=0)
@@ -144,7 +144,7 @@ class Branch:
             self._save(changed)
 
     def _save(self, arms: Sequence[Arm]) -> None:
-        self.journal.store.save(self.name, self.settings.to_json(), arms)
+        save(self.journal.store, self.name, self.settings.to_json(), arms)
         self.reload()
 
     @property
@@ -159,11 +159,11 @@ class Branch:
 
     def counts(self) -> Counts:
         """The counters of all processes, from the store; see `records.tally` and `following`."""
-        return added(*self.journal.store.counts(self.name))
+        return counters(self.journal.store, self.name)
 
     def timeline(self, since: float, width: float) -> list[Bucket]:
         """Visits that ended since then, in buckets of `width` seconds."""
-        return self.journal.store.timeline(self.name, since, width)
+        return self.journal.store.series(Bucket, self.name, since=since, width=width)
 
     def recent(self) -> list[Choice]:
         """A sample of this process's decisions with what the policy knew, the latest first."""
@@ -173,10 +173,10 @@ class Branch:
         """Resolve steps and end visits that are overdue; how many visits were changed."""
         return self.operations.sweep()
 
-    def refresh(self, news: News | None = None) -> None:
+    def refresh(self, stored: Stored | None = None) -> None:
         """Add what other processes have counted."""
         try:
-            self.operations.refresh(news)
+            self.operations.refresh(stored)
         except NotFound:  # another process has dropped it
             self.leave()
 

@@ -21,6 +21,7 @@ from itertools import count
 from .errors import Busy, Conflict, NotFound
 from .monitor.trends import Trend
 from .records import (
+    ALL_SUMS,
     AUDIT_ACTOR,
     DECIDE,
     END,
@@ -32,13 +33,15 @@ from .records import (
     Arm,
     Bucket,
     Change,
+    Counts,
+    Edit,
     Event,
     Part,
     Row,
     Snapshot,
 )  # fmt: skip
 from .rollout.groups import Group
-from .stores.base import Store
+from .stores.base import Store, find_visit, save, swap
 
 Open = Callable[[], Store]
 
@@ -60,27 +63,39 @@ def change(
     return Change(after, (event,), counts, touch, wait)
 
 
+def counts_of(store: Store, experiment: str = "e") -> tuple[Counts, Counts]:
+    """The counters of this writer, and the sums of those of all others."""
+    found = store.read([experiment]).get(experiment)
+    return (found.own, found.others) if found else ({}, {})
+
+
+def all_of(store: Store, experiment: str = "e") -> tuple[Counts, list[Event]]:
+    """The sums of all counters, and all events, from one snapshot."""
+    ledger, events = store.audit_state(experiment, "counts")
+    return ledger.counts, list(events)
+
+
 def experiments_and_arms(open_store: Open, durable: bool = True) -> None:
     """Settings are replaced; arms keep their positions and are changed by name."""
     store = open_store()
-    assert store.experiments() == [] and store.load("e") is None
-    store.save("e", "{}", [Arm(0, "b"), Arm(0, "a")])
-    store.save("e", '{"x": 1}', [Arm(7, "a", 1, 3.0, 2.0), Arm(7, "c")])
-    expected = '{"x": 1}', [Arm(0, "b"), Arm(1, "a", 1, 3.0, 2.0), Arm(2, "c")]
-    assert store.load("e") == expected
-    store.save("d", "{}")
-    assert store.experiments() == ["d", "e"]
+    assert store.read() == {} == store.read(["e"])
+    save(store, "e", "{}", [Arm(0, "b"), Arm(0, "a")])
+    save(store, "e", '{"x": 1}', [Arm(7, "a", 1, 3.0, 2.0), Arm(7, "c")])
+    expected = '{"x": 1}', (Arm(0, "b"), Arm(1, "a", 1, 3.0, 2.0), Arm(2, "c"))
+    assert store.read()["e"][:2] == expected
+    save(store, "d", "{}")
+    assert list(store.read()) == ["d", "e"] and list(store.read(["e", "f"])) == ["e"]
     store.close()
     if durable:
         store = open_store()
-        assert store.load("e") == expected and store.load("d") == ("{}", [])
+        assert store.read()["e"][:2] == expected and store.read()["d"][:2] == ("{}", ())
         store.close()
 
 
 def with_experiment(open_store: Open) -> Store:
     """An open store that has the experiment of the changes."""
     store = open_store()
-    store.save("e", "{}", [Arm(0, "a")])
+    save(store, "e", "{}", [Arm(0, "a")])
     return store
 
 
@@ -97,18 +112,19 @@ def changes_are_kept(open_store: Open, durable: bool = True) -> None:
             if not durable:
                 return
             store = open_store()
-        row = store.visit("e", "v")
+        row = find_visit(store, "e", "v")
         assert row is not None
         assert row[:-2] == second.row[:-2] and row.deadline == row.touched + 1000.0
-        assert store.visit("e", "w") is None and store.visit("d", "v") is None
-        total, events = store.history("e")
+        assert find_visit(store, "e", "w") is None and find_visit(store, "d", "v") is None
+        total, events = all_of(store)
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
         kept = [event._replace(writer="", at=0.0) for event in events]
         assert kept == [*first.events, *second.events]
-        latest = [event._replace(writer="", at=0.0) for event in store.latest("e", 1)]
-        assert latest == list(second.events) and len(store.latest("e", 9)) == 2
-        assert store.event("e", "v", 1, DECIDE) is not None
-        assert store.event("e", "v", 1, RESOLVE) is None
+        latest = [event._replace(writer="", at=0.0) for event in store.events("e", last=1)]
+        assert latest == list(second.events) and len(store.events("e", last=9)) == 2
+        assert [event.step for event in store.events("e", visits=["v"], kind=DECIDE)] == [1]
+        assert store.events("e", visits=["v"], step=1, kind=RESOLVE) == []
+        assert store.events("e", visits=["w"]) == store.events("d") == []
     store.close()
 
 
@@ -122,10 +138,10 @@ def a_version_is_changed_once(open_store: Open, durable: bool = True) -> None:
     assert store.append([one]) == [True]
     assert store.append([other, change(None, "w")]) == [False, True]
     assert store.append([change(other.row, step=2)]) == [False]
-    total, events = store.history("e")
+    total, events = all_of(store)
     assert total["issued", 1, 0, 0] == 1 and total["open", 0, 0, 0] == 1.5
-    assert len(list(events)) == 3
-    row = store.visit("e", "v")
+    assert len(events) == 3
+    row = find_visit(store, "e", "v")
     assert row is not None and row.version == one.row.version
     store.close()
 
@@ -139,7 +155,7 @@ def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None
     assert store.append([first, second, change(None, "w"), third]) == [True] * 4
     stranger = change(third.row._replace(version=-5), step=3)
     assert store.append([stranger, change(stranger.row, step=4)]) == [False, False]
-    total, events = store.history("e")
+    total, events = all_of(store)
     assert [event.step for event in events if event.visit == "v"] == [0, 1, 2]
     assert sum(n for key, n in total.items() if key[0] == "issued") == 4
     assert store.append([]) == []
@@ -149,19 +165,19 @@ def changes_build_on_one_another(open_store: Open, durable: bool = True) -> None
 def overdue_visits(open_store: Open, durable: bool = True) -> None:
     """Deadlines count from the last sign of life, by the clock of the store."""
     store = with_experiment(open_store)
+    assert not store.read()["e"].expired
     rows = {name: change(None, name, wait=wait) for name, wait in (("a", -5), ("b", -9), ("c", 99))}
     store.append(list(rows.values()))
-    found = store.overdue("e", 1000.0, 10)
-    assert [(row.id, idle) for row, idle in found] == [("b", False), ("a", False)]
-    assert [row.id for row, _ in store.overdue("e", 1000.0, 1)] == ["b"]
-    assert [idle for _, idle in store.overdue("e", 0.0, 10)] == [True, True]
-    assert store.overdue("d", 0.0, 10) == []
-    (b, _), (a, _) = found
+    now, (b, a) = store.visits("e", expired=True)
+    assert (a.id, b.id) == ("a", "b") and 0.0 <= now - a.touched < 60.0
+    assert store.read()["e"].expired and not store.read(counts=False)["e"].expired
+    assert store.visits("e", expired=True, limit=1)[1] == [b]
+    assert store.visits("d", expired=True)[1] == [] and len(store.visits("e")[1]) == 3
     left = change(a, "a", step=1)
     untouched = change(b, "b", touch=False, wait=500.0, step=1)
     assert store.append([left._replace(row=left.row._replace(status="left")), untouched])
-    assert store.overdue("e", 0.0, 10) == []
-    row = store.visit("e", "b")
+    assert store.visits("e", expired=True)[1] == [] and not store.read()["e"].expired
+    row = find_visit(store, "e", "b")
     assert row is not None
     assert row.touched == b.touched and row.deadline == b.touched + 500.0
     store.close()
@@ -172,14 +188,14 @@ def counters_add_up(open_store: Open, durable: bool = True) -> None:
     store = with_experiment(open_store)
     for number in range(5):
         store.append([change(None, f"v{number}"), change(None, f"w{number}")])
-    assert store.counts("e") == ({("issued", 0, 0, 0): 10.0, ("open", 0, 0, 0): 5.0}, {})
-    assert store.counts("d") == ({}, {})
+    assert counts_of(store) == ({("issued", 0, 0, 0): 10.0, ("open", 0, 0, 0): 5.0}, {})
+    assert counts_of(store, "d") == ({}, {})
     if store.shared:
         other = open_store()
-        assert other.writer != store.writer
+        assert other.read()["e"].writer != store.read()["e"].writer
         other.append([change(None, "x")])
-        assert other.counts("e")[1] == store.counts("e")[0]
-        assert store.counts("e")[1] == {("issued", 0, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
+        assert counts_of(other)[1] == counts_of(store)[0]
+        assert counts_of(store)[1] == {("issued", 0, 0, 0): 1.0, ("open", 0, 0, 0): 0.5}
         other.close()
     store.close()
 
@@ -193,20 +209,30 @@ def visits_over_time(open_store: Open, durable: bool = True) -> None:
         left = change(first.row, visit, step=step)
         event = left.events[0]._replace(kind=LEAVE, reward=gained)
         assert store.append([first, left._replace(events=(event,))]) == [True, True]
-    since = store.now() - 1000.0
-    assert store.timeline("e", since, 5000.0) == [Bucket(since, 2, 8.0, 34.0, 2.5, 4.25)]
-    (bucket,) = store.timeline("e", since - 5000.0, 5000.0)
+    since = store.ping() - 1000.0
+    assert store.series(Bucket, "e", since=since, width=5000.0) == [
+        Bucket(since, 2, 8.0, 34.0, 2.5, 4.25)
+    ]
+    (bucket,) = store.series(Bucket, "e", since=since - 5000.0, width=5000.0)
     assert (bucket.start, bucket.visits) == (since, 2)
-    assert store.timeline("e", since + 2000.0, 1.0) == store.timeline("d", since, 1.0) == []
+    assert (
+        store.series(Bucket, "e", since=since + 2000.0, width=1.0)
+        == store.series(Bucket, "d", since=since, width=1.0)
+        == []
+    )
     minute = since // 60.0 * 60.0
-    assert store.timeline("e", minute, 6000.0) == [Bucket(minute, 2, 8.0, 34.0, 2.5, 4.25)]
-    parts = store.timeline("e", minute, 60.0)
+    assert store.series(Bucket, "e", since=minute, width=6000.0) == [
+        Bucket(minute, 2, 8.0, 34.0, 2.5, 4.25)
+    ]
+    parts = store.series(Bucket, "e", since=minute, width=60.0)
     assert sum(part.visits for part in parts) == 2 and all(part.start % 60.0 == 0 for part in parts)
     with store.upkeep() as upkeep:
         upkeep.compact(since + 9000.0)
-    (hour,) = store.timeline("e", minute - 3600.0 * 2, 6e6)
+    (hour,) = store.series(Bucket, "e", since=minute - 3600.0 * 2, width=6e6)
     assert hour[1:] == (2, 8.0, 34.0, 2.5, 4.25)
-    assert all(part.start % 3600.0 == 0 for part in store.timeline("e", 0.0, 60.0))
+    assert all(
+        part.start % 3600.0 == 0 for part in store.series(Bucket, "e", since=0.0, width=60.0)
+    )
     store.close()
 
 
@@ -223,22 +249,22 @@ def groups_of_users(open_store: Open, durable: bool = True) -> None:
             left = left._replace(row=left.row._replace(status="left", gained=2.0), events=(event,))
             assert store.append([left, change(first.row, visit, step=4)]) == [True, False]
     expected = [Group(1, 7, 1, 1, 3, 2, 1), Group(2, 7, 2, 1, 3, 2, 0)]
-    assert store.groups("e") == expected and store.groups("d") == []
-    rows = store.ended("e", store.now() + 1.0, 1)
+    assert store.series(Group, "e") == expected and store.series(Group, "d") == []
+    rows = store.visits("e", ended_before=store.ping() + 1.0, limit=1)[1]
     with store.upkeep() as upkeep:
         assert upkeep.archive(Part("e", "2026-11-16", "a", 1, 2, "0" * 64), rows, {})
-    assert store.groups("e") == expected
-    ledger, events = store.ledger("e")
+    assert store.series(Group, "e") == expected
+    ledger, events = store.audit_state("e", *ALL_SUMS)
     assert len(list(events)) == 5
     assert ledger.grouped == (2.0, 6.0, 4.0) and ledger.assigned == (1.0, 3.0, 2.0)
     if store.shared:
         other = open_store()
         more = change(None, "z")
         assert other.append([more._replace(row=more.row._replace(epoch=2, group=7))]) == [True]
-        assert store.groups("e")[1].opened == 3.0
+        assert store.series(Group, "e")[1].opened == 3.0
         other.close()
     store.drop("e")
-    assert store.groups("e") == []
+    assert store.series(Group, "e") == []
     store.close()
 
 
@@ -251,36 +277,41 @@ def arms_over_time(open_store: Open, durable: bool = True) -> None:
     second = change(first.row, step=1)._replace(counts=counts)
     lost = change(first.row, step=1)._replace(counts=counts)
     assert store.append([first, second]) == [True, True] and store.append([lost]) == [False]
-    day = store.now() // 86_400.0 * 86_400.0
+    day = store.ping() // 86_400.0 * 86_400.0
     expected = [
         Trend(day, -3, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0),
         Trend(day, -2, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0),
         Trend(day, 0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0),
         Trend(day, 2, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0),
     ]
-    assert store.trends("e", day, 2 * 86_400.0) == expected and store.trends("d", day, 300.0) == []
-    assert store.trends("e", day + 90_000.0, 300.0) == []
-    (start,) = {trend.start for trend in store.trends("e", day, 300.0)}
-    assert (start - day) % 300.0 == 0.0 and abs(start - store.now()) < 900.0
-    row = store.visit("e", "v")
+    assert (
+        store.series(Trend, "e", since=day, width=2 * 86_400.0) == expected
+        and store.series(Trend, "d", since=day, width=300.0) == []
+    )
+    assert store.series(Trend, "e", since=day + 90_000.0, width=300.0) == []
+    (start,) = {trend.start for trend in store.series(Trend, "e", since=day, width=300.0)}
+    assert (start - day) % 300.0 == 0.0 and abs(start - store.ping()) < 900.0
+    row = find_visit(store, "e", "v")
     assert row is not None
     later = change(row, step=2, touch=False)  # as of a visit that timed out: when it was seen last
     past = later.row._replace(touched=row.touched - 86_400.0)
     later = later._replace(row=past, counts={("pulls", 2, 1, 0): 4.0})
     assert store.append([later]) == [True]
-    before, *rest = store.trends("e", day - 86_400.0, 86_400.0)
+    before, *rest = store.series(Trend, "e", since=day - 86_400.0, width=86_400.0)
     assert before == Trend(day - 86_400.0, 2, 4.0) and len(rest) == 4
     for _ in range(2):
         with store.upkeep() as upkeep:
             upkeep.compact(day + 2 * 86_400.0)
-        assert store.trends("e", day - 86_400.0, 86_400.0) == [before, *rest]
-        assert all(trend.start % 3600.0 == 0 for trend in store.trends("e", 0.0, 300.0))
-    ledger, events = store.ledger("e")
+        assert store.series(Trend, "e", since=day - 86_400.0, width=86_400.0) == [before, *rest]
+        assert all(
+            trend.start % 3600.0 == 0 for trend in store.series(Trend, "e", since=0.0, width=300.0)
+        )
+    ledger, events = store.audit_state("e", *ALL_SUMS)
     sums = ledger.trends
     assert len(list(events)) == 3
     assert sums["over time: pulls", 2, 0, 0] == 5.0 and sums["over time: good", 0, 0, 0] == 2.0
     store.drop("e")
-    assert store.trends("e", 0.0, 300.0) == []
+    assert store.series(Trend, "e", since=0.0, width=300.0) == []
     store.close()
 
 
@@ -288,43 +319,53 @@ def looks_are_kept_once(open_store: Open, durable: bool = True) -> None:
     """Of each variant, metric and rank the first look stays."""
     store = with_experiment(open_store)
     looks = [Snapshot(60.0 + rank, "new", "reward", rank, 100, 0.5, 0.25, 0.75) for rank in (2, 1)]
-    store.add_looks("e", looks)
-    store.add_looks("e", [replace(looks[0], at=99.0), replace(looks[0], at=70.0, metric="left")])
-    assert store.looks("e") == [looks[1], looks[0], replace(looks[0], at=70.0, metric="left")]
-    assert store.looks("d") == []
+    store.note("e", looks)
+    store.note("e", [replace(looks[0], at=99.0), replace(looks[0], at=70.0, metric="left")])
+    kept = [looks[1], looks[0], replace(looks[0], at=70.0, metric="left")]
+    assert store.series(Snapshot, "e") == kept and store.series(Snapshot, "d") == []
     store.drop("e")
-    assert store.looks("e") == []
+    assert store.series(Snapshot, "e") == []
     store.close()
 
 
-def settings_are_exchanged_once(open_store: Open, durable: bool = True) -> None:
-    """Of several that replace the same settings one wins, and is in the audit log."""
+def settings_are_swapped_once(open_store: Open, durable: bool = True) -> None:
+    """Of several that change the same version one wins, and is in the audit log; versions rise."""
     store = with_experiment(open_store)
+    before = store.read()["e"]
     with ThreadPoolExecutor(4) as pool:
         given = [f'{{"x": {n}}}' for n in range(4)]
-        won = list(pool.map(lambda text: store.exchange("e", "{}", text), given))
-    assert sum(won) == 1
-    assert store.load("e") == (given[won.index(True)], [Arm(0, "a")])
-    assert not store.exchange("e", "{}", "{}") and not store.exchange("d", "{}", "{}")
-    assert [edit.what for edit in store.edits(10, "e")] == ["changed", "created"]
+        won = list(pool.map(lambda text: swap(store, "e", before, text), given))
+        assert sum(won) == 1
+        made = list(pool.map(lambda text: swap(store, "f", None, text), given))
+        assert sum(made) == 1
+    after = store.read()["e"]
+    assert after[:2] == (given[won.index(True)], (Arm(0, "a"),)) and after.version > before.version
+    assert not swap(store, "e", before, "{}", [Arm(0, "b")]) and store.read()["e"] == after
+    assert not swap(store, "d", before, '{"x": 5}')
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: save(store, "e", "{}", [Arm(0, f"b{n}")]), range(4)))
+    arms = store.read()["e"].arms
+    assert [arm.position for arm in arms] == list(range(5)) and len({*arms}) == 5
+    edits = store.series(Edit, "e")
+    assert [edit.what for edit in edits] == [*["changed"] * 5, "created"]
     store.close()
 
 
 def dropped_experiments(open_store: Open, durable: bool = True) -> None:
     """Nothing is left of them, late changes are rejected, others stay."""
     store = with_experiment(open_store)
-    store.save("d", "{}", [Arm(0, "b")])
+    save(store, "d", "{}", [Arm(0, "b")])
     first = change(None)
     assert store.append([first]) == [True]
     store.drop("e")
-    assert store.experiments() == ["d"] and store.load("e") is None
+    assert list(store.read()) == ["d"]
     assert store.append([change(first.row, step=1), change(None, "w")]) == [False, False]
-    assert store.visit("e", "v") is None and store.counts("e") == ({}, {})
-    assert list(store.history("e")[1]) == []
+    assert find_visit(store, "e", "v") is None and counts_of(store) == ({}, {})
+    assert store.events("e") == []
     for name in ("e", "f"):
         with raises(NotFound):
             store.drop(name)
-    assert [edit.what for edit in store.edits(10, "e")] == ["dropped", "created"]
+    assert [edit.what for edit in store.series(Edit, "e")] == ["dropped", "created"]
     store.close()
 
 
@@ -338,12 +379,12 @@ def erased_users(open_store: Open, durable: bool = True) -> None:
     assert store.append([first._replace(events=(event,)), other]) == [True, True]
     assert store.erase("u") == 1
     assert store.append([change(first.row, step=1)]) == [False]
-    row = store.visit("e", "v")
+    row = find_visit(store, "e", "v")
     assert row is not None and row.user is None and row.group == first.row.group
     assert store.append([change(row, step=1)]) == [True]
-    rows = [store.visit("e", visit) for visit in ("v", "w")]
+    rows = [find_visit(store, "e", visit) for visit in ("v", "w")]
     assert [row and row.user for row in rows] == [None, "x"]
-    assert [event.user for event in store.history("e")[1]] == [None, "x", None]
+    assert [event.user for event in store.events("e")] == [None, "x", None]
     assert store.erase("u") == 0
     store.close()
 
@@ -372,7 +413,7 @@ def one_has_the_lease(open_store: Open, durable: bool = True) -> None:
     change_of = change(None)
     ended = change_of._replace(row=change_of.row._replace(status="left"))
     assert store.append([ended]) == [True]
-    rows = store.ended("e", store.now() + 1.0, 10)
+    _, rows = store.visits("e", ended_before=store.ping() + 1.0)
     part = Part("e", "2026-11-16", "a", 1, 1, "0" * 64)
     with store.upkeep() as first:
         with raises(Busy), other.upkeep(wait=0.1):
@@ -395,7 +436,7 @@ def one_has_the_lease(open_store: Open, durable: bool = True) -> None:
             second.erasing()  # it still has the lease
     with store.upkeep(wait=0.0):
         pass
-    assert store.parts() == [part]
+    assert store.series(Part, None) == [part]
     if other is not store:
         other.close()
     store.close()
@@ -419,22 +460,23 @@ def archived_visits(open_store: Open, durable: bool = True) -> None:
         ended = ends._replace(row=ends.row._replace(status="left"))
         assert store.append([ended]) == [True]
     assert store.append([open_]) == [True]
-    before = store.now() + 1.0
-    rows = store.ended("e", before, 10)
+    before = store.ping() + 1.0
+    _, rows = store.visits("e", ended_before=before)
     assert [row.id for row in rows] == ["v", "x"]
-    assert store.ended("e", before, 1) == rows[:1] and store.ended("e", before - 1e6, 10) == []
-    assert [event.visit for event in store.events_of("e", ["v", "x"])] == ["v", "x"]
+    assert store.visits("e", ended_before=before, limit=1)[1] == rows[:1]
+    assert store.visits("e", ended_before=before - 1e6)[1] == []
+    assert [event.visit for event in store.events("e", visits=["v", "x"])] == ["v", "x"]
     part = Part("e", "2026-11-16", "a.parquet", 2, 2, "0" * 64)
     stale = [rows[0], rows[1]._replace(version=-1)]
     with store.upkeep() as upkeep:
         assert not upkeep.archive(part, stale, {("open", 0, 0, 0): 1.0})
-        assert store.parts() == [] and len(list(store.history("e")[1])) == 3
+        assert store.series(Part, None) == [] and len(store.events("e")) == 3
         assert upkeep.archive(part, rows[:1], {("open", 0, 0, 0): 0.5})
         assert not upkeep.archive(part._replace(file="b"), rows[:1], {})
         assert upkeep.archive(part._replace(file="c"), rows[1:], {("open", 0, 0, 0): 0.5})
-    assert [each.file for each in store.parts("e")] == ["a.parquet", "c"]
-    ledger, events = store.ledger("e")
-    assert [event.visit for event in events] == ["w"] and ledger.parts == store.parts("e")
+    assert [each.file for each in store.series(Part, "e")] == ["a.parquet", "c"]
+    ledger, events = store.audit_state("e", *ALL_SUMS)
+    assert [event.visit for event in events] == ["w"] and ledger.parts == store.series(Part, "e")
     assert ledger.archived == {("open", 0, 0, 0): 1.0} and ledger.counts["open", 0, 0, 0] == 1.5
     assert {status: n for status, (n, _, _) in ledger.rows.items()} == {"open": 1}
     assert store.append([change(rows[0], step=1)]) == [False]  # it does not come back
@@ -444,11 +486,13 @@ def archived_visits(open_store: Open, durable: bool = True) -> None:
         for old in (part, newer._replace(digest=part.digest)):
             with raises(Conflict):
                 upkeep.replace(old, part)
-        assert [each.file for each in store.parts()] == ["b", "c"]
+        assert [each.file for each in store.series(Part, None)] == ["b", "c"]
         store.drop("e")
-        assert store.parts("e") == [] and len(store.parts("")) == 2  # there still to be erased from
+        assert (
+            store.series(Part, "e") == [] and len(store.series(Part, "")) == 2
+        )  # there still to be erased from
         upkeep.replace(newer._replace(experiment=""), None)
-        assert [each.file for each in store.parts()] == ["c"]
+        assert [each.file for each in store.series(Part, None)] == ["c"]
     store.close()
 
 
@@ -457,42 +501,41 @@ def an_erased_visit_is_not_archived(open_store: Open, durable: bool = True) -> N
     store = with_experiment(open_store)
     first = change(None)
     assert store.append([first._replace(row=first.row._replace(status="left"))]) == [True]
-    rows = store.ended("e", store.now() + 1.0, 10)
+    _, rows = store.visits("e", ended_before=store.ping() + 1.0)
     part = Part("e", "2026-11-16", "a", 1, 1, "0" * 64)
     with store.upkeep() as upkeep:
         assert store.erase("u") == 1  # which does not wait for the lease
         assert not upkeep.archive(part, rows, {})
-        assert upkeep.archive(part, store.ended("e", store.now() + 1.0, 10), {})
+        assert upkeep.archive(part, store.visits("e", ended_before=store.ping() + 1.0)[1], {})
     store.close()
 
 
 def readiness(open_store: Open, durable: bool = True) -> None:
-    """A probe says whether something can be written, and leaves nothing behind."""
+    """A ping says whether something can be written, and leaves nothing behind; time goes on."""
     store = with_experiment(open_store)
-    store.deadline = 60.0
     store.append([change(None)])
-    store.probe()
-    assert len(list(store.history("e")[1])) == 1 and store.experiments() == ["e"]
+    assert 0.0 <= store.ping(write=True) <= store.ping()
+    assert len(store.events("e")) == 1 and list(store.read()) == ["e"]
     store.close()
 
 
 def audit_log(open_store: Open, durable: bool = True) -> None:
     """Who changed what; saving what is there already is no change."""
     store = open_store()
-    store.save("e", '{"x": 1}', [Arm(0, "a")])
-    store.save("e", '{"x": 1}', [Arm(0, "a")])
+    save(store, "e", '{"x": 1}', [Arm(0, "a")])
+    save(store, "e", '{"x": 1}', [Arm(0, "a")])
     token = AUDIT_ACTOR.set("ann")
     try:
-        store.save("e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
+        save(store, "e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
     finally:
         AUDIT_ACTOR.reset(token)
-    second, first = store.edits(10)
+    second, first = store.series(Edit, None)
     assert (first.who, first.what, first.detail) == (
         "process", "created", '{"x": 1, "arms": {"a": {}}}'
     )  # fmt: skip
     assert (second.who, second.experiment, second.what) == ("ann", "e", "changed")
     assert second.detail == '{"x": 2, "arms": {"a": {"retired": 1}, "b": {}}}'
-    assert store.edits(1) == [second] and store.edits(10, "d") == []
+    assert store.series(Edit, None, limit=1) == [second] and store.series(Edit, "d") == []
     store.close()
 
 
@@ -501,9 +544,8 @@ def threads(open_store: Open, durable: bool = True) -> None:
     store = with_experiment(open_store)
 
     def read(_: int) -> bool:
-        total, events = store.history("e")
-        seen = len(list(events))
-        return total.get(("issued", 0, 0, 0), 0.0) == seen and store.load("e") is not None
+        total, events = all_of(store)
+        return total.get(("issued", 0, 0, 0), 0.0) == len(events) and list(store.read()) == ["e"]
 
     with ThreadPoolExecutor(4) as pool:
         reads = pool.map(read, range(20))
@@ -517,14 +559,14 @@ def odd_text(open_store: Open, durable: bool = True) -> None:
     """Names are any printable text."""
     store = open_store()
     for name in ("?", "%s", "'; --", '"', "naïve ☃ 𝄞", "{serial}", " "):
-        store.save(name, "{}", [Arm(0, name)])
+        save(store, name, "{}", [Arm(0, name)])
         row = Row(name, name, version=1, user=name, request=name)
         events = (Event(name, name, 0, OPEN, user=name), Event(name, name, 1, LATE, reward=0.5))
         assert store.append([Change(row, events, {}, True, 1.0)]) == [True]
-        kept = store.visit(name, name)
+        kept = find_visit(store, name, name)
         assert kept is not None
         assert (kept.user, kept.request, kept.reward) == (name, name, None)
-        assert [e.user for e in store.history(name)[1]] == [name, None]
+        assert [e.user for e in store.events(name)] == [name, None]
     store.close()
 
 
@@ -533,5 +575,5 @@ CHECKS = (
     changes_build_on_one_another, overdue_visits, counters_add_up, visits_over_time, threads,
     odd_text, dropped_experiments, erased_users, erasing_goes_on, one_has_the_lease,
     archived_visits,    an_erased_visit_is_not_archived, readiness, audit_log,
-    groups_of_users, arms_over_time, looks_are_kept_once, settings_are_exchanged_once,
+    groups_of_users, arms_over_time, looks_are_kept_once, settings_are_swapped_once,
 )  # fmt: skip

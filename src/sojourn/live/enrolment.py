@@ -18,7 +18,17 @@ from .records import Arm
 from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
 from .sharing import check_alike
-from .stores.base import Store, has_variants, loaded, merged, plain_settings
+from .stores.base import (
+    Store,
+    counters,
+    find,
+    has_variants,
+    loaded,
+    merged,
+    plain_settings,
+    save,
+    swap,
+)
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included.
@@ -52,7 +62,7 @@ def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make
     """Create an experiment, or change it, if that is all right."""
     found = checked(store, name, settings, arms, make)
     if found.changed:
-        store.save(name, found.settings.to_json(), found.arms)
+        save(store, name, found.settings.to_json(), found.arms)
     return Enrolled(found.settings, found.new)
 
 
@@ -65,17 +75,17 @@ def checked(
     reward are in the counters, so that they cannot change: `Conflict`. What is to be saved is
     tried before, with the learner that `make` makes.
     """
-    found = store.load(name)
-    if found is not None and has_variants(found[0]):
+    found = find(store, name)
+    if found is not None and has_variants(found.settings):
         raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
-    known = [] if found is None else found[1]
+    known = () if found is None else found.arms
     if found is not None:
-        settings = _continued(found[0], settings)
-        _check_same(store, name, found[0], json.loads(settings.to_json()))
+        settings = _continued(found.settings, settings)
+        _check_same(store, name, found.settings, json.loads(settings.to_json()))
     text = settings.to_json()
     names = {arm.name for arm in known}
     new = [Arm(0, arm) for arm in arms if arm not in names]
-    changed = found is None or bool(new) or found[0] != text
+    changed = found is None or bool(new) or found.settings != text
     check_served(settings, known, new)
     if changed:
         _try_out(settings, merged(known, new), make)
@@ -145,7 +155,7 @@ def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> No
     known = {"reward_threshold": 0.0, **plain_settings(text)}
     fixed = ("user", "bins", "reward_threshold")
     differs = [what for what in fixed if what not in known or known[what] != given[what]]
-    if not differs or not (_readable(text) or any(store.counts(name))):
+    if not differs or not (_readable(text) or counters(store, name)):
         return
     if differs[0] not in known:
         raise Conflict(
@@ -229,8 +239,8 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for each in given.variants:
         if each.learns_from == "all":
             check_alike(each.name, settings)
-    taken = [child for child in names.values() if store.load(child) is not None]
-    found = store.load(name)
+    taken = [child for child in names.values() if find(store, child) is not None]
+    found = find(store, name)
     if found is None and taken:
         raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
     if found is not None:
@@ -239,8 +249,8 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     for variant, child in names.items():
         checked(store, child, settings[variant], arms, make)
     if found is None:
-        store.save(name, allocation.to_json())
-    elif not store.exchange(name, found[0], allocation.to_json()):
+        save(store, name, allocation.to_json())
+    elif not swap(store, name, found, allocation.to_json()):
         raise Conflict(f"the allocation of {name!r} was changed meanwhile: try again")
     for variant, child in names.items():
         settings[variant] = enrol(store, child, settings[variant], arms, make).settings
@@ -276,7 +286,7 @@ def _planned(store: Store, name: str, given: Given) -> Allocation:
         raise InputError("variants is not allowed: it has a name twice")
     for variant in given.variants:
         validation.flag(f"external of {variant.name!r}", variant.external)
-    return Allocation.of(shares, given.holdout, at=store.now(), guardrail=given.guardrail)
+    return Allocation.of(shares, given.holdout, at=store.ping(), guardrail=given.guardrail)
 
 
 def _allocation_continued(known: Allocation, given: Allocation, name: str) -> Allocation:
@@ -294,12 +304,12 @@ def drop_with_variants(store: Store, name: str) -> list[str]:
 
     If it is interrupted, it can be done again.
     """
-    text, _ = loaded(store, name)
-    whole = store.load(whole_of(name) or "")
-    if whole is not None and name in children_in(whole[0], whole_of(name) or "").values():
+    text = loaded(store, name).settings
+    whole = find(store, whole_of(name) or "")
+    if whole is not None and name in children_in(whole.settings, whole_of(name) or "").values():
         raise Conflict(f"experiment {name!r} is a variant of {whole_of(name)!r}: drop that")
     variants = allocation_of(store, name).variants if has_variants(text) else ()
-    known = set(store.experiments())
+    known = store.read(counts=False)
     dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
     for each in dropped:
         store.drop(each)
@@ -321,7 +331,7 @@ def allocation_of(store: Store, name: str) -> Allocation:
 
 def stored_allocation(store: Store, name: str) -> tuple[str, Allocation]:
     """`allocation_of`, with its text in the store."""
-    text, _ = loaded(store, name)
+    text = loaded(store, name).settings
     if not has_variants(text):
         raise Conflict(f"experiment {name!r} has no variants")
     try:

@@ -163,7 +163,7 @@ class Experiment:
                     stored, journal, changed=changed, seed=seed, run=run, compiled=compiled
                 )
 
-            text, _ = loaded(journal.store, name)
+            text = loaded(journal.store, name).settings
             if not has_variants(text):
                 return {ONLY: make(name)}
             return {v: (branch or make)(child) for v, child in children_in(text, name).items()}
@@ -337,7 +337,7 @@ class Experiment:
 
     def now(self) -> float:
         """The time by the clock of the store, in seconds since 1970."""
-        return self.journal.store.now()
+        return self.journal.store.ping()
 
     def sweep(self) -> int:
         """Resolve steps and end visits that are overdue, now; a thread does so every second."""

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
@@ -43,7 +43,7 @@ class ExportRow(NamedTuple):
 
 def lines(
     events: Iterable[Event],
-    arms: list[Arm],
+    arms: Sequence[Arm],
     late: Mapping[tuple[str, int], float],
     threshold: float | None = None,
 ) -> Iterator[ExportRow]:
@@ -83,7 +83,7 @@ def lines(
         yield line._replace(censored=True)
 
 
-def _named(candidates: str, arms: list[Arm]) -> str:
+def _named(candidates: str, arms: Sequence[Arm]) -> str:
     """The names of arms whose positions are joined by commas, as JSON."""
     return json.dumps([arms[int(place)].name for place in candidates.split(",") if place])
 
@@ -102,12 +102,13 @@ def export(
     path = Path(path)
     if path.suffix not in WRITERS:
         raise InputError(f"path = {str(path)!r} is not allowed: it must end in .csv or .parquet")
-    text, arms = one_of_its_own(store, experiment)
-    threshold = plain_settings(text).get("reward_threshold", 0.0)
+    stored = one_of_its_own(store, experiment)
+    threshold = plain_settings(stored.settings).get("reward_threshold", 0.0)
     if threshold == 0.0:  # any reward above 0 is good
         threshold = ABOVE
-    ledger, events = store.ledger(experiment)
+    ledger, events = store.audit_state(experiment, "late", "parts")
     parts = () if archive is None else events_in(store, ledger.parts, archive)
+    arms = stored.arms
     archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
     rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0

@@ -12,8 +12,8 @@ from .. import validation
 from .errors import Forked, LiveError
 from .executors import Executor, late
 from .per_process import PerProcess
-from .records import News
 from .stores import Store, open_store
+from .stores.base import Stored
 from .writer import Writer
 
 QUEUE, BATCH = 4096, 512
@@ -34,7 +34,7 @@ class Member(Protocol):
 
     name: str
 
-    def refresh(self, news: News | None = None) -> None: ...
+    def refresh(self, stored: Stored | None = None) -> None: ...
 
     def sweep(self) -> int: ...
 
@@ -47,8 +47,8 @@ class Journal:
     `upkeep` False, `Experiment.sweep` and `Experiment.refresh` are for the caller to call.
 
     >>> with Journal("memory://") as journal:
-    ...     journal.store.experiments()
-    []
+    ...     journal.store.read()
+    {}
     """
 
     def __init__(
@@ -61,8 +61,10 @@ class Journal:
         upkeep: bool = True,
     ) -> None:
         self.deadline = validation.number("deadline", deadline, 0, 3600, open_ends=True)
-        self.store: Store = open_store(store) if isinstance(store, str | PurePath) else store
-        self.store.deadline = self.deadline
+        if isinstance(store, str | PurePath):
+            self.store: Store = open_store(store, deadline=self.deadline)
+        else:
+            self.store = store
         self.writer = Writer(self.store.append, queue=queue, batch=batch)
         self.reading = Executor("read", threads=4, limit=queue)
         self.loading = Executor("load", threads=2, limit=queue)
@@ -90,10 +92,10 @@ class Journal:
 
     def check(self) -> None:
         """Raise `Unavailable` if the store cannot be read, or not be written after a failure."""
-        self.store.experiments()
+        self.store.ping()
         failure = self.writer.failure
         if failure is not None:
-            self.store.probe()
+            self.store.ping(write=True)
             if self.writer.failure is failure:  # which a commit may have changed meanwhile
                 self.writer.failure = None
 
@@ -112,19 +114,19 @@ class Journal:
             began, busy = time.monotonic(), time.thread_time()
             due = began - swept >= SWEEP
             members = self._members
-            news = self._news([member.name for member in members])
-            if news is not None:
+            found = self._read([member.name for member in members])
+            if found is not None:
                 for member in members:
-                    self._look_after(member, news.get(member.name), due)
+                    self._look_after(member, found.get(member.name), due)
             now = time.monotonic()
             swept = now if due else swept
             worked = time.thread_time() - busy
             pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # at most a tenth of a core
 
-    def _news(self, names: list[str]) -> dict[str, News] | None:
-        """What other processes have changed; None if the store cannot be read."""
+    def _read(self, names: list[str]) -> dict[str, Stored] | None:
+        """What other processes may have changed; None if the store cannot be read."""
         try:
-            found = self.store.news(names) if self.store.shared else {}
+            found = self.store.read(names) if self.store.shared else {}
         except LiveError as error:
             if str(error) != self._trouble:  # which may last: say it once
                 log.warning("upkeep: %s", error)
@@ -133,10 +135,10 @@ class Journal:
         self._trouble = ""
         return found
 
-    def _look_after(self, member: Member, news: News | None, due: bool) -> None:
+    def _look_after(self, member: Member, stored: Stored | None, due: bool) -> None:
         try:
-            member.refresh(news)
-            if due and (news is None or news.overdue):
+            member.refresh(stored)
+            if due and (stored is None or stored.expired):
                 member.sweep()
         except LiveError as error:
             log.warning("upkeep: %s", error)

@@ -19,7 +19,7 @@ from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
 from .replica import TRIES, Known, Replica, crowded
 from .rollout.groups import number_of
-from .stores.base import loaded
+from .stores.base import find_event, loaded
 from .transition import Transition
 from .writer import Ticket
 
@@ -185,7 +185,7 @@ class Operations(Replica):
     def _decided(self, visit: str, step: int, request: str | None) -> Steps[Decision]:
         """An earlier decision, asked for again."""
         yield self.journal.writer.barrier()
-        event = yield partial(self.journal.store.event, self.name, visit, step, DECIDE)
+        event = yield partial(find_event, self.journal.store, self.name, visit, step, DECIDE)
         if event is None or request is None or event.request != request:
             raise Conflict(f"step {step} of visit {visit!r} was decided for another request")
         yield partial(self._know_arm, event.arm)
@@ -246,8 +246,8 @@ class Operations(Replica):
         """A reward for a resolved step; None if the visit has changed meanwhile."""
         store = self.journal.store
         yield self.journal.writer.barrier()
-        resolved = yield lambda: store.event(self.name, visit, step, RESOLVE)
-        late = yield lambda: store.event(self.name, visit, step, LATE)
+        resolved = yield partial(find_event, store, self.name, visit, step, RESOLVE)
+        late = yield partial(find_event, store, self.name, visit, step, LATE)
         for known in (resolved, late):
             if known is not None and known.cause == REWARD:
                 if known.reward != reward:
@@ -278,8 +278,8 @@ class Operations(Replica):
         store, horizon = self.journal.store, self.settings.late_horizon
         if horizon is None:
             return False
-        decided = store.event(self.name, visit, step, DECIDE)
-        return decided is not None and store.now() - decided.at <= horizon
+        decided = find_event(store, self.name, visit, step, DECIDE)
+        return decided is not None and store.ping() - decided.at <= horizon
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
         reward = due = self._given(reward)
@@ -305,22 +305,23 @@ class Operations(Replica):
         if self.stale():
             self.reload()
         while True:
-            found = store.overdue(self.name, self.settings.idle_timeout, SWEEP_AT_ONCE)
-            tickets = self._expire(found)
+            now, found = store.visits(self.name, expired=True, limit=SWEEP_AT_ONCE)
+            tickets = self._expire(found, now - self.settings.idle_timeout)
             applied = [ticket.wait(self.journal.deadline) for ticket in tickets]
             swept += sum(applied)
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept
 
-    def _expire(self, found: list[tuple[Row, bool]]) -> list[Ticket]:
+    def _expire(self, found: list[Row], idle_since: float) -> list[Ticket]:
+        """End visits that were last touched before a time, resolve the pending step of others."""
         tickets: list[Ticket] = []
-        for seen, idle in found:
+        for seen in found:
 
-            def act(row: Row, seen: Row = seen, idle: bool = idle) -> tuple[Any, Transition | None]:
+            def act(row: Row, seen: Row = seen) -> tuple[Any, Transition | None]:
                 if row.version != seen.version:
                     return None, None
                 transition = self._transition(seen)  # which has the time of the last sign of life
-                if idle:
+                if seen.touched <= idle_since:
                     transition.leave(None, TIMEOUT)
                 else:
                     transition.resolve(None, TIMEOUT)

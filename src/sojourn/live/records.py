@@ -8,9 +8,9 @@ the default reward first.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from ..engine.steps import level_of
@@ -187,8 +187,9 @@ class Part(NamedTuple):
     digest: str
 
 
-class Ledger(NamedTuple):
-    """All sums of an experiment at one moment, for `verify` to compare with its events.
+@dataclass(frozen=True)
+class Ledger:
+    """Sums of an experiment at one moment, those that were asked for.
 
     `archived` are the sums of events that were moved to the archive, those of `charted` included.
     `rows` has, by status, how many visits there are, their steps and their rewards. `charted` is
@@ -198,15 +199,18 @@ class Ledger(NamedTuple):
     over time by arm (see `trends`). `parts` are the files of the archive.
     """
 
-    counts: Counts
-    archived: Counts
-    rows: dict[str, tuple[int, int, float]]
-    charted: Bucket
-    late: dict[tuple[str, int], float]
-    grouped: Triple
-    assigned: Triple
-    trends: Counts
-    parts: list[Part]
+    counts: Counts = field(default_factory=dict)
+    archived: Counts = field(default_factory=dict)
+    rows: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+    charted: Bucket = NO_VISITS
+    late: dict[tuple[str, int], float] = field(default_factory=dict)
+    grouped: Triple = (0.0, 0.0, 0.0)
+    assigned: Triple = (0.0, 0.0, 0.0)
+    trends: Counts = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+
+
+ALL_SUMS = tuple(each.name for each in fields(Ledger))
 
 
 class Arm(NamedTuple):
@@ -217,18 +221,6 @@ class Arm(NamedTuple):
     retired: int = 0
     pulls: float = 0.0
     successes: float = 0.0
-
-
-class News(NamedTuple):
-    """What a replica needs to keep up with other processes."""
-
-    settings: str
-    arms: list[Arm]
-    writer: str
-    """This process, whose counts are not in `others`."""
-    others: Counts
-    overdue: bool = False
-    """Whether there are visits past their deadline."""
 
 
 def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:

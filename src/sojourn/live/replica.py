@@ -13,7 +13,7 @@ from what it read, and then, under the lock, adds the changes after the cut and 
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from functools import partial
@@ -24,10 +24,10 @@ from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .executors import Call, late
 from .journal import Journal, Steps
 from .learner import Learner
-from .records import Arm, Change, Counts, Event, News, Row
+from .records import Arm, Change, Counts, Event, Row
 from .settings import Settings
 from .sharing import counted_by, more
-from .stores.base import loaded
+from .stores.base import Stored, find_visit, loaded
 from .transition import Transition
 from .writer import Ticket
 
@@ -60,13 +60,9 @@ class Tried(NamedTuple):
 class Read(NamedTuple):
     """What the store had at the cut; `history` for policies that learn more than counts."""
 
-    text: str
-    arms: list[Arm]
-    own: Counts
-    others: Counts
+    stored: Stored
     shared: Counts
     history: tuple[Counts, Iterator[Event]] | None
-    writer: str
     generation: int
 
 
@@ -93,13 +89,13 @@ class Replica:
         self._make, self._text = make, settings.to_json()
         self.learner = make(settings)
         self.lock = threading.RLock()
-        self.arms: list[Arm] = []
+        self.arms: Sequence[Arm] = ()
         self.positions: dict[str, int] = {}
         self.visits: OrderedDict[str, Known] = OrderedDict()
         self._over: deque[str] = deque()
         self.others: Counts = {}  # of other processes
         self.shared: Counts = {}  # of other experiments that it learns from
-        self.writer_name = ""
+        self.writer_name, self.version = "", 0
         self.generation, self.loads = -1, 0
         self.conflicts = 0
         self.noted: deque[Choice] = deque(maxlen=NOTED)
@@ -144,25 +140,26 @@ class Replica:
 
     def _reloaded(self) -> bool:
         """One attempt; False if the store failed or the settings changed meanwhile."""
-        text, _ = loaded(self.journal.store, self.name)
+        text = loaded(self.journal.store, self.name).settings
         settings, fresh = self._learner_for(text)  # which may compile
         with self.lock:
             self._since, first = {}, self._made
             cut = self.journal.writer.ask(partial(self._read, settings, fresh.from_counters))
         cut.wait(self.journal.deadline)
         read: Read = cut.result
-        fresh.forget(read.arms)
+        stored = read.stored
+        fresh.forget(stored.arms)
         with ExitStack() as locked:
             if read.history is None:
-                fresh.absorb(read.own)
-                fresh.absorb(read.others)
+                fresh.absorb(stored.own)
+                fresh.absorb(stored.others)
                 fresh.absorb(read.shared)
                 locked.enter_context(self.lock)
                 self._retract_rejected()
             else:
                 fresh.absorb(read.history[0])
                 fresh.replay(self._caught_up(read.history[1], locked))
-            if (read.text, read.generation) != (text, self.journal.writer.generation):
+            if (stored.settings, read.generation) != (text, self.journal.writer.generation):
                 return False
             for change in self._since.values():
                 fresh.absorb(change.counts)
@@ -184,11 +181,15 @@ class Replica:
         """
         store, writer = self.journal.store, self.journal.writer
         store.append(())
-        text, arms = loaded(store, self.name)
-        own, others = store.counts(self.name)
-        shared = counted_by(store, settings.learns_from, arms)
-        history = None if from_counters else store.history(self.name)
-        return Read(text, arms, own, others, shared, history, store.writer, writer.generation)
+        stored = store.read([self.name]).get(self.name)
+        if stored is None:
+            raise NotFound(f"there is no experiment {self.name!r} in the store")
+        shared = counted_by(store, settings.learns_from, stored.arms)
+        history = None
+        if not from_counters:
+            ledger, events = store.audit_state(self.name, "counts")
+            history = ledger.counts, events
+        return Read(stored, shared, history, writer.generation)
 
     def _caught_up(self, events: Iterator[Event], locked: ExitStack) -> Iterator[Event]:
         """The events of the store; then, from here on under the lock, those after the cut."""
@@ -201,39 +202,44 @@ class Replica:
 
     def _use(self, settings: Settings, fresh: Learner, read: Read, first: int) -> None:
         """Take new memory into use."""
-        same = read.text == self._text
+        stored = read.stored
+        same = stored.settings == self._text
         if same:
             fresh.begun = self.learner.begun
         if fresh.from_counters:
             fresh.conclude(self.learner if same and self.loads else None)
         if read.generation != self.generation:
             self.visits.clear()  # it may hold what was never written
-        self.settings, self.learner, self._text, self.arms = settings, fresh, read.text, read.arms
-        self.positions = {arm.name: arm.position for arm in read.arms}
-        self.others, self.shared = read.others, read.shared
-        self.writer_name, self.generation = read.writer, read.generation
+        self.settings, self.learner, self._text = settings, fresh, stored.settings
+        self.arms, self.version = stored.arms, stored.version
+        self.positions = {arm.name: arm.position for arm in stored.arms}
+        self.others, self.shared = stored.others, read.shared
+        self.writer_name, self.generation = stored.writer, read.generation
         self._first, self._since, self._dirty = first, None, False
         self.loads += 1
 
-    def refresh(self, news: News | None = None) -> None:
+    def refresh(self, stored: Stored | None = None) -> None:
         """Add what other processes have counted, and experiments that this one learns from.
 
-        Reload if other processes changed settings or arms.
+        Reload if other processes changed settings or arms. What was read before the last change
+        that this process knows is left alone.
         """
         store, loads = self.journal.store, self.loads
         arms, shares = self.arms, self.settings.learns_from
-        if store.shared and news is None:
-            news = store.news([self.name]).get(self.name)
-        known = self._text, self.arms, self.writer_name
-        if store.shared and (news is None or news[:3] != known):
+        if store.shared and stored is None:
+            stored = store.read([self.name]).get(self.name)
+        if stored is not None and stored.version < self.version:
+            return
+        known = self.version, self.writer_name
+        if store.shared and (stored is None or (stored.version, stored.writer) != known):
             self.reload()
             return
         if self.stale():
             self.reload(if_stale=True)
             return
-        if news is None and not shares:
+        if stored is None and not shares:
             return
-        others = self.others if news is None else news.others
+        others = self.others if stored is None else stored.others
         shared = counted_by(store, shares, arms)
         with self.lock:
             if loads == self.loads and self.learner.from_counters:
@@ -272,7 +278,7 @@ class Replica:
 
     def fetch(self, visit: str) -> Row:
         """The visit as the store has it."""
-        row = self.journal.store.visit(self.name, visit)
+        row = find_visit(self.journal.store, self.name, visit)
         if row is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
         self._know_arm(row.arm)

@@ -20,10 +20,9 @@ def counted_by(store: Store, experiments: Sequence[str], arms: Sequence[Arm]) ->
     """
     here = {arm.name: arm.position for arm in arms}
     total: defaultdict[Key, float] = defaultdict(float)
-    for name in experiments:
-        found = store.load(name)
-        place = {} if found is None else {a.position: here.get(a.name, NO_ARM) for a in found[1]}
-        for (what, i, j, k), n in added(*store.counts(name)).items():
+    for stored in store.read(experiments).values():
+        place = {arm.position: here.get(arm.name, NO_ARM) for arm in stored.arms}
+        for (what, i, j, k), n in added(stored.own, stored.others).items():
             if what in OF_ARMS:
                 total[what, place.get(i, NO_ARM), j, k] += n
             elif what in BY_BIN:

@@ -13,6 +13,7 @@ from .names import check_name
 from .operations import Operations
 from .records import Row
 from .rollout.allocation import Allocation, hash_scores, unit_of
+from .stores.base import find_visit
 
 if TYPE_CHECKING:
     from .experiment import Experiment
@@ -141,7 +142,7 @@ class Routing:
 
     def fetch(self, visit: str) -> Row:
         for branch in self.branches.values():
-            row = branch.journal.store.visit(branch.name, visit)
+            row = find_visit(branch.journal.store, branch.name, visit)
             if row is not None:
                 return row
         raise self._unknown(visit)
@@ -163,7 +164,7 @@ class Routing:
         """The variant in which the store has the visit."""
         for name in among:
             branch = self.branches[name]
-            if (yield partial(branch.journal.store.visit, branch.name, visit)) is not None:
+            if (yield partial(find_visit, branch.journal.store, branch.name, visit)) is not None:
                 return name
         return None
 

@@ -1,6 +1,6 @@
 """The paper, as data: its settings, trials, figures and claims.
 
-`sojourn.paper.reproduce` has the function that runs, draws and checks them.
+`sojourn.paper.reproduce.reproduction` makes the study that runs, draws and checks them.
 """
 
 from ..settings import SETTINGS

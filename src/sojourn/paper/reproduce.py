@@ -6,7 +6,6 @@ What is kept in the folder: `results/`, one file for each trial.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Unpack
 
 from ..simulation import Result
 from ..validation import InputError
@@ -15,7 +14,7 @@ from .drawing import draw, verdict_bars
 from .figures import FIGURES, Figure
 from .report import to_html, to_markdown, to_page
 from .results import LabelledResult, Results
-from .study import PICTURES, How, Made, Study
+from .study import PICTURES, Made, Study
 from .trials import QUICK, TRIALS, Trial
 from .verdicts import Report
 
@@ -23,24 +22,15 @@ PAPER = "paper"
 """The precision that has the paper's half-widths."""
 
 
-def reproduce(
-    names: Iterable[str] = (), *, trials: Mapping[str, Trial] = TRIALS, **how: Unpack[How]
-) -> Report[Results]:
-    """Run what the named figures need (all unless named), draw them, check the claims, report.
-
-    `how` are the arguments of `Study.conduct`.
+def reproduction(names: Sequence[str], trials: Mapping[str, Trial] = TRIALS) -> Study[Results]:
+    """The named figures, with their trials and claims; without names all figures and all claims.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     report = reproduce(["transitions"], out=folder)
+    ...     report = reproduction(["transitions"]).conduct(out=folder)
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['claims.json', 'figures', 'report.html', 'report.md', 'results']
     """
-    return reproduction(list(names), trials).conduct(**how)
-
-
-def reproduction(names: Sequence[str], trials: Mapping[str, Trial] = TRIALS) -> Study[Results]:
-    """The named figures, with their trials and claims; without names all figures and all claims."""
     for name in names:
         if name not in FIGURES:
             raise InputError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from .. import validation
 from ..extras import require
@@ -89,18 +89,6 @@ class Made(NamedTuple):
     @property
     def quick(self) -> bool:
         return self.precision == QUICK
-
-
-class How(TypedDict, total=False):
-    """The arguments of `Study.conduct`."""
-
-    precision: str
-    seed: int
-    out: Required[str | Path]
-    redraw: bool
-    page: str | Path | None
-    workers: int | None
-    progress: Callable[[Overall], None] | None
 
 
 @dataclass(frozen=True)

@@ -225,16 +225,6 @@ class Report(Generic[Findings]):
             found.setdefault(checked.claim.kind, []).append(checked)
         return found
 
-    @property
-    def facts(self) -> dict[str, str]:
-        return {
-            "command": self.command,
-            "seed": str(self.seed),
-            "precision": self.precision,
-            "version": self.version,
-            "summary": self.summary,
-        }
-
     def verdicts(self) -> Table:
         """A row for each claim: what was measured, the verdict, and what other choices give."""
         rows = []

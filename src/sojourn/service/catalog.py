@@ -25,6 +25,7 @@ from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enro
 from ..live.executors import late
 from ..live.learner import Learner
 from ..live.rollout.allocation import names_of, whole_of
+from ..live.stores.base import Stored, find
 from ..policies import Policy
 from ..validation import InputError
 from .auth.keys import Key
@@ -42,7 +43,7 @@ class Trouble(NamedTuple):
     """Why an experiment is not served, and what the store had of it then: settings and arms."""
 
     reason: str
-    stored: Any
+    stored: Stored | None
 
 
 class Catalog:
@@ -69,7 +70,7 @@ class Catalog:
         self._lock, self._compiling = asyncio.Lock(), asyncio.Lock()
 
     async def names(self) -> list[str]:
-        return await self.journal.show(self.journal.store.experiments)
+        return list(await self.journal.show(partial(self.journal.store.read, counts=False)))
 
     def whole_of(self, name: str) -> str | None:
         """The experiment that the one of this name is a variant of."""
@@ -123,7 +124,7 @@ class Catalog:
         found = self.experiments.get(name)
         if found is not None and not found.dropped:
             return found
-        load = partial(self.journal.store.load, name)
+        load = partial(find, self.journal.store, name)
         stored = await self.journal.show(load, self.journal.reading)
         trouble = self.broken.get(name)
         if stored is None:
@@ -131,12 +132,12 @@ class Catalog:
             raise NotFound(f"there is no experiment {name!r}")
         if trouble is not None and trouble.stored == stored:
             raise _broken(name, trouble.reason)
-        for child in children_in(stored[0], name).values():  # which may have to be compiled
+        for child in children_in(stored.settings, name).values():  # which may have to be compiled
             with suppress(NotFound):
                 await self._found(child)
 
         def policy() -> Policy:
-            return Settings.from_json(stored[0]).policy
+            return Settings.from_json(stored.settings).policy
 
         return await self.changing(lambda: self._opened(name), policy if self.compiled else None)
 
@@ -231,7 +232,7 @@ class Catalog:
 
     def _opened(self, name: str, compiled: bool = True) -> Experiment:
         if name not in self.experiments or self.experiments[name].dropped:
-            stored = self.journal.store.load(name)
+            stored = find(self.journal.store, name)
             compiled = compiled and self.compiled
             try:
                 found = Experiment.open(
@@ -252,7 +253,7 @@ class Catalog:
         except NotFound:
             raise InputError(f"its variant {name!r} is missing") from None
 
-    def _trouble(self, name: str, stored: Any, error: Exception) -> Broken:
+    def _trouble(self, name: str, stored: Stored | None, error: Exception) -> Broken:
         reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         if isinstance(error, UNREADABLE):
             reason = f"its settings cannot be read ({reason})"

@@ -25,6 +25,7 @@ from ..live import Store, drift
 from ..live.monitor.departures import watched
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
+from ..live.stores import base
 from ..live.stores.base import has_variants, plain_settings
 from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
@@ -156,16 +157,16 @@ class Stored(Collector):
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
         about = "Means of arms, and of leaving, that have changed in the last four weeks."
         changed = GaugeMetricFamily("sojourn_changed_means", about, None, ["experiment"])
-        for name in self.store.experiments():
-            settings, _ = self.store.load(name) or ("", [])
-            if has_variants(settings):
-                acted.add_metric([name], float(plain_settings(settings).get("alarm") is not None))
+        for name, stored in self.store.read().items():
+            if has_variants(stored.settings):
+                alarm = plain_settings(stored.settings).get("alarm")
+                acted.add_metric([name], float(alarm is not None))
                 continue  # the rest is of its variants
-            counts = added(*self.store.counts(name))
+            counts = added(stored.own, stored.others)
             sums: defaultdict[str, float] = defaultdict(float)
             for (what, *_), n in counts.items():
                 sums[what] += n
-            driving.add_metric([name], self._driving(name, counts))
+            driving.add_metric([name], self._driving(stored, counts))
             changed.add_metric([name], self._changed(name))
             visits.add_metric([name, "opened"], sums["open"])
             visits.add_metric([name, "left"], sums[f"left by {END}"])
@@ -187,14 +188,14 @@ class Stored(Collector):
             self.drifts[name] = time.monotonic(), found
         return found
 
-    def _driving(self, name: str, counts: Counts) -> int:
+    def _driving(self, stored: base.Stored, counts: Counts) -> int:
         """How many arms in use drive people away."""
-        settings, arms = self.store.load(name) or ("", [])
-        bins = plain_settings(settings).get("bins")
+        arms = stored.arms
+        bins = plain_settings(stored.settings).get("bins")
         if (
             not isinstance(bins, int)
             or bins > MOST_BINS
-            or plain_settings(settings).get("external")
+            or plain_settings(stored.settings).get("external")
         ):
             return 0  # it cannot be served, or a recommender of the caller chooses what is shown
         _, seen, left = watched(counts, len(arms), bins)

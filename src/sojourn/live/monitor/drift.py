@@ -21,8 +21,8 @@ from ...stats.changes import Change
 from ...stats.segments import changes_in, dispersion
 from ...validation import InputError
 from .. import states
-from ..records import HOUR, TIMEOUT, Arm, Counts, added
-from ..stores.base import Store, one_of_its_own, plain_settings
+from ..records import HOUR, TIMEOUT, Arm, Counts
+from ..stores.base import Store, counters, one_of_its_own, plain_settings
 from .trends import SPAN, Trend, as_arm, bucket_of
 
 BACK = 28 * 86_400.0
@@ -109,11 +109,11 @@ def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
     It is too early to say: there are too few steps.
     """
     delta = validation.number("delta", delta, 0, 1, open_ends=True)
-    text, arms = one_of_its_own(store, experiment)
-    settings, now = plain_settings(text), store.now()
-    until = now - waited(settings, added(*store.counts(experiment)))
+    stored, now = one_of_its_own(store, experiment), store.ping()
+    settings = plain_settings(stored.settings)
+    until = now - waited(settings, counters(store, experiment))
     trends, width = recent(store, experiment, now)
-    means = means_of(arms, state_words(settings))
+    means = means_of(stored.arms, state_words(settings))
     return drifted(experiment, means, trends, Times(now, until, width), delta)
 
 
@@ -134,12 +134,15 @@ def state_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def recent(store: Store, experiment: str, now: float) -> tuple[list[Trend], float]:
     """The sums over time, in buckets as short as their number allows; and how long those are."""
     longest = WIDTHS[-1]
-    trends = store.trends(experiment, max(bucket_of(now - BACK, longest), longest), longest)
+    since = max(bucket_of(now - BACK, longest), longest)
+    trends = store.series(Trend, experiment, since=since, width=longest)
     if not trends:
         return [], longest
     first = trends[0].start
     width = next((w for w in WIDTHS if (now - first) / w <= MOST_BUCKETS), longest)
-    return (trends if width == longest else store.trends(experiment, first, width)), width
+    if width == longest:
+        return trends, width
+    return store.series(Trend, experiment, since=first, width=width), width
 
 
 class Mean(NamedTuple):

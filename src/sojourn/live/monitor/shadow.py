@@ -156,16 +156,18 @@ def shadow(
     planned = validation.number("planned", planned, 1, inf)
     margin = validation.number("margin", margin, 0, 1)
     latest = validation.whole("latest", latest, 1)
-    text, arms = one_of_its_own(store, experiment)
-    settings = plain_settings(text)  # of which the policy may be one of the caller's own
+    stored = one_of_its_own(store, experiment)
+    settings = plain_settings(stored.settings)  # of which the policy may be one of the caller's own
     if not settings.get("external"):
         raise Conflict(
             f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
         )
-    events = _whole_visits(store.latest(experiment, latest))
-    rows = [row for row in lines(events, arms, late_in(events)) if row.shadow_arm is not None]
+    events = _whole_visits(store.events(experiment, last=latest))
+    rows = [
+        row for row in lines(events, stored.arms, late_in(events)) if row.shadow_arm is not None
+    ]
     policy = settings["policy"]["name"]
-    return _reported(rows, experiment, policy, store.now(), alpha, planned, margin)
+    return _reported(rows, experiment, policy, store.ping(), alpha, planned, margin)
 
 
 def _whole_visits(events: Sequence[Event]) -> list[Event]:

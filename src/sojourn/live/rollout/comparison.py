@@ -103,8 +103,8 @@ def compare(
     since = validation.whole("since", since, 1)
     allocation = allocation_of(store, experiment)
     names = names_of(experiment, allocation.variants)
-    groups = {variant: store.groups(child) for variant, child in names.items()}
-    return compared(experiment, allocation, groups, store.now(), alpha, planned, since)
+    groups = {variant: store.series(Group, child) for variant, child in names.items()}
+    return compared(experiment, allocation, groups, store.ping(), alpha, planned, since)
 
 
 def compared(
@@ -266,7 +266,7 @@ def history(store: Store, experiment: str) -> History:
     There is no snapshot yet: they begin with visits of 50 users in both variants.
     """
     allocation = allocation_of(store, experiment)
-    kept = store.looks(experiment)
+    kept = store.series(Snapshot, experiment)
     latest = {(snapshot.variant, snapshot.metric): snapshot.visits for snapshot in kept}
     now = [
         snapshot

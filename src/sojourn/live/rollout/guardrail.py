@@ -14,7 +14,8 @@ from ..branch import Branch
 from ..enrolment import stored_allocation
 from ..errors import Conflict, LiveError
 from ..journal import Journal
-from ..records import AUDIT_ACTOR, News
+from ..records import AUDIT_ACTOR
+from ..stores.base import Stored, exchange, find
 from .allocation import STOP_EXPLORING, Alarm, Allocation
 from .comparison import ALPHA, WORDS, compared, ranks, snapshots_of
 from .groups import Group
@@ -114,21 +115,21 @@ class Rollout:
             return True
         known, text = self._text, after.to_json()
         current = self.allocation is before
-        if not current or not self.journal.store.exchange(self.name, known, text):
+        if not current or not exchange(self.journal.store, self.name, known, text):
             return False
         self._take(text, after)
         return True
 
-    def refresh(self, news: News | None = None) -> None:
+    def refresh(self, stored: Stored | None = None) -> None:
         """Load the allocation if another process has changed it, and let the guardrail look."""
         shared = self.journal.store.shared
-        if shared and news is None:
-            news = self.journal.store.news([self.name]).get(self.name)
-        if shared and news is None:
+        if shared and stored is None:
+            stored = find(self.journal.store, self.name)
+        if shared and stored is None:
             self.leave()
             return
-        if news is not None and news.settings != self._text:
-            self._take(news.settings, Allocation.from_json(news.settings))
+        if stored is not None and stored.settings != self._text:
+            self._take(stored.settings, Allocation.from_json(stored.settings))
         self.guard.look_in_time()
 
     def sweep(self) -> int:
@@ -173,13 +174,14 @@ class Guard:
         if allocation.alarm is not None:
             self._take_over(allocation.alarm)
         store = rollout.journal.store
-        groups = {name: store.groups(each.name) for name, each in rollout.branches.items()}
+        groups = {name: store.series(Group, each.name) for name, each in rollout.branches.items()}
         self._note(allocation, groups)
-        alarm = violation(rollout.name, allocation, groups, store.now())
+        alarm = violation(rollout.name, allocation, groups, store.ping())
         if alarm is None:
             return False
-        alarm = replace(alarm, delivery=DUE if self.webhook else NONE, claimed=alarm.at)
-        if not self._exchange(allocation, allocation.stopped(alarm)):
+        alarm = replace(alarm, delivery=DUE if self.webhook else NONE)
+        stopped = replace(allocation.stopped(alarm), claimed=alarm.at)
+        if not self._exchange(allocation, stopped):
             return False  # others have acted, or changed the shares: the next look tells
         log.warning("guardrail of %s: %s", rollout.name, alarm.reason)
         self._tell(alarm)
@@ -189,8 +191,8 @@ class Guard:
         """Keep a snapshot of the comparison, if it has enough visits more than the last one."""
         now, store = ranks(allocation, groups), self.rollout.journal.store
         if now != self._ranks:
-            found = compared(self.rollout.name, allocation, groups, store.now(), ALPHA)
-            store.add_looks(self.rollout.name, snapshots_of(found))
+            found = compared(self.rollout.name, allocation, groups, store.ping(), ALPHA)
+            store.note(self.rollout.name, snapshots_of(found))
             self._ranks = now
 
     def _exchange(self, before: Allocation, after: Allocation) -> bool:
@@ -204,10 +206,9 @@ class Guard:
         """Call the webhook in the place of a process that has died."""
         if self.webhook is None or alarm.delivery != DUE:
             return
-        now, known = self.rollout.journal.store.now(), self.rollout.allocation
-        claimed = replace(alarm, claimed=now)
-        if now - alarm.claimed > CLAIM and self._exchange(known, replace(known, alarm=claimed)):
-            self._tell(claimed)
+        now, known = self.rollout.journal.store.ping(), self.rollout.allocation
+        if now - known.claimed > CLAIM and self._exchange(known, replace(known, claimed=now)):
+            self._tell(alarm)
 
     def _tell(self, alarm: Alarm) -> None:
         if self.webhook is None:

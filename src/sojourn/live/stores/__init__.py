@@ -4,6 +4,7 @@ The scheme of an address names the class. A package adds one by an entry point o
 `sojourn.stores`, whose name is the scheme, and whose value is module:Class.
 """
 
+from math import inf
 from pathlib import Path, PurePath
 
 from ...registry import Registry
@@ -25,17 +26,18 @@ STORES: Registry[type[Store]] = Registry(
 """By the scheme of the address."""
 
 
-def open_store(url: str | PurePath, *, reading: bool = False) -> Store:
+def open_store(url: str | PurePath, *, read_only: bool = False, deadline: float = inf) -> Store:
     """The store at an address: memory://, sqlite:///file, postgresql://... or that of a package.
 
-    With `reading` nothing can be written, and a SQLite file that is in use can be opened.
+    If it is `read_only` nothing can be written, and a SQLite file that is in use can be opened.
+    After `deadline` seconds a call gives up with `Unavailable`.
 
     >>> open_store("mysql://host")
     Traceback (most recent call last):
     sojourn.InputError: store = 'mysql://...' is not allowed: it must be memory://, sqlite:///file \
 or postgresql://user@host/database
     """
-    return store_class(url).open(str(url), reading=reading)
+    return store_class(url).open(str(url), read_only=read_only, deadline=deadline)
 
 
 def store_class(url: str | PurePath) -> type[Store]:

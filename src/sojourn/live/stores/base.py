@@ -1,14 +1,16 @@
 """What a store must offer; `sojourn.live.conformance` checks it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from ...validation import InputError
-from ..errors import NotFound
+from ..errors import Conflict, NotFound
 from ..monitor.trends import Trend
 from ..records import (
+    AUDIT_ACTOR,
     Arm,
     Bucket,
     Change,
@@ -17,19 +19,36 @@ from ..records import (
     Event,
     Key,
     Ledger,
-    News,
     Part,
     Row,
     Snapshot,
+    added,
 )
 from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
-
 LEASE = 60.0
 """Seconds after which a holder of the lease that has done nothing is thought to be dead."""
+TRIES = 50
 
-Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
+R = TypeVar("R", Bucket, Trend, Group, Snapshot, Edit, Part)
+
+
+class Stored(NamedTuple):
+    """An experiment as the store has it at one moment.
+
+    `version` rises with every change of settings or arms. `own` are the counters of this process,
+    which is the `writer`, and `others` the sums of those of all others. `expired` says whether
+    there are visits past their deadline.
+    """
+
+    settings: str
+    arms: tuple[Arm, ...]
+    version: int
+    writer: str
+    own: Counts
+    others: Counts
+    expired: bool
 
 
 class Store(Protocol):
@@ -38,46 +57,120 @@ class Store(Protocol):
     A method that cannot do its work raises `Unavailable`; after that the store may be tried again.
     """
 
-    writer: str
-    """The owner of this process's counter rows; no two processes have the same at a time."""
-
     shared: ClassVar[bool]
     """Whether other processes may write at the same time."""
 
-    deadline: float
-    """Seconds after which a method gives up with `Unavailable`, if it can; set by the journal."""
-
     @classmethod
-    def open(cls, url: str, *, reading: bool = False) -> Self:
-        """The store at an address; with `reading`, nothing can be written."""
+    def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
+        """The store at an address; if it is `read_only`, nothing can be written.
 
-    def experiments(self) -> list[str]: ...
-
-    def load(self, experiment: str) -> tuple[str, list[Arm]] | None:
-        """The settings and the arms of an experiment, in their order, or None."""
-
-    def save(self, experiment: str, settings: str, arms: Sequence[Arm] = ()) -> None:
-        """Make or change an experiment.
-
-        Arms are found by name: known ones are changed, new ones get the next positions, whatever
-        position they come with; those not given stay as they are. What is different is an `Edit`
-        of the audit log, by `who.AUDIT_ACTOR`.
+        A method gives up with `Unavailable` after `deadline` seconds, if it can.
         """
 
-    def exchange(self, experiment: str, before: str, after: str) -> bool:
-        """Replace the settings if they are still those `before`: of several processes one wins.
+    def close(self) -> None: ...
 
-        What is different is an `Edit`, as in `save`.
+    def ping(self, *, write: bool = False) -> float:
+        """The time, in seconds since 1970, by the clock that changes are stamped with.
+
+        Lost connections are opened again. `Unavailable` if the store cannot be read, or not be
+        written with `write`.
         """
 
-    def edits(self, limit: int, experiment: str | None = None) -> list[Edit]:
-        """The audit log, the latest first."""
+    def read(
+        self, names: Collection[str] | None = None, *, counts: bool = True
+    ) -> dict[str, Stored]:
+        """Experiments of these names, by default all, from one snapshot; arms by position.
 
-    def drop(self, experiment: str) -> None:
-        """Delete an experiment with all it has, or raise `NotFound`; what is archived stays there.
+        Without `counts` there are neither counters nor `expired`.
+        """
 
-        Changes of its visits that are still on their way are rejected. If others may be writing,
-        its name is not free at once: `save` raises `Conflict` until it is.
+    def compare_and_swap(
+        self,
+        name: str,
+        before: Stored | None,
+        settings: str,
+        arms: Sequence[Arm],
+        note: Edit | None,
+    ) -> bool:
+        """Change an experiment if it is still as it was `before` (None: it was not there).
+
+        Settings are replaced; `arms` are those that are new or different. `note` goes to the audit
+        log in the same transaction, with the time of the store. If others may be writing, the name
+        of an experiment that was dropped is not free at once: `Conflict` until it is.
+        """
+
+    def append(self, changes: Sequence[Change]) -> list[bool]:
+        """Apply changes in one transaction, durable when this returns; say which were applied.
+
+        A change is applied if its visit is at the version `row.base` (0: there is no such visit)
+        and there is such an experiment; its events and counts are kept with it or not at all.
+        Changes may build on one another. A visit that ends is added to its minute of the timeline,
+        what is counted of arms to their trends, at `row.touched`, and what `groups.added_by` says
+        to its group.
+        """
+
+    def visits(
+        self,
+        name: str,
+        *,
+        ids: Collection[str] | None = None,
+        expired: bool = False,
+        ended_before: float | None = None,
+        limit: int = 1000,
+    ) -> tuple[float, list[Row]]:
+        """The time of the store, and visits: of these ids, past their deadline, or that have ended.
+
+        Those past their deadline come by deadline; those that ended, and were last touched before a
+        time, by when they were touched.
+        """
+
+    def events(
+        self,
+        name: str,
+        *,
+        visits: Collection[str] | None = None,
+        step: int | None = None,
+        kind: str | None = None,
+        last: int | None = None,
+    ) -> list[Event]:
+        """Events that are not archived, in order: of visits, a step, a kind; the `last` ones."""
+
+    def audit_state(self, name: str, *sums: str) -> tuple[Ledger, Iterator[Event]]:
+        """The fields of a `Ledger` that are asked for, and all events, from one snapshot.
+
+        The events are those that are not archived; of each visit they are in order.
+        """
+
+    def series(
+        self,
+        of: type[R],
+        name: str | None,
+        *,
+        since: float = 0.0,
+        width: float | None = None,
+        limit: int | None = None,
+    ) -> list[R]:
+        """What there is of an experiment over time. `since`, `width` are for the first two kinds.
+
+        - `Bucket`: visits that ended from `since` on, in buckets of `width` seconds; none is empty.
+          If both are whole minutes it is made of sums by the minute, however many visits there
+          were; else of events that are not archived.
+        - `Trend`: sums by arm, likewise; exact where both are multiples of `trends.SPAN`, or of
+          what the sums were compacted to.
+        - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users.
+        - `Snapshot`: what comparisons said.
+        - `Edit`: the audit log, the latest first, the first `limit` lines; None: of all.
+        - `Part`: the files of the archive, by day; None: of all. Those of dropped experiments are
+          of the one named "". Another call may replace a file at any time: then list them again.
+        """
+
+    def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
+        """Keep what a comparison said; of each variant, metric and rank the first."""
+
+    def drop(self, name: str) -> None:
+        """Delete an experiment with all it has, or raise `NotFound`; what is archived stays.
+
+        Changes of its visits that are still on their way are rejected.
         """
 
     def erase(self, user: str) -> int:
@@ -96,83 +189,6 @@ class Store(Protocol):
         `Busy` if another one still has it after `wait` seconds. A holder of which nothing was heard
         for `lease` seconds may be replaced; what it does then is refused.
         """
-
-    def append(self, changes: Sequence[Change]) -> list[bool]:
-        """Apply changes in one transaction, durable when this returns; say which were applied.
-
-        A change is applied if its visit is at the version `row.base` (0: there is no such visit)
-        and there is such an experiment; its events and counts are kept with it or not at all.
-        Changes may build on one another. A visit that ends is added to its minute of the timeline,
-        and what is counted of arms to their trends, at `row.touched`.
-        """
-
-    def probe(self) -> None:
-        """Raise `Unavailable` if nothing can be written, to see whether a failure has passed."""
-
-    def visit(self, experiment: str, visit: str) -> Row | None: ...
-
-    def overdue(self, experiment: str, idle: float, limit: int) -> list[tuple[Row, bool]]:
-        """Open visits past their deadline, each with whether it was idle for `idle` seconds."""
-
-    def event(self, experiment: str, visit: str, step: int, kind: str) -> Event | None: ...
-
-    def counts(self, experiment: str) -> tuple[Counts, Counts]:
-        """The counters of this writer, and the sum of those of all others."""
-
-    def groups(self, experiment: str) -> list[Group]:
-        """Sums over assigned visits (`Row.epoch`) by epoch and group of users, in that order.
-
-        `append` adds what `groups.added_by` says in its transaction; archiving changes nothing.
-        """
-
-    def news(self, experiments: Sequence[str]) -> dict[str, News]:
-        """What other processes have changed: asked of stores that are `shared`."""
-
-    def history(self, experiment: str) -> tuple[Counts, Iterator[Event]]:
-        """The sum of all counters, and all events that are not archived, from one snapshot.
-
-        The events of each visit are in order.
-        """
-
-    def latest(self, experiment: str, limit: int) -> list[Event]:
-        """The latest so many events that are not archived, the oldest first."""
-
-    def ledger(self, experiment: str) -> tuple[Ledger, Iterator[Event]]:
-        """All sums and, as in `history`, all events that are not archived, from one snapshot."""
-
-    def timeline(self, experiment: str, since: float, width: float) -> list[Bucket]:
-        """Visits that ended from `since` on, in buckets of `width` seconds; none is empty.
-
-        If both are whole minutes it is made of sums by the minute, however many visits there were;
-        else of events that are not archived.
-        """
-
-    def trends(self, experiment: str, since: float, width: float) -> list[Trend]:
-        """Sums by arm from `since` on, in buckets of `width` seconds, by time; none is empty.
-
-        They are exact where `since` and `width` are multiples of those that are kept: `trends.SPAN`
-        at first. What was counted before there were such sums is at time 0.
-        """
-
-    def add_looks(self, experiment: str, looks: Sequence[Snapshot]) -> None:
-        """Keep what a comparison said; of each variant, metric and rank the first."""
-
-    def looks(self, experiment: str) -> list[Snapshot]:
-        """What comparisons said, in the order of time."""
-
-    def ended(self, experiment: str, before: float, limit: int) -> list[Row]:
-        """Visits that ended and were last touched before that time, the oldest first."""
-
-    def events_of(self, experiment: str, visits: Sequence[str]) -> list[Event]:
-        """All events of these visits, each visit's in order."""
-
-    def parts(self, experiment: str | None = None) -> list[Part]:
-        """The files of the archive, by day; those of dropped experiments are of that named ''."""
-
-    def now(self) -> float:
-        """The time, in seconds since 1970, by the clock that changes are stamped with."""
-
-    def close(self) -> None: ...
 
 
 class Upkeep(Protocol):
@@ -210,29 +226,89 @@ class Upkeep(Protocol):
         """
 
 
-def loaded(store: Store, experiment: str) -> tuple[str, list[Arm]]:
-    """`Store.load` of an experiment that must be there."""
-    found = store.load(experiment)
+def find(store: Store, name: str) -> Stored | None:
+    """An experiment without its counters, or None."""
+    return store.read([name], counts=False).get(name)
+
+
+def loaded(store: Store, name: str) -> Stored:
+    """`find`, of an experiment that must be there."""
+    found = find(store, name)
     if found is None:
-        raise NotFound(f"there is no experiment {experiment!r} in the store")
+        raise NotFound(f"there is no experiment {name!r} in the store")
     return found
 
 
-def one_of_its_own(store: Store, experiment: str) -> tuple[str, list[Arm]]:
+def counters(store: Store, name: str) -> Counts:
+    """The counters of an experiment, of all processes; none if there is no such experiment."""
+    found = store.read([name]).get(name)
+    return {} if found is None else added(found.own, found.others)
+
+
+def find_visit(store: Store, name: str, visit: str) -> Row | None:
+    """A visit of an experiment, if the store has it."""
+    return next(iter(store.visits(name, ids=[visit])[1]), None)
+
+
+def find_event(store: Store, name: str, visit: str, step: int, kind: str) -> Event | None:
+    """An event of a visit, if it is in the store."""
+    return next(iter(store.events(name, visits=[visit], step=step, kind=kind)), None)
+
+
+def one_of_its_own(store: Store, name: str) -> Stored:
     """`loaded` of an experiment that has visits of its own, rather than variants that have them."""
-    text, arms = loaded(store, experiment)
-    if has_variants(text):
-        variant = f"{experiment}:{plain_settings(text)['variants'][0]}"
-        raise InputError(
-            f"experiment {experiment!r} has variants: name one of them, such as {variant!r}"
-        )
-    return text, arms
+    found = loaded(store, name)
+    if has_variants(found.settings):
+        variant = f"{name}:{plain_settings(found.settings)['variants'][0]}"
+        raise InputError(f"experiment {name!r} has variants: name one of them, such as {variant!r}")
+    return found
 
 
 def all_of_their_own(store: Store) -> list[str]:
     """The experiments that have visits of their own."""
-    found = {name: store.load(name) for name in store.experiments()}
-    return [name for name, known in found.items() if known and not has_variants(known[0])]
+    found = store.read(counts=False).items()
+    return [name for name, known in found if not has_variants(known.settings)]
+
+
+Edited = tuple[str, Sequence[Arm]] | None
+"""Settings, and arms that are new or different, by name; None: nothing is to be changed."""
+
+
+def change(store: Store, name: str, edit: Callable[[Stored | None], Edited]) -> None:
+    """Make or change an experiment by what `edit` makes of it, also if others change it meanwhile.
+
+    Known arms keep their positions, new ones get the next ones. What is different is a line of the
+    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
+    """
+    for _ in range(TRIES):
+        before = find(store, name)
+        if (edited := edit(before)) is None or swap(store, name, before, *edited):
+            return
+    raise Conflict(f"experiment {name!r} was changed by others {TRIES} times in a row")
+
+
+def swap(
+    store: Store, name: str, before: Stored | None, settings: str, arms: Sequence[Arm] = ()
+) -> bool:
+    """Change an experiment if it is still as it was: of several processes one wins."""
+    known = () if before is None else before.arms
+    new = [arm for arm in merged(known, arms) if arm not in known]
+    if before is not None and settings == before.settings and not new:
+        return True
+    edit = edit_of(None if before is None else (before.settings, known), settings, new)
+    note = None if edit is None else Edit(0.0, AUDIT_ACTOR.get(), name, *edit)
+    return store.compare_and_swap(name, before, settings, new, note)
+
+
+def exchange(store: Store, name: str, before: str, after: str) -> bool:
+    """Replace settings if they are still those `before`."""
+    found = find(store, name)
+    return found is not None and found.settings == before and swap(store, name, found, after)
+
+
+def save(store: Store, name: str, settings: str, arms: Sequence[Arm] = ()) -> None:
+    """`change` to these settings, and with these arms, whatever was before."""
+    change(store, name, lambda before: (settings, arms))
 
 
 class Linked(NamedTuple):

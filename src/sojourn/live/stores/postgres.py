@@ -1,9 +1,13 @@
-"""A store in a PostgreSQL database, for any number of processes."""
+"""A store in a PostgreSQL database, for any number of processes.
+
+Its connections do not wait for ever, and behave the same on every server.
+"""
 
 import json
 import math
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -13,10 +17,89 @@ from ..monitor.trends import SPAN
 from ..records import MINUTE, Change, Event
 from ..rollout.groups import added_by
 from . import tables
-from .base import Run, answers, chains
+from .base import answers, chains
 from .pool import Pool
-from .sql import ReadView, SqlStore
+from .sql import ReadView, Run, SqlStore
 from .tables import names
+
+require("a store in PostgreSQL", "postgres", "psycopg")
+import psycopg  # noqa: E402
+from psycopg.conninfo import conninfo_to_dict  # noqa: E402
+
+TCP = {
+    "keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}  # fmt: skip
+"""Parameters of libpq, unless the address has others: a peer that is gone is noticed."""
+
+CONNECT = 5.0
+"""Seconds to connect, unless the deadline is shorter; psycopg takes 2 at least."""
+
+PINNED = {
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "off",
+    "idle_in_transaction_session_timeout": "60s",
+}
+"""Settings that a server, a database or a role may have otherwise."""
+
+
+class Link(psycopg.Connection[Any]):
+    """A connection with a deadline for every answer of the server, after which it is closed.
+
+    The server has the deadline as well (`statement_timeout`), but one that hangs keeps none.
+    """
+
+    deadline = math.inf
+    _told = math.inf
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """What psycopg waits for; it looks up several times a second."""
+        if self.deadline < math.inf:
+            gen = self._limited(gen, time.monotonic() + self.deadline)
+        return super().wait(gen, *args, **options)
+
+    def _limited(self, gen: Generator[Any, Any, Any], end: float) -> Generator[Any, Any, Any]:
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() >= end:
+                    self.close()
+                    raise psycopg.OperationalError(f"no answer for {self.deadline:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            return done.value
+
+    def limit(self, deadline: float) -> None:
+        """Change the deadline of what comes."""
+        self.deadline = deadline
+        if deadline != self._told:
+            ms = 0 if deadline == math.inf else max(1, round(1000 * deadline))
+            self.execute(
+                "SELECT set_config('statement_timeout', %s, false), "
+                "set_config('lock_timeout', %s, false)",
+                (str(ms), str(ms)),
+            )
+            self._told = deadline
+
+
+def connect(url: str, deadline: float, *, read_only: bool = False) -> Link:
+    """A connection in autocommit mode."""
+    given = conninfo_to_dict(url)
+    wanted = {**TCP, "connect_timeout": math.ceil(min(CONNECT, deadline))}
+    more: Any = {name: value for name, value in wanted.items() if name not in given}
+    link = Link.connect(url, autocommit=True, **more)
+    try:
+        link.deadline = deadline
+        pinned = {**PINNED, "default_transaction_read_only": "on" if read_only else "off"}
+        calls = ", ".join(["set_config(%s, %s, false)"] * len(pinned))
+        link.execute(f"SELECT {calls}", [word for pair in pinned.items() for word in pair])
+        link.limit(deadline)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
 
 NAMESPACE = 0x534F4A4F
 """The first key of the advisory locks: (namespace, number) for the writer of that number."""
@@ -104,37 +187,31 @@ class PostgresStore(SqlStore):
     shared: ClassVar[bool] = True
     grace: ClassVar[float] = 60.0  # far longer than a statement may take
     locking: ClassVar[str] = " FOR UPDATE"
-    serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
-    deadline = math.inf
+    serial: ClassVar[str] = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    begin: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     @classmethod
-    def open(cls, url: str, *, reading: bool = False) -> Self:
-        return cls(url, reading=reading)
+    def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
+        return cls(url, read_only=read_only, deadline=deadline)
 
-    def __init__(self, url: str, *, reading: bool = False) -> None:
-        require("a store in PostgreSQL", "postgres", "psycopg")
-        import psycopg
-
-        self._psycopg = psycopg
-        self.url, self.reading = url, reading
+    def __init__(self, url: str, *, read_only: bool = False, deadline: float = math.inf) -> None:
+        self.url, self.read_only, self.deadline = url, read_only, deadline
         self.writer = ""
         self._lock = threading.Lock()
         self._db: Any = None
         self._readers: Pool[Any] = Pool(self._connect_reader, READERS)
-        with self._reading() if reading else self._writing():
+        with self._reading() if read_only else self._writing():
             pass
-        if not reading:
+        if not read_only:
             self._purge()
 
     def _connect(self) -> Any:
-        from .link import connect
-
-        return connect(self.url, self.deadline, read_only=self.reading)
+        return connect(self.url, self.deadline, read_only=self.read_only)
 
     def _connect_reader(self) -> Any:
         db = self._connect()
         try:
-            if self.reading:
+            if self.read_only:
                 self._see(db)
         except BaseException:
             db.close()
@@ -144,7 +221,7 @@ class PostgresStore(SqlStore):
     def _connect_writer(self) -> Any:
         db = self._connect()
         try:
-            if self.reading:
+            if self.read_only:
                 self._see(db)
             else:
                 db.execute("SET synchronous_commit = on")
@@ -174,7 +251,7 @@ class PostgresStore(SqlStore):
     def _clearly(self) -> Iterator[None]:
         try:
             yield
-        except self._psycopg.Error as error:
+        except psycopg.Error as error:
             text = " ".join(str(error).split())
             raise Unavailable(f"the database cannot be used ({text})") from error
 
@@ -189,7 +266,7 @@ class PostgresStore(SqlStore):
                     self._db = self._db or self._connect_writer()
                     self._db.limit(self.deadline)
                     yield self._db
-                except self._psycopg.Error:
+                except psycopg.Error:
                     db, self._db = self._db, None
                     if db is not None:
                         db.close()
@@ -235,8 +312,8 @@ class PostgresStore(SqlStore):
             applied = set(db.execute(APPEND, parts, prepare=True).fetchall())
         return answers(found, applied)
 
-    def _now(self, run: Run) -> float:
-        return float(run(f"SELECT {CLOCK}")[0][0])
+    def _time(self) -> tuple[str, list[Any]]:
+        return CLOCK, []
 
     def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
         if not rows:
@@ -254,8 +331,7 @@ class PostgresStore(SqlStore):
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "= ANY(?)", list(values)
 
-    def _snapshot(self) -> ReadView:
-        psycopg = self._psycopg
+    def _view(self) -> ReadView:
         try:
             db = self._connect()
             db.limit(SLOW * self.deadline)
@@ -284,7 +360,7 @@ class PostgresStore(SqlStore):
             for table in ("sojourn_event", "sojourn_visit"):
                 db.execute(f"VACUUM FULL {table}")
 
-    def probe(self) -> None:
+    def _probe(self) -> None:
         """Insert an event, which may take room on the disk, and roll back."""
         row = Event("", "", 0, "probe")._asdict()
         values = ", ".join("%s" for _ in row)

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Self
 from ...validation import InputError
 from ..errors import Unavailable
 from . import not_allowed
-from .base import Run
 from .files import Lock, make_private, whole
 from .pool import Pool
-from .sql import ReadView, SqlStore
+from .sql import ReadView, Run, SqlStore
 from .tables import TABLES, VERSION, names
 
 LARGEST = 32
@@ -77,27 +76,27 @@ class SqliteStore(SqlStore):
     """A file in WAL mode with synchronous=FULL: one connection writes, a few others read.
 
     A second process that writes is refused: with several writers on one file, calls wait for
-    seconds. Any number may read at the same time (`reading`).
+    seconds. Any number may read at the same time (`read_only`).
 
     `in_memory` is a store that ends with its process: one connection, and no file.
 
-    >>> SqliteStore.in_memory().experiments()
-    []
+    >>> SqliteStore.in_memory().read()
+    {}
     """
 
     writer = "sqlite"
     shared: ClassVar[bool] = False
-    deadline = math.inf
-    serial = "INTEGER PRIMARY KEY"
+    serial: ClassVar[str] = "INTEGER PRIMARY KEY"
+    begin: ClassVar[str] = "BEGIN"
 
     @classmethod
-    def open(cls, url: str, *, reading: bool = False) -> Self:
+    def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
         scheme, _, rest = url.partition("://")
         if scheme == "memory":
             return cls.in_memory()
         if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:":
             raise not_allowed(url)
-        return cls(rest[1:], reading=reading)
+        return cls(rest[1:], read_only=read_only, deadline=deadline)
 
     @classmethod
     def in_memory(cls, clock: Callable[[], float] | None = None) -> Self:
@@ -109,14 +108,15 @@ class SqliteStore(SqlStore):
         path: str | Path | None,
         clock: Callable[[], float] | None = None,
         *,
-        reading: bool = False,
+        read_only: bool = False,
+        deadline: float = math.inf,
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.reading = reading
-        if reading and self.path is not None and not self.path.is_file():
+        self.read_only, self.deadline = read_only, deadline
+        if read_only and self.path is not None and not self.path.is_file():
             raise InputError(f"there is no file {self.path}")
         self._lock = threading.RLock()
-        self._held = None if reading or self.path is None else Lock(self.path)
+        self._held = None if read_only or self.path is None else Lock(self.path)
         try:
             if self._held is not None and (made := make_private(self._held.database)) is not None:
                 os.close(made)
@@ -129,7 +129,7 @@ class SqliteStore(SqlStore):
                     self._writer.close()
                     raise
             self._readers = Pool(self._connect_reader, READERS)
-            if not reading:
+            if not read_only:
                 self._purge()
         except BaseException:
             if self._held is not None:
@@ -141,7 +141,7 @@ class SqliteStore(SqlStore):
         run = self._run(self._writer)
         latest = run('SELECT "at" FROM sojourn_event ORDER BY seq DESC LIMIT 1')
         clock = Steady(latest[0][0] if latest else 0.0)
-        if clock.jumped and not self.reading:
+        if clock.jumped and not self.read_only:
             now = clock()
             log.warning(
                 "the last event in %s is %.1f hours ahead of the clock: the clock is right now, "
@@ -167,7 +167,7 @@ class SqliteStore(SqlStore):
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != APPLICATION:
             raise InputError(f"{self} is a database of something else, not of live visits")
-        if self.reading:
+        if self.read_only:
             db.execute("PRAGMA query_only = ON")
             self._check_schema(self._run(db), version)
             return
@@ -204,6 +204,9 @@ class SqliteStore(SqlStore):
             with self._clearly(), self._readers.one(self.deadline) as db:
                 yield self._run(db)
 
+    def _time(self) -> tuple[str, list[Any]]:
+        return "?", [self._clock()]
+
     def _now(self, run: Run) -> float:
         return self._clock()
 
@@ -228,7 +231,7 @@ class SqliteStore(SqlStore):
         query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
         return [(row.version,) in run(query, row[:2]) for row in rows]
 
-    def _snapshot(self) -> ReadView:
+    def _view(self) -> ReadView:
         with self._clearly():
             db = self._connect()
             if self.path is None:
@@ -257,7 +260,7 @@ class SqliteStore(SqlStore):
             self._writer.execute("VACUUM")
         self._overwrite()
 
-    def probe(self) -> None:
+    def _probe(self) -> None:
         """Write the page that has the version, as it is."""
         with self._writing() as run:
             ((version,),) = run("PRAGMA user_version")
@@ -274,7 +277,7 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
-        """Transition errors of SQLite into one sentence about the file."""
+        """Turn errors of SQLite into one sentence about the file."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
@@ -285,7 +288,7 @@ class SqliteStore(SqlStore):
 
 def backup(url: str, target: Path) -> None:
     """A consistent copy of a file that another process may be writing to."""
-    with closing(SqliteStore.open(url, reading=True)) as store, whole(target) as part:
+    with closing(SqliteStore.open(url, read_only=True)) as store, whole(target) as part:
         try:
             with closing(sqlite3.connect(part)) as made:
                 store._writer.backup(made)

@@ -31,7 +31,7 @@ TABLES = {
     "sojourn_edit": columns(Edit),
     "sojourn_group": {"experiment": TEXT, "writer": TEXT, **columns(Group)},
     "sojourn_trend": {"experiment": TEXT, "writer": TEXT, **columns(Trend)},
-    "sojourn_look": {"experiment": TEXT, **columns(Snapshot)},
+    "sojourn_snapshot": {"experiment": TEXT, **columns(Snapshot)},
 }
 COUNTER = TABLES["sojourn_counter"]
 
@@ -46,7 +46,7 @@ ARCHIVED_KEY = names(TABLES["sojourn_archived"], leave_out=("n",))
 MINUTE_KEY = names({"experiment": TEXT, "start": REAL, "writer": TEXT})
 GROUP_KEY = names({"experiment": TEXT, "writer": TEXT, "epoch": WHOLE, "number": WHOLE})
 TREND_KEY = names({"experiment": TEXT, "start": REAL, "arm": WHOLE, "writer": TEXT})
-LOOK_KEY = names({"experiment": TEXT, "variant": TEXT, "metric": TEXT, "rank": WHOLE})
+SNAPSHOT_KEY = names({"experiment": TEXT, "variant": TEXT, "metric": TEXT, "rank": WHOLE})
 CHARTED = tuple(Bucket._fields[1:])
 GROUPED = tuple(Group._fields[2:])
 TRENDS = tuple(Trend._fields[2:])
@@ -94,7 +94,7 @@ KEEP_GROUP = f"ON CONFLICT ({GROUP_KEY}) DO UPDATE SET " + ", ".join(
 KEEP_TREND = f"ON CONFLICT ({TREND_KEY}) DO UPDATE SET " + ", ".join(
     f'"{c}" = sojourn_trend."{c}" + excluded."{c}"' for c in TRENDS
 )
-KEEP_LOOK = f"ON CONFLICT ({LOOK_KEY}) DO NOTHING"
+KEEP_SNAPSHOT = f"ON CONFLICT ({SNAPSHOT_KEY}) DO NOTHING"
 KEEP_ARM = (
     'ON CONFLICT ("experiment", "name") DO UPDATE SET '
     "retired = excluded.retired, pulls = excluded.pulls, successes = excluded.successes"
@@ -140,7 +140,8 @@ def left(events: str) -> str:
 
 
 SCHEMA = (
-    'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL)',
+    'CREATE TABLE sojourn_experiment ("name" TEXT PRIMARY KEY, "settings" TEXT NOT NULL, '
+    f'"version" {WHOLE} NOT NULL)',
     _table("sojourn_arm", 'PRIMARY KEY ("experiment", "name")'),
     _table("sojourn_visit", 'PRIMARY KEY ("experiment", "id")'),
     'CREATE INDEX sojourn_deadline ON sojourn_visit ("experiment", "deadline") '
@@ -154,7 +155,7 @@ SCHEMA = (
     _table("sojourn_minute", f"PRIMARY KEY ({MINUTE_KEY})"),
     _table("sojourn_group", f"PRIMARY KEY ({GROUP_KEY})"),
     _table("sojourn_trend", f"PRIMARY KEY ({TREND_KEY})"),
-    _table("sojourn_look", f"PRIMARY KEY ({LOOK_KEY})"),
+    _table("sojourn_snapshot", f"PRIMARY KEY ({SNAPSHOT_KEY})"),
     _table("sojourn_archived", f"PRIMARY KEY ({ARCHIVED_KEY})"),
     _table("sojourn_part", 'PRIMARY KEY ("file")'),
     _table("sojourn_edit", first="{serial}"),

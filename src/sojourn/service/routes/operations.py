@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...live import LiveError, Store, archive, drop_archived, erase
+from ...live import Edit, LiveError, Store, archive, drop_archived, erase
 from ...live.archiving import Erased, finish_erasing
 from ...live.stores.base import all_of_their_own
 from ...validation import InputError
@@ -55,7 +55,7 @@ async def list_changes(
 ) -> Changes:
     """Who changed what: the audit log, the latest first."""
     journal = request.app.state.catalog.journal
-    found = await journal.show(partial(journal.store.edits, limit, experiment))
+    found = await journal.show(partial(journal.store.series, Edit, experiment, limit=limit))
     return Changes(found)
 
 
@@ -66,7 +66,7 @@ async def keep_up(catalog: Catalog, options: Options) -> None:
         try:
             await asyncio.to_thread(_finish, store, options.archive)
             if options.archive is not None and options.keep_days is not None:
-                before = await asyncio.to_thread(store.now) - DAY * options.keep_days
+                before = await asyncio.to_thread(store.ping) - DAY * options.keep_days
                 for name in await asyncio.to_thread(all_of_their_own, store):
                     await _archive(store, name, before, options.archive)
         except LiveError as error:
