@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes
@@ -137,8 +138,7 @@ def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Folder, run: Any) 
     assert report.findings.every[0].runs == 40
     assert (tmp_path / "figures" / "horizon.png").exists()
     found = findings(worst=1.0, **{PRICED: 0.9})
-    data = {"seed": 3, "quick": True, "outcomes": [o.to_dict() for o in found.every]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save(found.every, tmp_path, seed=3)
     page = tmp_path / "docs" / "horizon.md"
     done = run("horizon", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
     assert done.code == 0

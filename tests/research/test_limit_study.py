@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.studies.limit import STUDY
@@ -142,8 +143,7 @@ def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_verdicts_as_json(tmp_path: Path, run: Any) -> None:
-    data = {"seed": 0, "quick": True, "outcomes": [made(1.5, **BEST).to_dict()]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save([made(1.5, **BEST)], tmp_path)
     page = tmp_path / "docs" / "limit.md"
     done = run("limit", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
     assert done.code == 0
