@@ -231,10 +231,10 @@ def test_evidence_against_an_arm_is_the_least_over_means_and_departures() -> Non
     mean, pulls = memory.successes[1] / memory.pulls[1], memory.pulls[1]
     gap = memory.worth[b] - row[START] - row[SLOPE] * mean
     assert gap > 0.0 and memory.terms[1, b, LEADS] == 0.0
-    room = row[3]
+    margin = row[3]
     least = inf
-    for part in np.linspace(0.0, min(gap, 0.999 * room), 20_001):
-        way = room * log(1.0 - part / room)
+    for part in np.linspace(0.0, min(gap, 0.999 * margin), 20_001):
+        way = margin * log(1.0 - part / margin)
         nats = pulls * bernoulli_kl(mean, mean + (gap - part) / row[SLOPE])
         least = min(least, nats + 0.5 * way**2 / row[VARIANCE])
     assert least <= departures_against(memory, 1, b) <= 1.1 * least

@@ -23,9 +23,9 @@ FAR = 30.0
 ROUNDS = 30
 """Improvements of a rule at most; a few suffice."""
 
-START, SLOPE, VARIANCE, ROOM, LEADS = 0, 1, 2, 3, 4
+START, SLOPE, VARIANCE, MARGIN, LEADS = 0, 1, 2, 3, 4
 """Columns of `Visited.terms`: an arm of mean m is worth START + SLOPE m in a bin, with the VARIANCE
-that departures give to it and at most ROOM more if nobody left; LEADS is 1 for the best arm."""
+that departures give to it and at most MARGIN more if nobody left; LEADS is 1 for the best arm."""
 
 STRENGTH, ALIKE, DIFFERENT = 0, 1, 2
 """Entries of `Visited.strength`: of the effects, and nats against either account."""
@@ -164,14 +164,14 @@ def think_of_departures(
         for b in range(bins):
             row, both = memory.terms[arm, b], 0.0
             memory.worth[b] = worth[b]
-            row[VARIANCE] = row[ROOM] = 0.0
+            row[VARIANCE] = row[MARGIN] = 0.0
             for r in range(2):
                 q = 1.0 - stay[arm, b, r]
                 loss = (good[arm] if r == 1 else 1.0 - good[arm]) * q * onward[b, r]
                 slope = loss * (1.0 - q)
                 own = 1.0 / (1.0 + narrow * memory.seen[arm, b, r] * q * (1.0 - q))
                 row[VARIANCE] += slope * slope * narrow * own
-                row[ROOM] += loss
+                row[MARGIN] += loss
                 both += slope * own
             if memory.stance[b] > 0.0:  # else only interactions are to be learned here
                 row[VARIANCE] += both * both * wide
@@ -220,14 +220,14 @@ def departures_against(memory: Any, arm: int, b: int) -> float:
 
     People may stay longer with it than was seen, its mean may be greater, or a part of either: the
     parts are shared by variance, as for Gaussians. Chances to leave are small, or the odds would
-    move by less, so that y of the value by the slope are room (1 - exp(-y / room)) in truth.
+    move by less, so that y of the value by the slope are margin (1 - exp(-y / margin)) in truth.
     """
     row, pulls = memory.terms[arm, b], memory.pulls[arm]
-    mean, slope, variance, room = (
+    mean, slope, variance, margin = (
         memory.successes[arm] / pulls,
         row[SLOPE],
         row[VARIANCE],
-        row[ROOM],
+        row[MARGIN],
     )
     gap = memory.worth[b] - row[START] - slope * mean
     if gap <= 0.0:
@@ -237,15 +237,15 @@ def departures_against(memory: Any, arm: int, b: int) -> float:
     else:
         typical = (memory.successes[arm] + 1.0) / (pulls + 2.0)
         noise = slope * slope * typical * (1.0 - typical) / pulls
-        part = min(gap * variance / (variance + noise), 0.9 * room)
+        part = min(gap * variance / (variance + noise), 0.9 * margin)
         end = 1.0 if slope > 0.0 else 0.0
         part = max(part, gap - 0.9 * slope * (end - mean))
         cost = pulls * bernoulli_kl(mean, min(max(mean + (gap - part) / slope, 0.0), 1.0))
     if part <= 0.0:
         return cost
-    if part >= room or variance <= 0.0:
+    if part >= margin or variance <= 0.0:
         return inf
-    way = room * log(1.0 - part / room)
+    way = margin * log(1.0 - part / margin)
     return float(cost + 0.5 * way * way / variance)
 
 

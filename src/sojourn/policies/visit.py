@@ -30,7 +30,7 @@ from ..engine.streams import Stream, draw_uniform
 from .accounts import (
     ALIKE,
     DIFFERENT,
-    ROOM,
+    MARGIN,
     SLOPE,
     START,
     VARIANCE,
@@ -256,7 +256,7 @@ class VisitThompson(Visit):
                 angle, length = inner_uniform(rng), sqrt(-2.0 * log(inner_uniform(rng)))
                 gain = sqrt(row[VARIANCE]) * length * np.cos(2.0 * pi * angle)
                 if gain > 0.0:
-                    gain = row[ROOM] * (1.0 - exp(-gain / row[ROOM]))
+                    gain = row[MARGIN] * (1.0 - exp(-gain / row[MARGIN]))
                 value = row[START] + row[SLOPE] * mean + gain
             if value > top:
                 best, top = arm, value

@@ -1,9 +1,9 @@
 """Intervals that hold at every look: confidence sequences, and a check of sample ratios.
 
-A 95 % interval holds if one looks once. Who looks after every visit and stops at the first
-difference that is significant finds one sooner or later, also where there is none. A confidence
-sequence has room for that: with 95 % the truth is in all of its intervals at once, so that one may
-look at any time, stop, or go on.
+A 95 % interval holds for one look. Anyone who looks after every visit and stops at the first
+significant difference finds one sooner or later, also where there is none. A confidence sequence
+allows for that: with 95 % the truth is in all of its intervals at once. One may look at any time,
+stop, or go on.
 
 `sequence` is asymptotic (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central
 limit theory and asymptotic confidence sequences", Annals of Statistics 52, 2024): as an interval by
