@@ -19,9 +19,9 @@ from research.studies.limit.trials import (
     LimitOutcome,
     Limits,
     LimitTrial,
+    informed_title,
     roster,
     title_of,
-    told_title,
 )
 from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.stats.intervals import Interval
@@ -40,16 +40,16 @@ def conduct(trial: LimitTrial, out: Path, **how: Any) -> Report[Limits]:
     return replace(STUDY, trials=[trial]).conduct(out=out, **how)
 
 
-TOLD = told_title(sj.policies.PricedIndex)
+INFORMED = informed_title(sj.policies.PricedIndex)
 EVERY = [
     *(
         title_of(cls)
         for cls in (*sj.policies.POLICIES.values(), *sj.policies.ORACLES.values())
         if cls not in FOR_CHANGES
     ),
-    *(TOLD, told_title(sj.policies.UCBQLearning)),
+    *(INFORMED, informed_title(sj.policies.UCBQLearning)),
 ]
-BEST = {"Priced index": 1.1, TOLD: 1.05, "Exact index": 1.05}
+BEST = {"Priced index": 1.1, INFORMED: 1.05, "Exact index": 1.05}
 
 
 def test_every_policy_of_the_registry_plays() -> None:
@@ -58,7 +58,7 @@ def test_every_policy_of_the_registry_plays() -> None:
     players = TRIALS[4].players()
     assert players["Exact index"] == sj.policies.ExactIndex(CASES[4].user, visits=5)
     assert players["Priced index"] == sj.policies.PricedIndex()
-    assert players[TOLD] == sj.policies.PricedIndex(visits=5)
+    assert players[INFORMED] == sj.policies.PricedIndex(visits=5)
 
 
 def test_cases_are_a_dozen_that_have_a_limit() -> None:
