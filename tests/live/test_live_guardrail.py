@@ -258,8 +258,7 @@ def test_two_processes_act_once(hook: Any) -> None:
         split._rollout.change(lambda plan: replace(plan, alarm=alarm))
         other.refresh()
         assert not other._rollout.guard.look() and len(told) == 1  # the other one may be about to
-        late = replace(alarm, claimed=alarm.claimed - CLAIM)  # type: ignore[union-attr]
-        split._rollout.change(lambda plan: replace(plan, alarm=late))
+        split._rollout.change(lambda plan: replace(plan, claimed=plan.claimed - CLAIM))
         statuses += [500, 404, 503]
         other.refresh()
         other._rollout.guard.look()
