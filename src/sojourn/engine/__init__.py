@@ -1,1 +1,1 @@
-"""The machine room: all that is compiled, or that speeds the compiled up."""
+"""The engine: all that is compiled, and all that makes compiled code faster."""
