@@ -54,7 +54,11 @@ class Archived(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """In how many visits a user was; `archived` is None if the archive is still to be rewritten."""
+    """In how many visits a user was; `archived` is None if the archive is still to be rewritten.
+
+    >>> Erased(visits=2, archived=0)
+    Erased(visits=2, archived=0)
+    """
 
     visits: int
     archived: int | None
