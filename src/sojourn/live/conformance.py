@@ -524,10 +524,10 @@ def audit_log(store: Store, open_store: Open, durable: bool) -> None:
     finally:
         AUDIT_ACTOR.reset(token)
     second, first = store.series(Edit, None)
-    assert (first.who, first.what, first.detail) == (
+    assert (first.actor, first.what, first.detail) == (
         "process", "created", '{"arms": {"a": {}}}'
     )  # fmt: skip
-    assert (second.who, second.experiment, second.what) == ("ann", "e", "changed")
+    assert (second.actor, second.experiment, second.what) == ("ann", "e", "changed")
     assert second.detail == '{"x": 2, "arms": {"a": {"retired": 1}, "b": {}}}'
     assert store.series(Edit, None, limit=1) == [second] and store.series(Edit, "d") == []
     store.close()
