@@ -11,8 +11,8 @@ import typer
 
 from ..extras import require
 from ..validation import InputError
+from .arguments import LIVE, command
 
-EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
 
@@ -21,6 +21,7 @@ def setting(variable: str, help_: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help_, envvar=f"SOJOURN_{variable}", **more)
 
 
+@command(LIVE, "serve", "sojourn serve --demo")
 def serve_command(
     context: typer.Context,
     store: Annotated[
