@@ -19,6 +19,7 @@ from sojourn.logs.deciding.worst_cases import (
     variants,
 )
 from sojourn.logs.model.crowd import always
+from sojourn.stats.intervals import Interval
 
 ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
 COLUMNS = (*ROLES, "censored")
@@ -145,5 +146,5 @@ def test_totals_have_assumed_variants() -> None:
     totals = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.79, 0.18]}
     fit = Fit.from_counts(**totals)
     now = baseline(fit, plain_crowd(fit))
-    assert now.reward is None and now.missed == (0.0, 0.0, 0.0)
+    assert now.reward is None and now.missed == Interval.exact(0.0)
     assert list(stressed(fit)) == ["arms", "users", "drift", "fatigue"]
