@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn import Problem
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.kernel import Leaser
 from sojourn.engine.leases import leaser_for
 from sojourn.paper import SETTINGS
 from sojourn.policies import POLICIES, Policy

@@ -21,8 +21,7 @@ from sojourn import validation
 from sojourn.chain import total
 from sojourn.engine.coasting import Coaster
 from sojourn.engine.fingerprint import fingerprint
-from sojourn.engine.kernel import REGRET, columns, run_chunk
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.kernel import REGRET, Leaser, columns, run_chunk
 from sojourn.engine.rewards import Coins, coin
 from sojourn.engine.steps import onward
 from sojourn.engine.structs import Compiled

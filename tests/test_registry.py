@@ -11,7 +11,7 @@ from plugins import install
 import sojourn as sj
 from sojourn import problem_files
 from sojourn.live import Settings
-from sojourn.policies.labels import label_of
+from sojourn.policies.base import label_of
 from sojourn.policy_names import find_policy
 from sojourn.registry import Registry, RegistryWarning
 from sojourn.users import Space

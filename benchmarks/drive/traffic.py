@@ -15,7 +15,7 @@ from sojourn.client.described import described_user
 from sojourn.client.messages import NoResponse, Request, Response
 from sojourn.live import LiveError, NotFound, Unavailable
 from sojourn.policies import Policy
-from sojourn.policies.watched import GOOD
+from sojourn.policies.departures import GOOD
 from sojourn.problem import Problem
 from sojourn.service.demo import Crowd
 from sojourn.validation import InputError

@@ -14,8 +14,7 @@ import numpy as np
 
 from .engine.coasting import coaster_for
 from .engine.fingerprint import check_randomness
-from .engine.kernel import columns, play
-from .engine.leaser import Leaser
+from .engine.kernel import Leaser, columns, play
 from .engine.steps import next_states
 from .engine.streams import policy_stream
 from .policies import Policy, Uniform

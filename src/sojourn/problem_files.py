@@ -24,13 +24,6 @@ SUFFIXES = (".toml", ".json")
 
 Dict = Mapping[str, Any]
 
-EXAMPLES: Mapping[str, Dict] = {
-    "two-state": {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0},
-    "ema": {"theta": 0.5, "c6": 1000.0},
-    "chain": {"next": [[0, 1], [0, 2], [1, 2]], "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]},
-}
-"""Settings to try a user model with: those of the first problem of its kind in the paper."""
-
 
 def problem_of(problem: Problem | str | Path) -> Problem:
     """The problem itself, the paper's setting of this name, or the one in a .toml or .json file.

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sojourn.engine.bounded import kinf, kinf_upper
-from sojourn.engine.divergence import bernoulli_kl, kl_upper
+from sojourn.engine.divergence import bernoulli_kl, kinf, kinf_upper, kl_upper
 
 optimize = pytest.importorskip("scipy.optimize")
 

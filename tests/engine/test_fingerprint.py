@@ -208,8 +208,8 @@ def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path
     index = copy / "policies/index.py"
     index.write_text(index.read_text().replace('"""The arm to play now."""', '"""Edited words."""'))
     assert prints() == before
-    watched = copy / "policies/watched.py"
-    watched.write_text(watched.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))
+    departures = copy / "policies/departures.py"
+    departures.write_text(departures.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))
     names = ["engine", *(cls.__name__ for cls in sj.policies.ALL), "TwoState", "Ema", "Chain"]
     changed = {n for n, a, b in zip(names, before, prints(), strict=True) if a != b}
     assert changed == {cls.__name__ for cls in sj.policies.ALL if issubclass(cls, Learned | Visit)}

@@ -13,8 +13,8 @@ from sojourn.engine import board, kernel
 from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coast_steps, coaster_for
 from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.imed import ImedLeaser
-from sojourn.engine.index_leasers import AheadLeaser, HoeffdingLeaser, KLLeaser
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser
+from sojourn.engine.kernel import Leaser
 from sojourn.engine.leases import FixedLeaser, Mixed, Watching, leaser_for
 from sojourn.engine.rewards import Coins
 from sojourn.engine.steps import make_tally, make_world
@@ -218,7 +218,7 @@ def test_most_steps_of_a_long_run_are_leased(monkeypatch: pytest.MonkeyPatch) ->
     decided = []
     plain = board.decide
     monkeypatch.setattr(
-        "sojourn.engine.index_leasers.decide", lambda *given: decided.append(1) or plain(*given)
+        "sojourn.engine.index_leases.decide", lambda *given: decided.append(1) or plain(*given)
     )
     out = np.zeros((1, kernel.columns(2, 2)))
     kernel.play(

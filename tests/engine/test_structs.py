@@ -8,10 +8,11 @@ from numba import njit
 
 import sojourn as sj
 from sojourn.engine.coasting import Coaster, TwoStateCoaster, WordCoaster, coaster_for
-from sojourn.engine.index_leasers import HoeffdingLeaser
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.fingerprint import methods_of
+from sojourn.engine.index_leases import HoeffdingLeaser
+from sojourn.engine.kernel import Leaser
 from sojourn.engine.leases import leaser_for
-from sojourn.engine.structs import PYTHON_ONLY, Compiled
+from sojourn.engine.structs import PYTHON_ONLY, Compiled, interpreted
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,23 @@ def test_fields_for_python_only_are_no_part_of_the_struct() -> None:
 
     assert Noted(1.0, {"any": "thing"})._numba_type_ == Noted(2.0)._numba_type_
     assert list(Noted(1.0)._numba_type_.members) == ["rate"]
+
+
+def test_interpreted_methods_are_no_part_of_the_code_nor_are_those_that_override_them() -> None:
+    class Base(Compiled):
+        @interpreted
+        def in_words(self) -> str:
+            return "base"
+
+        def value(self) -> float:
+            return 1.0
+
+    class Derived(Base):
+        def in_words(self) -> str:
+            return "derived"
+
+    for cls in (Base, Derived):
+        assert [name for name, _ in methods_of(cls)] == ["value"]
 
 
 # --- accelerators are looked up by type ----------------------------------------------------------

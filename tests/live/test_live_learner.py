@@ -200,8 +200,8 @@ class Noted(NamedTuple):
     moves: Any
     seen: Any
     left: Any
-    stance: Any
-    agenda: Any
+    optimism: Any
+    next_refit: Any
     verdict: Any
 
 
@@ -212,7 +212,7 @@ class Judging(sj.policies.LearnedUCB):
         return Noted(*super().memory(arms), np.full(arms, -1.0))
 
     def tell(self, memory: Any, arm: int, pulls: int, successes: float) -> None:
-        due = memory.clock[0] >= memory.agenda[0]
+        due = memory.clock[0] >= memory.next_refit[0]
         super().tell(memory, arm, pulls, successes)
         if due:
             memory.verdict[:] = memory.pulls

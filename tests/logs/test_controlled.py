@@ -12,7 +12,7 @@ from sojourn.logs.model.design import groups_of, layout_of, shrink
 from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, latent_classes
 from sojourn.logs.model.sample import Sample
 from sojourn.logs.model.users import OwnFirstStep
-from sojourn.logs.reporting.words import conclusions
+from sojourn.logs.report.words import conclusions
 from sojourn.stats.effects import Spread, contrasts, holm
 
 SAFE = 4.5

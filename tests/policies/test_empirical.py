@@ -8,7 +8,7 @@ import pytest
 from twins import step_by_step
 
 import sojourn as sj
-from sojourn.engine.bounded import kinf, kinf_upper
+from sojourn.engine.divergence import kinf, kinf_upper
 from sojourn.paper import SETTINGS
 from sojourn.policies import Policy
 

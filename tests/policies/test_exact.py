@@ -10,8 +10,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.coasting import coaster_for
-from sojourn.engine.kernel import STEPS, columns, play
-from sojourn.engine.leaser import Leaser
+from sojourn.engine.kernel import STEPS, Leaser, columns, play
 from sojourn.engine.leases import ExactLeaser, leaser_for
 from sojourn.engine.streams import policy_stream
 from sojourn.registry import described

@@ -79,12 +79,12 @@ def test_conclusions_go_on_when_the_clock_stands_still(policy: Policy) -> None:
         (sj.policies.Discounted(policy, half_life=200), 200 * np.log2(1.1)),
         (sj.policies.Windowed(policy, window=200), 20),
     ):
-        memory, when, agenda = wrapped.memory(3), [], 0.0
+        memory, when, next_refit = wrapped.memory(3), [], 0.0
         for i, step in enumerate(steps(1_500)):
             wrapped.update(memory, *step)
-            if memory.agenda[0] > agenda:
+            if memory.next_refit[0] > next_refit:
                 when.append(i)
-            agenda = memory.agenda[0]
+            next_refit = memory.next_refit[0]
         late = np.diff([i for i in when if i > 1_000])
         assert late.size > 10
         assert late.max() <= gap + 2
@@ -207,11 +207,11 @@ def test_departures_that_changed_are_forgotten_and_concluded_from_soon(inner: Po
     assert memory.clock[0] == memory.pulls.sum() > 4_000  # arms are not forgotten
     assert memory.left.sum() == memory.seen.sum() == memory.moves.sum() == 0
     assert memory.changes.tolist() == [0, 1]
-    looks, agenda = 0, memory.agenda[0]
+    looks, next_refit = 0, memory.next_refit[0]
     for _ in range(200):
         policy.update(memory, 1.0, 0, 0.0, rng.random() < 0.4, 1.0)
-        looks += memory.agenda[0] > agenda
-        agenda = memory.agenda[0]
+        looks += memory.next_refit[0] > next_refit
+        next_refit = memory.next_refit[0]
     assert looks >= 8  # and not one, when all steps have grown by a tenth
 
 
@@ -260,6 +260,14 @@ def test_who_does_not_count_cannot_forget(wrapper: type[Policy], policy: Policy)
     with pytest.raises(ValueError, match="is no sum of what it saw") as error:
         wrapper(policy)
     assert "\n" not in str(error.value)
+
+
+def test_what_learns_in_its_own_way_says_how_to_take_it_back() -> None:
+    with pytest.raises(TypeError, match=r"^Doubling has an update of its own, so it needs a take_"):
+
+        class Doubling(sj.policies.KLUCB):
+            def update(self, memory, state, arm, reward, left, next_state):
+                memory.pulls[arm] += 2.0
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 from twins import MEANS, RUNS, USERS, step_by_step
 
 import sojourn as sj
-from sojourn.engine.beta import beta
 from sojourn.engine.leases import leaser_for
-from sojourn.engine.streams import policy_stream
+from sojourn.engine.streams import beta, policy_stream
 from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy
 from sojourn.registry import described

@@ -7,8 +7,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.streams import policy_stream
+from sojourn.policies.departures import set_optimism
 from sojourn.policies.optimism import LEAST
-from sojourn.policies.watched import take_stance
 
 IMPROPER = sj.Problem([0.8, 0.7, 0.6], sj.TwoState(0.1, 0.05, 0.1, 0.6))
 
@@ -22,7 +22,7 @@ def watched(visits: list[float]) -> sj.Policy:
 
 
 @pytest.mark.parametrize(
-    ("cost", "error", "stance"),
+    ("cost", "error", "optimism"),
     [
         ((2.0, -1.0), 0.1, (1.0, LEAST)),
         ((-1.0, 2.0), 0.1, (LEAST, 1.0)),
@@ -32,20 +32,22 @@ def watched(visits: list[float]) -> sj.Policy:
         ((3.0, 1.0), 0.1, (-1.0, 1.0)),
     ],
 )
-def test_stances_by_cost(cost: tuple[float, ...], error: float, stance: tuple[float, ...]) -> None:
+def test_optimism_by_cost(
+    cost: tuple[float, ...], error: float, optimism: tuple[float, ...]
+) -> None:
     memory = watched([60.0, 40.0])
-    take_stance(memory, np.array(cost), np.full(2, error**2), 1.5, True)
-    assert memory.stance.tolist() == list(stance)
-    take_stance(memory, np.array(cost), np.full(2, error**2), 1.5, False)
-    assert min(memory.stance) >= -1.0
+    set_optimism(memory, np.array(cost), np.full(2, error**2), 1.5, True)
+    assert memory.optimism.tolist() == list(optimism)
+    set_optimism(memory, np.array(cost), np.full(2, error**2), 1.5, False)
+    assert min(memory.optimism) >= -1.0
 
 
 def test_signs_are_to_be_surer_as_time_goes_on() -> None:
     memory = watched([60.0, 40.0])
     for steps, followed in [(1_000.0, True), (100_000.0, False)]:  # at 1.8 and at 3.5 errors
         memory.clock[0] = steps
-        take_stance(memory, np.array([5.0, -2.5]), np.ones(2), 1.5, True)
-        assert (memory.stance[1] == LEAST) == followed
+        set_optimism(memory, np.array([5.0, -2.5]), np.ones(2), 1.5, True)
+        assert (memory.optimism[1] == LEAST) == followed
 
 
 def test_nothing_changes_as_long_as_no_sign_is_followed() -> None:
@@ -61,7 +63,7 @@ def test_the_arm_of_least_mean_is_played_where_that_is_best(name: str) -> None:
     memory = policy.memory(3)
     for arm, (pulls, successes) in enumerate([(50, 40), (40, 20), (60, 42)]):
         policy.tell(memory, arm, pulls, successes)
-    memory.stance[:] = [1.0, 1.0, 1.0, LEAST]
+    memory.optimism[:] = [1.0, 1.0, 1.0, LEAST]
     assert policy.optimism_now(memory, 1.0) == -inf
     assert policy.choose(memory, 1.0, policy_stream(0, 0)) == 1
     chances = policy.probabilities(memory, 1.0)

@@ -8,7 +8,7 @@ import pytest
 import sojourn as sj
 from sojourn.engine.kernel import BY_LEVEL
 from sojourn.paper import SETTINGS
-from sojourn.policies.watched import FIRST_LOOK, Watched, good_rewards, mistake_costs, reconsider
+from sojourn.policies.departures import FIRST_LOOK, Watched, good_rewards, mistake_costs, reconsider
 from sojourn.simulation.chunks import chunk
 
 EVERY = [
@@ -81,14 +81,14 @@ def test_estimates_agree_with_a_literal_computation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "stance"), [("A", [-1, 1]), ("B", [-1, 1]), ("C", [-1, 1]), ("opposite", [1, -1])]
+    ("setting", "optimism"), [("A", [-1, 1]), ("B", [-1, 1]), ("C", [-1, 1]), ("opposite", [1, -1])]
 )
 def test_for_two_states_the_conclusion_is_ulcb_or_its_opposite(
-    setting: str, stance: list[float]
+    setting: str, optimism: list[float]
 ) -> None:
     memory = expected_memory(SETTINGS[setting], 1e5)
     reconsider(memory, 1.5, False)
-    assert memory.stance[[0, -1]].tolist() == stance
+    assert memory.optimism[[0, -1]].tolist() == optimism
 
 
 def test_optimistic_everywhere_until_a_difference_shows() -> None:
@@ -101,7 +101,7 @@ def test_optimistic_everywhere_until_a_difference_shows() -> None:
         for confidence in (1.0, 1.5, 3.0):
             reconsider(memory, confidence, False)
             expected = [1, -1] if z > confidence else [1, 1]
-            assert memory.stance[[0, 3]].tolist() == expected
+            assert memory.optimism[[0, 3]].tolist() == expected
     assert z > 3.0
 
 
@@ -117,8 +117,8 @@ def test_more_than_two_bins_are_graded_by_cost() -> None:
     cost, _ = mistake_costs(memory, False)
     reconsider(memory, 1.5, False)
     expected = 1 - 2 * (cost - cost.min()) / (cost.max() - cost.min())
-    assert memory.stance == pytest.approx(expected)
-    assert -1 == min(memory.stance) < sorted(memory.stance)[1] < max(memory.stance) == 1
+    assert memory.optimism == pytest.approx(expected)
+    assert -1 == min(memory.optimism) < sorted(memory.optimism)[1] < max(memory.optimism) == 1
 
 
 def test_steps_are_counted_by_arm_and_split_at_the_threshold() -> None:
@@ -160,10 +160,10 @@ def test_estimates_are_made_on_a_geometric_schedule() -> None:
     looks = [FIRST_LOOK]
     for step in range(1, 2_000):
         policy.update(memory, 1.0, step % 2, float(step % 3 > 0), step % 7 == 0, 1.0)
-        assert memory.agenda[0] > memory.clock[0] == step
-        if memory.agenda[0] != looks[-1]:
+        assert memory.next_refit[0] > memory.clock[0] == step
+        if memory.next_refit[0] != looks[-1]:
             assert step == looks[-1]
-            looks.append(float(memory.agenda[0]))
+            looks.append(float(memory.next_refit[0]))
     assert looks[:4] == [16, 18, 20, 22] and len(looks) == pytest.approx(54, abs=4)
 
 

@@ -17,7 +17,7 @@ from sojourn.engine.fingerprint import methods_of
 from sojourn.engine.streams import draw_uniform, policy_stream
 from sojourn.paper import SETTINGS
 from sojourn.policies import Counts, Policy, gated
-from sojourn.policies.mixture import base_policy
+from sojourn.policies.wrapper import base_policy
 from sojourn.registry import described
 
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05))

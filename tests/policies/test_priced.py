@@ -11,8 +11,8 @@ from twins import step_by_step
 
 import sojourn as sj
 from sojourn.paper import SETTINGS
+from sojourn.policies.departures import mistake_costs
 from sojourn.policies.priced import log_ratio_of, nats, patience, price
-from sojourn.policies.watched import mistake_costs
 
 Z = NormalDist()
 AHEAD, THRIFT = 8.0, 6.0
@@ -143,7 +143,7 @@ def test_prices_are_those_of_the_model(setting: str) -> None:
     memory = remember(problem, steps)
     price(memory, 0.0, False)
     exact = [problem.mistake_cost(0), problem.mistake_cost(1)]
-    for found, surcharge in zip(memory.stance, prices_in(exact, [0.2, 0.8]), strict=True):
+    for found, surcharge in zip(memory.optimism, prices_in(exact, [0.2, 0.8]), strict=True):
         wanted = 1 - exp(-(waits(surcharge) ** 2) / 2) if surcharge > 0 else 1.0
         assert found == pytest.approx(wanted, rel=1e-3)
     times = (0.2 * exact[0] + 0.8 * exact[1]) / min(exact)
@@ -166,13 +166,13 @@ def test_a_step_is_worth_no_more_than_is_known_for_sure() -> None:
 
 def test_where_nothing_was_seen_or_nothing_differs_there_is_one_price() -> None:
     fresh = sj.policies.PricedIndex(bins=3).memory(2)
-    fresh.stance[:] = 0.5
+    fresh.optimism[:] = 0.5
     price(fresh, 0.0, False)
-    assert fresh.stance.tolist() == [1, 1, 1]
+    assert fresh.optimism.tolist() == [1, 1, 1]
     neutral = sj.Problem([0.6, 0.5], sj.TwoState(0.2, 0.2, 0.2, 0.2))
     memory = remember(neutral, (1e6, 1e6))
     price(memory, 1.0, False)
-    assert memory.stance.tolist() == [1, 1]
+    assert memory.optimism.tolist() == [1, 1]
 
 
 def test_a_mistake_that_pays_is_as_cheap_as_one_that_costs_nothing() -> None:
@@ -180,8 +180,8 @@ def test_a_mistake_that_pays_is_as_cheap_as_one_that_costs_nothing() -> None:
     assert problem.mistake_cost(1) < 0 < problem.mistake_cost(0)
     memory = remember(problem, (1e6, 1e6))
     price(memory, 0.0, False)
-    assert memory.stance[1] == 1.0
-    assert memory.stance[0] == pytest.approx(1 - exp(-(waits(1.0) ** 2) / 2))
+    assert memory.optimism[1] == 1.0
+    assert memory.optimism[0] == pytest.approx(1 - exp(-(waits(1.0) ** 2) / 2))
 
 
 # --- the policy --------------------------------------------------------------------------------
@@ -243,10 +243,10 @@ def test_it_plays_the_greatest_index(setting: str, visits: int) -> None:
     problem = SETTINGS[setting]
     policy = sj.policies.PricedIndex(bins=2, visits=visits)
     history = step_by_step(problem, policy, 3, 1, 60 if setting != "D" else 4)[:300]
-    agenda, thought = 16.0, 0
+    next_refit, thought = 16.0, 0
     for t, (state, arm, _, _) in enumerate(history):
-        if t >= agenda:
-            thought, agenda = t, max(np.ceil(1.1 * t), t + 1)
+        if t >= next_refit:
+            thought, next_refit = t, max(np.ceil(1.1 * t), t + 1)
         if t < problem.arms:
             assert arm == t
         elif t % 5 == 0:

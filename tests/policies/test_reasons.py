@@ -36,9 +36,8 @@ from sojourn.policies import (
 from sojourn.policies.empirical import Empirical
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
-from sojourn.policies.mixture import base_policy
 from sojourn.policies.reasons import explain, short
-from sojourn.policies.wrapper import Wrapper
+from sojourn.policies.wrapper import Wrapper, base_policy
 
 PROBLEM = sj.paper.SETTINGS["B"]
 MEANS = {"dance": 0.9, "cooking": 0.7, "news": 0.4}

@@ -22,7 +22,7 @@ from sojourn.policies.accounts import (
     departures_against,
     think,
 )
-from sojourn.policies.watched import pooled
+from sojourn.policies.departures import pooled
 from sojourn.simulation.chunks import chunk
 from sojourn.stats.departures import (
     INTERACTION,
@@ -217,7 +217,7 @@ def test_without_effects_it_is_imed_in_the_cheap_state_and_greedy_in_the_dear_on
             m.pulls[1], m.successes[1] = m.pulls[1] / 20 + more, m.successes[1] / 20 + more * 0.8
         policy.tell(memory, 0, 0, 0.0)
         learned.tell(other, 0, 0, 0.0)
-        assert (memory.stance == other.stance).all()
+        assert (memory.optimism == other.optimism).all()
         for state in (0.0, 1.0):
             assert policy.choose(memory, state, coins) == learned.choose(other, state, coins)
 
@@ -225,7 +225,7 @@ def test_without_effects_it_is_imed_in_the_cheap_state_and_greedy_in_the_dear_on
 def test_evidence_against_an_arm_is_the_least_over_means_and_departures() -> None:
     """A search over both: the closed form is at most a tenth above it."""
     memory = shown(sj.Problem([0.6, 0.55], sj.ByArm.odds(USER, [0, 0.7])), 150.0)
-    memory.stance[:] = 1.0
+    memory.optimism[:] = 1.0
     think(memory, 1e9, 0.0, False)
     row, b = memory.terms[1, 1], 1
     mean, pulls = memory.successes[1] / memory.pulls[1], memory.pulls[1]

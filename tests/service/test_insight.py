@@ -14,7 +14,7 @@ from sojourn.live import Bucket, Settings
 from sojourn.live.monitor.departures import CASES, Departures
 from sojourn.live.monitor.insight import Insight, insight
 from sojourn.live.records import DECIDE, END, LEAVE, OPEN, RESOLVE, REWARD, Arm, Counts, Event, fold
-from sojourn.policies.watched import Watched, reconsider
+from sojourn.policies.departures import Watched, reconsider
 from sojourn.show.plain import plain
 from sojourn.stats.intervals import Z95, share
 from sojourn.users import LastReward, MovingAverage
@@ -194,7 +194,7 @@ def test_costs_differ_just_where_learned_policies_see_a_difference() -> None:
         }  # fmt: skip
         learned = Settings(policy=sj.policies.LearnedUCB(bins=3), user=MovingAverage(0.5))
         word = insight(learned, ARMS, counts).case.word
-        steps = np.diff(memory.stance)
+        steps = np.diff(memory.optimism)
         if not steps.any():
             expected = ("neutral", "not known yet")
         elif (steps >= 0.0).all():

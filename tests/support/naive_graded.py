@@ -106,14 +106,14 @@ def learned_imed(
 ) -> naive.Scores:
     """IMED where what was seen of departures says that mistakes are cheap, else the best mean."""
     explorer = explorer or naive.imed(lambda S: True)
-    known = {"agenda": 16, "clock": 0}
+    known = {"next_refit": 16, "clock": 0}
     explores = [True] * bins
 
     def scores(S: float, mu_bar: dict[int, Fraction], N: dict[int, int], t: int) -> list[float]:
         for clock in range(known["clock"] + 1, len(environment.log) + 1):
-            if clock >= known["agenda"]:
+            if clock >= known["next_refit"]:
                 explores[:] = cheap(environment.log[:clock], threshold, bins)
-                known["agenda"] = max(ceil(1.1 * clock), clock + 1)
+                known["next_refit"] = max(ceil(1.1 * clock), clock + 1)
         known["clock"] = len(environment.log)
         if not explores[int(S * (bins - 1))]:
             return [float(mu_bar[a]) for a in N]

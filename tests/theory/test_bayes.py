@@ -9,12 +9,12 @@ from naive import TinyBandit
 from numpy.polynomial.legendre import leggauss
 
 import sojourn as sj
-from sojourn.engine.counts import find_counts
 from sojourn.theory import bayes
 from sojourn.theory.ends import Ends
 from sojourn.theory.induction import count_states, layout, step_back
 from sojourn.theory.quadrature import Nodes, incomplete_beta, of_greatest, posteriors
 from sojourn.values.finite import FiniteUser, Horizon, Visits
+from sojourn.values.prior import find_counts
 
 B = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
 IMPROPER = sj.TwoState(q00=0.1, q01=0.05, q10=0.1, q11=0.6)

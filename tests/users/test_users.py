@@ -234,7 +234,7 @@ def test_a_named_model_describes_itself(model: str) -> None:
     """What files, stores and the API keep of it gives it back; live it has a state in [0, 1]."""
     cls = sj.users.USERS[model]
     keys = problem_files.keys_of(cls)
-    settings = problem_files.EXAMPLES.get(model, {"theta": 0.5} if "theta" in keys else {})
+    settings = sj.users.EXAMPLES.get(model, {"theta": 0.5} if "theta" in keys else {})
     user = cls.from_settings(**settings, start=0)
     assert user.model == model
     assert set(user.settings()) == {key for key, required in keys.items() if required}
@@ -260,7 +260,7 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
                 cls.from_settings(**({"theta": 0.5} if problem_files.keys_of(cls) else {})),
             )
         return
-    problem = sj.Problem([0.9, 0.8], cls.from_settings(**problem_files.EXAMPLES[model]))
+    problem = sj.Problem([0.9, 0.8], cls.from_settings(**sj.users.EXAMPLES[model]))
     assert (
         problem_files.from_dict(json.loads(json.dumps(problem_files.to_dict(problem)))) == problem
     )

@@ -45,8 +45,8 @@ def fit_command(
     """Do users leave when disappointed? What a log says, with intervals and warnings."""
     from .. import validation
     from ..logs import fit, sensitivity
-    from ..logs.reporting.page import check_report
-    from ..logs.reporting.screen import alternatives_table
+    from ..logs.report.page import check_report
+    from ..logs.report.text import alternatives_table
 
     if visits is not None:
         validation.whole("--visits", visits, 1)
@@ -72,10 +72,10 @@ def fit_command(
 def _decide(
     fit: "Fit", visits: int | None, report: Path | None, others: "tuple[Alternative, ...]"
 ) -> "Advice":
-    from ..logs import decide, write_report
+    from ..logs import decide, report as reports
 
     with progress() as show:
         advice = decide(fit, visits, progress=by_share(show, "simulating"))
     if report is not None:
-        write_report(fit, advice, report, others)
+        reports.page(fit, advice, report, others)
     return advice

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from ..policies.base import Policy
 from ..policies.index import Index
 from ..policies.learned import Learned
-from ..policies.mixture import EpsilonMixture, base_policy
 from ..policies.visit import Visit
+from ..policies.wrapper import EpsilonMixture, base_policy
 from .loops import Loop, call
 from .streams import policy_stream
 

@@ -3,6 +3,10 @@
 A user model without an entry here coasts step by step (`Coaster`). Two-state users go 64 steps at
 a time (`bits`); moving averages are spared most evaluations of their leave curve. They are the
 same steps, draw for draw.
+
+Whether each of 64 draws is a reward, and whether it is a departure from state 0 or from state 1,
+makes three words of 64 bits. A step maps the state before it to the state after it, maps compose,
+and a parallel prefix over the composition gives all 64 states in six rounds of word operations.
 """
 
 from dataclasses import dataclass
@@ -13,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..users import Ema, TwoState, User
-from .bits import coast_words
-from .loops import jitable
+from .loops import jitable, primitive
 from .steps import Tally, World, begin, level_of, step
-from .streams import draw_backwards
+from .streams import GOLDEN, S11, draw_backwards, mix
 from .structs import Compiled, entry_for
 
 CELLS = 256
@@ -194,3 +197,141 @@ def settle_counts(user: Any, world: World, tally: Tally) -> None:
             if tally.pulls[level, arm] > 0.0:
                 cost = world.prices.gap(user, float(level), arm)
                 tally.lost[level] += tally.pulls[level, arm] * cost
+
+
+ZERO, ONE = np.uint64(0), np.uint64(1)
+SCALE = 2.0**53
+
+
+@primitive
+def count_ones(x: np.uint64) -> int:
+    """The number of ones in a word."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@primitive
+def _threshold(p: float) -> np.uint64:
+    """The integer T with (z >> 11) < T just when the uniform of the word z is below p."""
+    return np.uint64(np.ceil(p * SCALE))
+
+
+@primitive
+def _words(
+    won: np.uint64,
+    leave_00: np.uint64,
+    leave_01: np.uint64,
+    leave_10: np.uint64,
+    leave_11: np.uint64,
+    base: np.uint64,
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """64 pulls: who is rewarded, who leaves if in state 0, who leaves if in state 1."""
+    rewards = left_0 = left_1 = ZERO
+    for j in range(64):
+        bit = np.uint64(j)
+        u = mix(base + bit * GOLDEN) >> S11
+        rewards |= np.uint64(u < won) << bit
+        left_0 |= np.uint64((u < leave_01) | ((u >= won) & (u < leave_00))) << bit
+        left_1 |= np.uint64((u < leave_11) | ((u >= won) & (u < leave_10))) << bit
+    return rewards, left_0, left_1
+
+
+@primitive
+def _states(after_0: np.uint64, after_1: np.uint64, first: np.uint64) -> np.uint64:
+    """The states before each of 64 steps, from the states that each leads to, and the first one.
+
+    A round of the prefix composes the map of every step with that of `reach` steps before.
+    """
+    a, b, reach = after_0, after_1, ONE
+    for _ in range(6):
+        before_a = a << reach
+        before_b = (b << reach) | ((ONE << reach) - ONE)  # shifted in: nothing changes the state
+        a, b = (before_a & b) | (~before_a & a), (before_b & b) | (~before_b & a)
+        reach <<= ONE
+    return ((b if first else a) << ONE) | first
+
+
+@primitive
+def _until_below(rewards: np.uint64, take: int, won: int, pulled: int, least: float) -> int:
+    """How many of `take` steps to make before the mean is below `least`."""
+    for j in range(take):
+        if won < least * pulled:
+            return j
+        won += int(rewards & ONE)
+        pulled += 1
+        rewards >>= ONE
+    return take
+
+
+@primitive
+def coast_words(
+    leaser: Any,
+    policy: Any,
+    memory: Any,
+    user: Any,
+    world: Any,
+    tally: Any,
+    arm: int,
+    least: float,
+    state: float,
+    visit: int,
+    steps: int,
+    visits: int,
+) -> tuple[float, int, int]:
+    """`coast_steps` for a two-state user with a fixed start, 64 steps at a time."""
+    mean = world.rewards.means[arm]
+    rewarded = _threshold(mean)
+    leave_00 = _threshold(mean + (1.0 - mean) * user.q00)
+    leave_10 = _threshold(mean + (1.0 - mean) * user.q10)
+    leave_01, leave_11 = _threshold(mean * user.q01), _threshold(mean * user.q11)
+    counter = world.keys[arm] + np.uint64(tally.pulled[arm] + 1) * GOLDEN
+    start = ZERO - np.uint64(user.start.states[0] > 0.0)  # all ones if visits start in state 1
+    s = np.uint64(state > 0.0)
+    done = ended = high = 0
+    both = left_high = left_won = left_both = 0  # in state 1, and rewarded
+    won, pulled = tally.won[arm], tally.pulled[arm]
+    while done < steps and ended < visits and won >= least * pulled:
+        rewards, left_0, left_1 = _words(
+            rewarded, leave_00, leave_01, leave_10, leave_11, counter + np.uint64(done) * GOLDEN
+        )
+        after_0 = (left_0 & start) | (~left_0 & rewards)
+        after_1 = (left_1 & start) | (~left_1 & rewards)
+        before = _states(after_0, after_1, s)
+        take = min(64, steps - done)
+        if won < least * (pulled + take):  # the mean may fall too low on the way
+            take = _until_below(rewards, take, won, pulled, least)
+        kept = (ZERO - ONE) >> np.uint64(64 - take)
+        left = ((before & left_1) | (~before & left_0)) & kept
+        leaving = count_ones(left)
+        if ended + leaving >= visits:  # stop with the last visit wanted
+            last, others = ZERO, left
+            for _ in range(visits - ended):
+                last = others & (ZERO - others)
+                others ^= last
+            kept = last | (last - ONE)
+            take = count_ones(kept)
+            leaving = visits - ended
+        won += count_ones(rewards & kept)
+        high += count_ones(before & kept)
+        if leaser.watches():
+            left &= kept
+            both += count_ones(before & rewards & kept)
+            left_high += count_ones(left & before)
+            left_won += count_ones(left & rewards)
+            left_both += count_ones(left & before & rewards)
+        done += take
+        pulled += take
+        ended += leaving
+        final = np.uint64(take - 1)
+        s = ((after_1 if (before >> final) & ONE else after_0) >> final) & ONE
+    leaser.note_many(
+        policy, memory, arm, done, high, won - tally.won[arm], both,
+        ended, left_high, left_won, left_both,
+    )  # fmt: skip
+    tally.pulled[arm] = pulled
+    tally.won[arm] = won
+    tally.pulls[0, arm] += done - high
+    tally.pulls[1, arm] += high
+    return float(s), done, ended

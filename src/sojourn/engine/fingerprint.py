@@ -49,11 +49,16 @@ def fingerprint(thing: Any) -> str:
 
 def methods_of(cls: type) -> Iterator[tuple[str, FunctionType]]:
     """The methods that compiled code may call on an instance, as inheritance resolves them."""
-    left_out = getattr(cls, "_python_only", ())
     for name in sorted(dir(cls)):
         method = getattr(cls, name)
-        if isinstance(method, FunctionType) and not name.startswith("_") and name not in left_out:
+        called = isinstance(method, FunctionType) and not is_interpreted(method)
+        if called and not name.startswith("_"):
             yield name, method
+
+
+def is_interpreted(method: Any) -> bool:
+    """Whether a method is marked as one that compiled code never calls (`structs.interpreted`)."""
+    return getattr(method, "interpreted", False)
 
 
 def feed(digest: Any, value: Any, seen: set[int]) -> None:

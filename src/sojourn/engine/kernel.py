@@ -13,15 +13,19 @@ While a `Leaser` promises a choice the policy is not asked. Leases change no dec
 False every step is chosen by `Policy.choose`.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .lend import keep, lend
+from ..policies.base import Counts, Policy, count
 from .loops import jitable, loop
 from .steps import Tally, begin, make_tally, make_world, step
-from .streams import policy_stream
+from .streams import Stream, policy_stream
+from .structs import Compiled
+from .unmanaged import keep_alive, unmanaged
 
 REGRET, REWARD, STEPS, BY_LEVEL = 0, 1, 2, 3
 
@@ -66,10 +70,11 @@ def play(
     )
     go_on(
         policy, user, leaser, coaster,
-        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4]), lend(own[5]),
+        unmanaged(own[0]), unmanaged(own[1]), unmanaged(own[2]),
+        unmanaged(own[3]), unmanaged(own[4]), unmanaged(own[5]),
         1, checkpoints, leases, stop, fault, out,
     )  # fmt: skip
-    keep(own)
+    keep_alive(own)
 
 
 @jitable
@@ -164,7 +169,94 @@ def run_phase(
     )
     go_on(
         policy, user, leaser, coaster,
-        lend(own[0]), lend(own[1]), lend(own[2]), lend(own[3]), lend(own[4]), lend(own[5]),
+        unmanaged(own[0]), unmanaged(own[1]), unmanaged(own[2]),
+        unmanaged(own[3]), unmanaged(own[4]), unmanaged(own[5]),
         visit, checkpoints, leases, stop, fault, out,
     )  # fmt: skip
-    keep(own)
+    keep_alive(own)
+
+
+Lease = tuple[int, int, float]
+"""An arm, the number of steps for which it is sure to be chosen, and the mean it has to keep."""
+NO_LEASE = (0, 0, 0.0)
+
+P = TypeVar("P", bound=Policy)
+M = TypeVar("M")
+B = TypeVar("B")
+"""A policy, its memory, and the board on which a leaser keeps what it works out."""
+
+
+@dataclass(frozen=True)
+class Leaser(Compiled, Generic[P, M, B]):
+    """No promise: every step is asked of the policy."""
+
+    def board(self, policy: P, arms: int) -> B:
+        """Scratch space; what it holds never changes a decision."""
+        return np.zeros(1)  # type: ignore[return-value]
+
+    def lease(self, policy: P, memory: M, board: B) -> Lease:
+        """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
+
+        The promise holds for that many steps, as long as the arm's empirical mean before each of
+        them is at least the one given. No steps: no promise.
+        """
+        return NO_LEASE
+
+    def absorb(self, policy: P, memory: M, board: B, arm: int, pulls: int, successes: int) -> None:
+        """Learn from the steps of a lease."""
+
+    def watches(self) -> bool:
+        """Whether the steps of a lease are to be told to `note`."""
+        return False
+
+    def patience(self, policy: P, memory: M) -> float:
+        """After how many steps of a lease `absorb` has to be told of them."""
+        return inf
+
+    def goes_on(self, policy: P, memory: M, board: B) -> bool:
+        """Whether a lease still holds after that."""
+        return True
+
+    def note(
+        self, policy: P, memory: M,
+        state: float, arm: int, reward: float, steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Take note of steps of a lease that were alike, and how many ended with a departure.
+
+        What steps add up to is told to `absorb`.
+        """
+
+    def note_many(
+        self, policy: P, memory: M, arm: int,
+        steps: int, high: int, good: int, both: int,
+        left: int, left_high: int, left_good: int, left_both: int,
+    ) -> None:  # fmt: skip
+        """The same of all steps of a lease with a two-state user, from counts.
+
+        Of so many `steps`, `high` began in state 1, `good` were rewarded, and `both` did both;
+        then the same of those that ended with a departure.
+        """
+
+    def decide(self, policy: P, memory: M, board: B, state: float, rng: Stream) -> int:
+        """What `policy.choose` would choose, perhaps sooner."""
+        return policy.choose(memory, state, rng)
+
+    def learn(
+        self, policy: P, memory: M, board: B,
+        state: float, arm: int, reward: float, left: bool, next_state: float,
+    ) -> None:  # fmt: skip
+        """`policy.update`, and keep the board up to date."""
+        policy.update(memory, state, arm, reward, left, next_state)
+
+
+@dataclass(frozen=True)
+class CountingLeaser(Leaser[P, Counts, B]):
+    """Of policies that remember `Counts`."""
+
+    def absorb(
+        self, policy: P, memory: Counts, board: B, arm: int, pulls: int, successes: int
+    ) -> None:
+        count(memory, arm, pulls, successes)
+
+
+AnyLeaser = Leaser[Any, Any, Any]

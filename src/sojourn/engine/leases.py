@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from ..policies.base import Policy, count
-from ..policies.exact import ExactIndex
+from ..policies.base import Array, Counts, Policy, count
+from ..policies.exact import ExactIndex, Rated
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
-from ..policies.mixture import EpsilonMixture
 from ..policies.plain import FixedArm
 from ..policies.priced import AheadExplorer
 from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
+from ..policies.wrapper import EpsilonMixture
 from .board import SAFE
 from .imed import ImedLeaser, VisitLeaser
-from .index_leasers import AheadLeaser, HoeffdingLeaser, KLLeaser, counted_mean
-from .leaser import NO_LEASE, CountingLeaser, Leaser
+from .index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser, counted_mean
+from .kernel import NO_LEASE, AnyLeaser, CountingLeaser, Lease, Leaser
 from .streams import Stream
 from .structs import entry_for
 
@@ -32,22 +32,22 @@ PAUSE = 7.0
 
 
 @dataclass(frozen=True)
-class FixedLeaser(CountingLeaser):
+class FixedLeaser(CountingLeaser[FixedArm, Array]):
     """The one arm, for ever."""
 
-    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+    def lease(self, policy: FixedArm, memory: Counts, board: Array) -> Lease:
         return int(policy.arm), FOR_EVER, 0.0
 
 
 @dataclass(frozen=True)
-class ExactLeaser(Leaser):
+class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
     """Of the exact index: the arm whose posterior mean is above the indices of all others.
 
     Those stay as they are while it is played, and its own is at least its posterior mean, less
     `below`, after however many pulls: so the promise is for ever, as long as that mean is above.
     """
 
-    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+    def lease(self, policy: ExactIndex, memory: Rated, board: Array) -> Lease:
         if board[0] > 0.0:
             board[0] -= 1.0
             return NO_LEASE
@@ -65,22 +65,22 @@ class ExactLeaser(Leaser):
         return leader, FOR_EVER, least
 
     def absorb(
-        self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
+        self, policy: ExactIndex, memory: Rated, board: Array, arm: int, pulls: int, successes: int
     ) -> None:
         count(memory, arm, pulls, successes)
         policy.rate(memory, arm)
 
 
 @dataclass(frozen=True)
-class Watching(Leaser):
+class Watching(AnyLeaser):
     """Of a policy that learns from departures: the leases of its explorer, their steps watched."""
 
-    inner: Leaser
+    inner: AnyLeaser
 
     def board(self, policy: Any, arms: int) -> Any:
         return self.inner.board(policy, arms)
 
-    def lease(self, policy: Any, memory: Any, board: Any) -> tuple[int, int, float]:
+    def lease(self, policy: Any, memory: Any, board: Any) -> Lease:
         return self.inner.lease(policy, memory, board)
 
     def absorb(
@@ -92,7 +92,7 @@ class Watching(Leaser):
         return True
 
     def patience(self, policy: Any, memory: Any) -> float:
-        return float(memory.agenda[0] - memory.clock[0])
+        return float(memory.next_refit[0] - memory.clock[0])
 
     def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
         return self.inner.goes_on(policy, memory, board)
@@ -128,69 +128,71 @@ class Watching(Leaser):
 
 
 @dataclass(frozen=True)
-class Mixed(Leaser):
+class Mixed(Leaser[EpsilonMixture, Any, Any]):
     """Of a mixture: no leases, but the board of the policy within."""
 
-    inner: Leaser
+    inner: AnyLeaser
 
-    def board(self, policy: Any, arms: int) -> Any:
+    def board(self, policy: EpsilonMixture, arms: int) -> Any:
         return self.inner.board(policy.policy, arms)
 
-    def decide(self, policy: Any, memory: Any, board: Any, state: float, rng: Stream) -> int:
+    def decide(
+        self, policy: EpsilonMixture, memory: Any, board: Any, state: float, rng: Stream
+    ) -> int:
         arm = policy.anything(memory, rng)
         if arm >= 0:
-            return arm  # type: ignore[no-any-return]
+            return arm
         return self.inner.decide(policy.policy, memory, board, state, rng)
 
     def learn(
-        self, policy: Any, memory: Any, board: Any,
+        self, policy: EpsilonMixture, memory: Any, board: Any,
         state: float, arm: int, reward: float, left: bool, next_state: float,
     ) -> None:  # fmt: skip
         self.inner.learn(policy.policy, memory, board, state, arm, reward, left, next_state)
 
 
-def leaser_for(policy: Policy) -> Leaser:
+def leaser_for(policy: Policy) -> AnyLeaser:
     """The leases that are known for this type of policy; else none."""
     return entry_for(_leaser, policy)(policy)  # type: ignore[no-any-return]
 
 
 @singledispatch
-def _leaser(policy: Any) -> Leaser:
+def _leaser(policy: Any) -> AnyLeaser:
     return Leaser()
 
 
 @_leaser.register
-def _(policy: Hoeffding) -> Leaser:
+def _(policy: Hoeffding) -> AnyLeaser:
     return HoeffdingLeaser()
 
 
 @_leaser.register
-def _(policy: KL) -> Leaser:
+def _(policy: KL) -> AnyLeaser:
     return KLLeaser()
 
 
 @_leaser.register
-def _(policy: ImedExplorer) -> Leaser:
+def _(policy: ImedExplorer) -> AnyLeaser:
     return ImedLeaser()
 
 
 @_leaser.register
-def _(policy: ThompsonExplorer) -> Leaser:
+def _(policy: ThompsonExplorer) -> AnyLeaser:
     return Leaser()  # every choice is random
 
 
 @_leaser.register
-def _(policy: KLUCBSwitch) -> Leaser:
+def _(policy: KLUCBSwitch) -> AnyLeaser:
     return Leaser()  # its index is none of KL's
 
 
 @_leaser.register
-def _(policy: AheadExplorer) -> Leaser:
+def _(policy: AheadExplorer) -> AnyLeaser:
     return AheadLeaser()
 
 
 @_leaser.register(Learned)
-def _(policy: Any) -> Leaser:
+def _(policy: Any) -> AnyLeaser:
     if policy.follow_improper:
         return Leaser()  # in some state the arm of least mean may be the one to play
     bases = type(policy).__mro__
@@ -199,20 +201,20 @@ def _(policy: Any) -> Leaser:
 
 
 @_leaser.register
-def _(policy: VisitIMED) -> Leaser:
+def _(policy: VisitIMED) -> AnyLeaser:
     return Watching(VisitLeaser())
 
 
 @_leaser.register
-def _(policy: EpsilonMixture) -> Leaser:
+def _(policy: EpsilonMixture) -> AnyLeaser:
     return Mixed(leaser_for(policy.policy))
 
 
 @_leaser.register
-def _(policy: ExactIndex) -> Leaser:
+def _(policy: ExactIndex) -> AnyLeaser:
     return ExactLeaser()
 
 
 @_leaser.register
-def _(policy: FixedArm) -> Leaser:
+def _(policy: FixedArm) -> AnyLeaser:
     return FixedLeaser()

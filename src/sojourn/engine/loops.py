@@ -15,11 +15,11 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import register_jitable
 
+from .disk_cache import DiskCache
 from .faults import CannotCompile, sentence
 from .fingerprint import engine_digest, fingerprint
-from .kept import KeptCode
-from .lend import INNER
 from .structs import Compiled
+from .unmanaged import INNER
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -95,7 +95,7 @@ class Loop(Generic[P, R]):
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
         named = _renamed(self.plain, f"{self.plain.__qualname__}-{digest}")
         dispatcher = njit(named, nogil=self._nogil, error_model="numpy")
-        dispatcher._cache = kept = KeptCode(named)
+        dispatcher._cache = kept = DiskCache(named)
         try:
             with kept.turn():
                 dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))

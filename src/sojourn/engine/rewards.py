@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .beta import beta, inner_uniform
 from .loops import jitable
 from .steps import draw_next
-from .streams import Stream, begun_at, draw_uniform
+from .streams import Stream, begun_at, beta, draw_uniform, inner_uniform
 from .structs import Compiled
 
 Array = NDArray[np.float64]

@@ -8,10 +8,11 @@ interpreted, compiled one call at a time, and inlined in the simulator's kernel.
 """
 
 import inspect
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cached_property
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from numba import typeof, types
 from numba.core import cgutils
@@ -19,23 +20,34 @@ from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, overload_method, register_model, unbox
 
-from .fingerprint import check_randomness, fingerprint
-from .lend import INNER, lend_value, lent_type
+from .fingerprint import check_randomness, fingerprint, is_interpreted
+from .unmanaged import INNER, unmanaged_type, unmanaged_value
 
 PYTHON_ONLY = {"python_only": True}
 """Metadata of a field that compiled code does not see."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def interpreted(method: F) -> F:
+    """Mark a public method, and those that override it, as never called by compiled code.
+
+    An edit of such a method compiles nothing anew.
+    """
+    method.interpreted = True  # type: ignore[attr-defined]
+    return method
+
+
 class Compiled:
     """Base of the frozen dataclasses that compiled code can use."""
-
-    _python_only: ClassVar[frozenset[str]] = frozenset()
-    """Public methods that compiled code does not call: an edit of them compiles nothing anew."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, method in vars(cls).items():
             if inspect.isfunction(method) and not name.startswith("_"):
+                if any(is_interpreted(getattr(base, name, None)) for base in cls.__mro__[1:]):
+                    interpreted(method)
                 _make_callable(name, method)
 
     def __post_init__(self) -> None:
@@ -77,7 +89,7 @@ class Struct(types.Type):  # type: ignore[misc]
 
     def __init__(self, cls: type[Compiled], members: dict[str, types.Type]) -> None:
         self.owned = members
-        self.members = {name: lent_type(member) for name, member in members.items()}
+        self.members = {name: unmanaged_type(member) for name, member in members.items()}
         inner = ", ".join(f"{name}: {_spelled(member)}" for name, member in members.items())
         check_randomness(cls)  # type: ignore[arg-type]
         digest = fingerprint(cls)  # type: ignore[arg-type]
@@ -109,7 +121,7 @@ def _unbox(struct: Struct, instance: Any, c: Any) -> Any:
     for name, owned in struct.owned.items():
         value = c.pyapi.object_getattr_string(instance, name)
         field = c.unbox(owned, value).value
-        setattr(native, name, lend_value(c.context, c.builder, owned, field))
+        setattr(native, name, unmanaged_value(c.context, c.builder, owned, field))
         if owned != struct.members[name]:  # the instance outlives the call, and so the array
             c.context.nrt.decref(c.builder, owned, field)
         c.pyapi.decref(value)

@@ -9,9 +9,9 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from ..problem import Problem
-from ..problem_files import EXAMPLES, problem_of
+from ..problem_files import problem_of
 from ..rewards import Reward, reward_of
-from ..users import USERS, ByArm, Levels, User
+from ..users import EXAMPLES, USERS, ByArm, Levels, User
 from .visit import VisitEnv
 from .visits import VisitsEnv
 

@@ -15,9 +15,8 @@ from ..engine.calls import calls_for
 from ..engine.faults import no_such_arm
 from ..engine.streams import STARTS, Stream, draw, draw_uniform, policy_stream, stream_key
 from ..policies.base import Array, Policy, by_means
-from ..policies.mixture import base_policy
 from ..policies.reasons import explainer
-from ..policies.wrapper import plays_each_once
+from ..policies.wrapper import base_policy, plays_each_once
 from ..validation import InputError
 from .records import LEAVE, Arm, Counts, Event, Step, told
 from .settings import Settings
@@ -144,7 +143,8 @@ class Learner:
                 for name in names:
                     getattr(memory, name)[:] = getattr(earlier.memory, name)
         due = getattr(memory, "due", None)  # by arm, for policies that look at each
-        if memory.clock[0] >= memory.agenda[0] or (due is not None and (memory.pulls >= due).any()):
+        looks = due is not None and bool((memory.pulls >= due).any())
+        if looks or memory.clock[0] >= memory.next_refit[0]:
             self.calls.think(self.base_policy, memory)
 
     def replay(self, events: Iterable[Event]) -> None:

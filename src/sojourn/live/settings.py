@@ -9,7 +9,7 @@ from typing import Any
 from .. import validation
 from ..engine.calls import calls_for
 from ..policies import POLICIES, Policy, VisitIMED
-from ..policies.mixture import base_policy
+from ..policies.wrapper import base_policy
 from ..registry import described
 from ..users import LastReward, User
 from ..validation import InputError

@@ -2,13 +2,13 @@
 
 The floors, each of which imports only those below it:
 
-    reporting            what people see: text, JSON, an HTML page
+    report               what people see: text, JSON, an HTML page
     deciding, evaluating what to run, by simulation; a policy's value on another policy's log
     model                totals, leave probabilities, mistake costs, warnings
     reading              sources, columns, events, steps of visits
 
 `synthetic` makes logs and stands apart. `Fit`, `Advice` and `Evaluation` are plain data:
-`reporting` registers how they print, and is loaded when they do. Ibis and the simulator are loaded
+`report` registers how they print, and is loaded when they do. Ibis and the simulator are loaded
 on first use.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
+    from . import report as report
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
     from .deciding.outcomes import CandidateOutcome as CandidateOutcome
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from .model.users import OwnFirstStep as OwnFirstStep, TableLeave as TableLeave
     from .reading.source import columns as columns
     from .reading.spec import LogSpec as LogSpec, Reading as Reading
-    from .reporting.page import write_report as write_report
     from .synthetic import synthetic_log as synthetic_log
 
 __getattr__, __dir__ = exports(__name__)

@@ -9,13 +9,13 @@ from . import (
     gated,
     index,
     learned,
-    mixture,
     plain,
     priced,
     published,
     qlearning,
     restarting,
     visit,
+    wrapper,
 )
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
@@ -25,18 +25,18 @@ from .gated import *
 from .index import *
 from .index import Index as Index
 from .learned import *
-from .mixture import *
-from .mixture import Rule as Rule
 from .plain import *
+from .plain import Rule as Rule
 from .planned import Planned as Planned
 from .priced import *
 from .published import *
 from .qlearning import *
 from .restarting import *
 from .visit import *
+from .wrapper import *
 
 _MODULES = (
-    index, gated, empirical, learned, priced, visit, published, qlearning, plain, mixture,
+    index, gated, empirical, learned, priced, visit, published, qlearning, plain, wrapper,
     forgetting, restarting,
 )  # fmt: skip
 

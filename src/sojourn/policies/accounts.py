@@ -15,7 +15,7 @@ from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
 from ..stats.departures import INTERACTION, chance, effect_variance, fit_effects
 from .base import Array
-from .watched import Pooled, good_rewards, mistake_costs, pooled, take_stance
+from .departures import Pooled, good_rewards, mistake_costs, pooled, set_optimism
 
 FAR = 30.0
 """Nats against an account from which on it is not looked at."""
@@ -40,8 +40,8 @@ class Visited(NamedTuple):
     moves: Array
     seen: Array
     left: Array
-    stance: Array  # above 0 where means are explored
-    agenda: Array
+    optimism: Array  # above 0 where means are explored
+    next_refit: Array
     due: Array  # pulls of every arm at which to estimate next
     base: Array  # log odds by [bin, level]
     effect: Array  # log odds by arm, and of all those no longer in use
@@ -118,7 +118,7 @@ def think_of_means(
     If `signs` are to be followed, the arm of least mean is best where a greater mean costs more
     than it gives by more than `confidence` standard errors.
     """
-    arms, bins = mean.size, memory.stance.size
+    arms, bins = mean.size, memory.optimism.size
     cost, variance = mistake_costs(memory, False)
     greatest = least = int(np.argmax(memory.pulls))
     for arm in range(arms):
@@ -142,7 +142,7 @@ def think_of_means(
     for b in range(bins):
         rule[b] = least if memory.side[b] < 0.0 else greatest
         memory.goal[b] = mean[int(rule[b])]
-    take_stance(memory, cost, variance, confidence, False)
+    set_optimism(memory, cost, variance, confidence, False)
     return rule
 
 
@@ -151,7 +151,7 @@ def think_of_departures(
     memory: Any, known: Pooled, mean: Array, good: Array, rule: Array, signs: bool
 ) -> Array:
     """The second account: arms differ in who leaves. The best arm of every bin."""
-    arms, bins, strength = mean.size, memory.stance.size, memory.strength[STRENGTH]
+    arms, bins, strength = mean.size, memory.optimism.size, memory.strength[STRENGTH]
     stay, narrow = np.empty((arms, bins, 2)), (INTERACTION * strength) ** 2
     for arm in range(arms):
         for b in range(bins):
@@ -173,7 +173,7 @@ def think_of_departures(
                 row[VARIANCE] += slope * slope * narrow * own
                 row[MARGIN] += loss
                 both += slope * own
-            if memory.stance[b] > 0.0:  # else only interactions are to be learned here
+            if memory.optimism[b] > 0.0:  # else only interactions are to be learned here
                 row[VARIANCE] += both * both * wide
             less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
             row[START], row[SLOPE] = line(mean[arm], good[arm], less, more, signs)
@@ -183,7 +183,7 @@ def think_of_departures(
 @jitable
 def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
     """Estimate all anew."""
-    arms, bins = memory.pulls.size, memory.stance.size
+    arms, bins = memory.pulls.size, memory.optimism.size
     known, mean, good = pooled(memory), np.zeros(arms), np.zeros(arms)
     for arm in range(arms):
         if memory.pulls[arm] > 0.0:
@@ -206,7 +206,7 @@ def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
 @jitable
 def is_due(memory: Any) -> bool:
     """Whether to think again: there are many more steps, or pulls of an arm, than the last time."""
-    if memory.clock[0] >= memory.agenda[0]:
+    if memory.clock[0] >= memory.next_refit[0]:
         return True
     due = False
     for arm in range(memory.pulls.size):
@@ -232,7 +232,7 @@ def departures_against(memory: Any, arm: int, b: int) -> float:
     gap = memory.worth[b] - row[START] - slope * mean
     if gap <= 0.0:
         return 0.0
-    if memory.stance[b] <= 0.0:
+    if memory.optimism[b] <= 0.0:
         part, cost = gap, 0.0
     else:
         typical = (memory.successes[arm] + 1.0) / (pulls + 2.0)
@@ -255,7 +255,7 @@ def against(memory: Any, arm: int, b: int) -> float:
 
     Where mistakes are costly the first account has nothing to learn; pulls are those in the bin.
     """
-    pulls, explores = memory.pulls[arm], memory.stance[b] > 0.0
+    pulls, explores = memory.pulls[arm], memory.optimism[b] > 0.0
     alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]
     often = pulls if explores else memory.seen[arm, b, 0] + memory.seen[arm, b, 1]
     often = log(max(float(often), 1.0))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import singledispatch
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -10,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..engine.loops import jitable
 from ..engine.streams import Stream
-from ..engine.structs import Compiled
+from ..engine.structs import Compiled, interpreted
 from ..problem import Problem
-from ..registry import plain_name as plain_name
-from .labels import default_of, label_of
+from ..registry import described, plain_name as plain_name
 
 Array = NDArray[np.float64]
 
@@ -143,10 +143,6 @@ class Policy(Compiled):
     learns_from: ClassVar[str] = "rewards"
     """What changes its choices: "nothing", "rewards", or "departures" as well."""
 
-    _python_only: ClassVar[frozenset[str]] = frozenset(
-        {"check_arms", "greedy_values", "opposite", "optimism_in", "reason"}
-    )
-
     if TYPE_CHECKING:
 
         def choose(self, memory: Any, state: float, rng: Stream) -> int: ...
@@ -165,6 +161,7 @@ class Policy(Compiled):
         """Selection probability of each arm; an empty array if unknown."""
         return np.zeros(0)
 
+    @interpreted
     def greedy_values(self, memory: Any, state: float) -> Array:
         """What every arm is worth in a state by what was seen: without bonus, draw or chance.
 
@@ -201,6 +198,7 @@ class Policy(Compiled):
         """
         return label_of(self, default_of(type(self)))
 
+    @interpreted
     def check_arms(self, arms: int) -> None:
         """Raise InputError if this policy cannot play this many arms."""
 
@@ -209,9 +207,22 @@ class Policy(Compiled):
 class Forgetting(Compiled):
     """Mixin of policies whose statistics are sums, so that observations can be removed.
 
-    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Who counts departures
-    overrides the last five as well; the defaults do nothing.
+    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Policies that count
+    departures override the last five as well; the defaults do nothing. A class with an `update` of
+    its own needs a `take_back` of its own.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__mro__:
+            if "take_back" in vars(base):
+                break
+            if "update" in vars(base):
+                raise TypeError(
+                    f"{cls.__name__} has an update of its own, so it needs a take_back of its own: "
+                    "take_back(memory, state, arm, reward, left, next_state) removes what update "
+                    "has added"
+                )
 
     if TYPE_CHECKING:
 
@@ -261,3 +272,33 @@ class Counting(Forgetting):
 
 class PlaysEachOnce:
     """Marker: the policy plays each arm once first, so an arm without a result has to wait."""
+
+
+@singledispatch
+def label_of(policy: Any, usual: Any) -> str:
+    """The title, and the parameters in which a policy differs from the `usual` one (or None)."""
+    name, parameters = described(policy)
+    title = policy.title or name
+    if usual is not None and hasattr(usual, "opposite") and policy == usual.opposite():
+        return f"{title}, opposite"
+    known = {} if usual is None else described(usual)[1]
+    changed = [f"{k}={_short(v)}" for k, v in parameters.items() if v != known.get(k)]
+    return ", ".join([title, *changed])
+
+
+def default_of(cls: type[Any]) -> Any:
+    """The policy with its defaults; None if a parameter has none."""
+    try:
+        return cls()
+    except TypeError:
+        return None
+
+
+def _short(value: Any) -> str:
+    """As the command line takes it."""
+    if hasattr(value, "label"):
+        return str(value.label)
+    if isinstance(value, bool):
+        return str(value).lower()
+    brief = f"{value:g}" if isinstance(value, int | float) else str(value)
+    return brief if not isinstance(value, float) or float(brief) == value else repr(value)

@@ -3,9 +3,9 @@
 The other policies know an arm by its mean, and so have to expect the widest distribution with that
 mean: rewards of 0 and 1. These keep the rewards themselves, on a grid of `cells` + 1 points. A
 reward between two points counts in part for each, so that the mean stays what it is. Spread out
-like that, rewards have a divergence (`engine.bounded`) no greater than their own, for the logarithm
-in it is concave: bounds stay valid, and are the wider the fewer cells there are. With one cell, and
-on rewards of 0 and 1 with any number, they are those of Bernoulli's divergence.
+like that, rewards have a divergence (`engine.divergence`) no greater than their own, for the
+logarithm in it is concave: bounds stay valid, and are the wider the fewer cells there are. With one
+cell, and on rewards of 0 and 1 with any number, they are those of Bernoulli's divergence.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import validation
-from ..engine.bounded import kinf, kinf_lower, kinf_upper
+from ..engine.divergence import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
 from .base import Array, count, fade_counts, forget_counts, greatest_mean, uncount
+from .departures import count_steps, fade_watched, forget_watched, unseen
 from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
 from .reasons import Explains, Seen
-from .watched import count_steps, unseen
-from .watching import fade_watched, forget_watched
 
 __all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
 """The policies of this module, in the order in which they are listed."""
@@ -170,8 +169,8 @@ class WatchedRewards(NamedTuple):
     moves: Array
     seen: Array
     left: Array
-    stance: Array
-    agenda: Array
+    optimism: Array
+    next_refit: Array
     grid: Array
 
 
@@ -193,7 +192,7 @@ class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
         """Nothing seen, optimistic everywhere."""
         m, grid = unseen(arms, int(self.bins)), np.zeros((arms, int(self.cells) + 1))
         return WatchedRewards(
-            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.stance, m.agenda, grid
+            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.optimism, m.next_refit, grid
         )
 
     def watch_many(

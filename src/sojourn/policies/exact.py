@@ -19,8 +19,7 @@ from ..users import User
 from ..validation import InputError
 from ..values.prior import Prior
 from ..values.visit_index import GROWTH, IndexTable, visit_index
-from .base import Array, Policy, count, equally
-from .labels import label_of
+from .base import Array, Policy, count, equally, label_of
 from .planned import find_state, looks_of
 from .reasons import Explains, Seen
 

@@ -11,18 +11,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import validation
-from ..engine.joined import join
+from ..engine.unmanaged import merged
 from .base import Array
 from .index import KLULCB
-from .mixture import check_forgets
 from .reasons import Seen, explainer
-from .wrapper import Wrapper
+from .wrapper import Wrapper, check_forgets
 
 __all__ = ["Discounted", "Windowed"]
 """The policies of this module, in the order in which they are listed."""
 
 LONGEST = 100_000
-"""Steps in a window at most: all of them are kept."""
+"""Steps in a window at most: all of them are disk_cache."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Windowed(Wrapper):
     def memory(self, arms: int) -> Any:
         """What `policy` remembers, and the steps it was told of."""
         kept = Window(np.zeros((int(self.window), 5)), np.zeros(2))
-        return join(self.policy.memory(arms), kept)
+        return merged(self.policy.memory(arms), kept)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float

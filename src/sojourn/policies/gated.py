@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
-from ..engine.beta import beta
 from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
-from ..engine.streams import Stream
+from ..engine.streams import Stream, beta
 from .base import Array, Counts, certain, greatest_mean, least_mean
 from .draws import greatest_draw
 from .index import KL, greatest_score, sure_or_tied

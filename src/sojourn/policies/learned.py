@@ -24,12 +24,11 @@ import numpy as np
 from .. import validation
 from ..engine.steps import level_of
 from .base import MOST_BINS, Array, by_means, count
+from .departures import GOOD, Watched, Watcher, reconsider, unseen
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
 from .optimism import LEAST, Optimism
 from .reasons import Seen, engaged
-from .watched import GOOD, Watched, reconsider, unseen
-from .watching import Watcher
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -73,8 +72,8 @@ class Learned(Optimism, Watcher):
 
     def optimism_now(self, memory: Watched, state: float) -> float:
         """That of the bin of the state, but not below the floor, or `LEAST`."""
-        stance = float(memory.stance[level_of(state, int(self.bins))])
-        return stance if stance == LEAST else max(stance, self.floor)
+        optimism = float(memory.optimism[level_of(state, int(self.bins))])
+        return optimism if optimism == LEAST else max(optimism, self.floor)
 
     def highest(self) -> float:
         return 1.0
@@ -88,10 +87,10 @@ class Learned(Optimism, Watcher):
     def tell(self, memory: Watched, arm: int, pulls: int, successes: float) -> None:
         """Count pulls, and think again if it is time to."""
         count(memory, arm, pulls, successes)
-        if memory.clock[0] >= memory.agenda[0]:
+        if memory.clock[0] >= memory.next_refit[0]:
             self.think(memory)
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
-            memory.agenda[0] = max(later, memory.clock[0] + 1.0)
+            memory.next_refit[0] = max(later, memory.clock[0] + 1.0)
 
     def think(self, memory: Watched) -> None:
         """Set the optimism of every bin."""

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Self
 
 from .. import validation
-from ..engine.structs import Compiled
+from ..engine.structs import Compiled, interpreted
 from .reasons import ENGAGED
 
 LEAST = -inf
@@ -91,6 +91,7 @@ class Graded(Optimism):
     def lowest(self) -> float:
         return min(self.c0, self.c1)
 
+    @interpreted
     def opposite(self) -> Self:
         """The same policy for the opposite case, c0 and c1 exchanged (Theorems 5 to 7)."""
         return replace(self, c0=self.c1, c1=self.c0)

@@ -1,15 +1,18 @@
 """Yardsticks that learn nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .. import validation
+from ..engine.steps import level_of
 from ..engine.streams import Stream, draw_uniform
 from ..problem import Problem
+from ..validation import InputError
 from .base import Array, Counting, Counts, Policy, certain
-from .reasons import Explains, Seen
+from .reasons import Explains, Seen, engaged
 
 __all__ = ["Uniform", "FixedArm"]
 """The policies of this module, in the order in which they are listed."""
@@ -76,3 +79,68 @@ class FixedArm(Counting, Explains, Policy):
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
         """The genie: the arm of highest mean."""
         return cls(**{"arm": problem.best_arm, **parameters})
+
+
+@dataclass(frozen=True)
+class Rule(Counting, Explains, Policy):
+    """Fixed chances by state: one row per equal part of [0, 1], one column per arm.
+
+    Two rows are for state 0 and state 1, one row for a rule that does not look at the state.
+
+    >>> rule = Rule([[1, 0], [0.5, 0.5]])  # arm 0 in state 0, any arm in state 1
+    >>> rule.probabilities(rule.memory(2), 1.0).tolist()
+    [0.5, 0.5]
+    """
+
+    learns_from: ClassVar[str] = "nothing"
+
+    chances: tuple[tuple[float, ...], ...]
+
+    def __init__(self, chances: Sequence[Sequence[float]]) -> None:
+        try:
+            rows = tuple(tuple(float(p) for p in row) for row in chances)
+            good = len({len(row) for row in rows}) == 1 and len(rows[0]) > 0
+        except (TypeError, ValueError):
+            good = False
+        if not (good and all(min(row) >= 0.0 and abs(sum(row) - 1.0) <= 1e-9 for row in rows)):
+            raise InputError(
+                f"chances = {chances!r} is not allowed: it must be a table, a row per state and a "
+                "column per arm, of probabilities that add up to 1 in each row"
+            )
+        object.__setattr__(self, "chances", rows)
+
+    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
+        """An arm by its chance; one of chance 1 draws nothing."""
+        row = self.chances[level_of(state, len(self.chances))]
+        last = 0
+        for arm in range(len(row)):
+            if row[arm] > 0.0:
+                last = arm
+        if row[last] == 1.0:
+            return last
+        u = draw_uniform(rng)
+        for arm in range(last):
+            u -= row[arm]
+            if u < 0.0:
+                return arm
+        return last
+
+    def probabilities(self, memory: Counts, state: float) -> Array:
+        """The row of the state."""
+        return np.array(self.chances[level_of(state, len(self.chances))])
+
+    def greedy_values(self, memory: Counts, state: float) -> Array:
+        """The chances: the likeliest arm of the rule is what it holds best."""
+        return self.probabilities(memory, state)
+
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state)
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        return "by the rule:", ""
+
+    def check_arms(self, arms: int) -> None:
+        if len(self.chances[0]) != arms:
+            raise InputError(
+                f"chances is not allowed: it has {len(self.chances[0])} columns for {arms} arms"
+            )

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.counts import find_counts
 from ..engine.loops import jitable
 from ..engine.streams import Stream, draw_uniform
 from ..validation import InputError
 from ..values.finite import FiniteUser
-from .base import Array, Policy, count
-from .labels import label_of
+from ..values.prior import find_counts
+from .base import Array, Policy, count, label_of
 from .reasons import Explains, Seen
 
 

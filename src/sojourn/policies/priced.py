@@ -19,12 +19,12 @@ import numpy as np
 from .. import validation
 from ..engine.loops import jitable
 from .base import Array
+from .departures import mistake_costs, settle, unseen
 from .gated import Gated
 from .index import extra_of
 from .learned import Learned
 from .optimism import LEAST
 from .reasons import Seen, engaged
-from .watched import mistake_costs, settle, unseen
 
 __all__ = ["PricedIndex"]
 """The policies of this module, in the order in which they are listed."""
@@ -74,8 +74,8 @@ class Priced(NamedTuple):
     moves: Array
     seen: Array
     left: Array
-    stance: Array
-    agenda: Array
+    optimism: Array
+    next_refit: Array
     worth: Array  # the logarithm, in mistakes where they are cheapest
 
 
@@ -141,10 +141,10 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
         while alike < b and cost[alike] != cost[b]:
             alike += 1
         if alike < b:  # bins that were never visited have the cost of the commonest
-            memory.stance[b] = memory.stance[alike]
+            memory.optimism[b] = memory.optimism[alike]
             continue
         if cost[b] == LEAST:
-            memory.stance[b] = LEAST
+            memory.optimism[b] = LEAST
             continue
         surcharge = 0.0
         for i in range(bins):
@@ -152,7 +152,7 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
                 surcharge += visited[i] * max(cost[b] - cost[i], 0.0)
         rivals = memory.pulls.size - 1.0
         x = patience(rivals * surcharge / whole) if whole > 0.0 else inf
-        memory.stance[b] = 1.0 - exp(-0.5 * x * x)
+        memory.optimism[b] = 1.0 - exp(-0.5 * x * x)
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,9 @@ class PricedIndex(Learned, AheadExplorer):
         """Nothing seen, one price everywhere."""
         m = unseen(arms, int(self.bins))
         return Priced(
-            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.stance, m.agenda, np.zeros(1)
-        )
+            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.optimism, m.next_refit,
+            np.zeros(1),
+        )  # fmt: skip
 
     def think(self, memory: Any) -> None:
         """Price the bins."""

@@ -27,11 +27,11 @@ from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..problem import Problem
 from .base import Counts
+from .departures import Watched
 from .index import KL, Hoeffding
 from .learned import Learned
 from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
-from .watched import Watched
 
 __all__ = ["AdaUCB", "LearnedAdaUCB", "KLUCBSwitch"]
 """The policies of this module, in the order in which they are listed."""
@@ -64,7 +64,7 @@ class LearnedAdaUCB(Learned, Hoeffding):
 
     >>> policy = LearnedAdaUCB()
     >>> memory = policy.memory(arms=2)
-    >>> memory.stance[:] = [-1.0, 0.0, 0.5, 1.0]  # as concluded from departures: 1 - 2 L'
+    >>> memory.optimism[:] = [-1.0, 0.0, 0.5, 1.0]  # as concluded from departures: 1 - 2 L'
     >>> [round(policy.optimism_now(memory, s), 3) for s in (0.0, 0.3, 0.6, 1.0)]
     [0.0, 0.707, 0.866, 1.0]
     """
@@ -75,8 +75,8 @@ class LearnedAdaUCB(Learned, Hoeffding):
 
     def optimism_now(self, memory: Watched, state: float) -> float:
         """sqrt(1 - L') in the bin of the state, but not below the floor, or `LEAST`."""
-        stance = float(memory.stance[level_of(state, int(self.bins))])
-        return stance if stance == LEAST else max(sqrt(0.5 * (1.0 + stance)), self.floor)
+        optimism = float(memory.optimism[level_of(state, int(self.bins))])
+        return optimism if optimism == LEAST else max(sqrt(0.5 * (1.0 + optimism)), self.floor)
 
 
 @jitable

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..engine.structs import interpreted
+
 ENGAGED = 0.5
 """From this state on a visit goes well, unless the policy has another threshold."""
 
@@ -81,6 +83,7 @@ class Explains:
         @property
         def label(self) -> str: ...
 
+    @interpreted
     def reason(self, choice: Seen) -> Reason:
         """Why it chose as it did, in words.
 
@@ -99,6 +102,7 @@ class Explains:
         act, figure = self._words(choice)
         return Reason(mood, act, choice.arm, f", {figure}" if figure else "")
 
+    @interpreted
     def optimism_in(self, memory: Any, state: float) -> float | None:
         """Its optimism in a state, if it has any."""
         return None

@@ -14,15 +14,14 @@ import numpy as np
 
 from .. import validation
 from ..engine.divergence import bernoulli_kl
-from ..engine.joined import join
 from ..engine.loops import jitable
 from ..engine.streams import Stream, draw_uniform
+from ..engine.unmanaged import merged
 from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
-from .mixture import check_forgets
 from .reasons import Seen, explainer
-from .wrapper import Wrapper
+from .wrapper import Wrapper, check_forgets
 
 __all__ = ["Restarting"]
 """The policies of this module, in the order in which they are listed."""
@@ -134,7 +133,7 @@ class Restarting(Wrapper):
             np.full(1, inf),
             np.zeros(2),
         )
-        return join(self.policy.memory(arms), trails)
+        return merged(self.policy.memory(arms), trails)
 
     def tried(self, memory: Any, state: float) -> float:
         """The chance of any arm in a state."""

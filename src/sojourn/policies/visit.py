@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import validation
-from ..engine.beta import beta, inner_uniform
 from ..engine.steps import level_of
-from ..engine.streams import Stream, draw_uniform
+from ..engine.streams import Stream, beta, draw_uniform, inner_uniform
 from .accounts import (
     ALIKE,
     DIFFERENT,
@@ -40,9 +39,8 @@ from .accounts import (
     think,
 )
 from .base import Array, PlaysEachOnce, Policy, by_means, count, equally
+from .departures import GOOD, Watcher, fade_watched, unwatch
 from .reasons import Explains, Seen, engaged, mean_of_pulls
-from .watched import GOOD
-from .watching import Watcher, fade_watched, unwatch
 
 __all__ = ["VisitIMED", "VisitThompson"]
 """The policies of this module, in the order in which they are listed."""
@@ -120,7 +118,7 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
         if is_due(memory):
             think(memory, self.confidence, self.faith, self.follow_improper)
             later = np.ceil((1.0 + self.growth) * memory.clock[0])
-            memory.agenda[0] = max(later, memory.clock[0] + 1.0)
+            memory.next_refit[0] = max(later, memory.clock[0] + 1.0)
             for other in range(memory.pulls.size):
                 memory.due[other] = (1.0 + self.growth) * memory.pulls[other] + PULLS
 
@@ -139,7 +137,7 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
 
     def explores_in(self, memory: Any, state: float) -> bool:
         """Where mistakes are cheap."""
-        return memory.stance[level_of(state, int(self.bins))] > 0.0  # type: ignore[no-any-return]
+        return memory.optimism[level_of(state, int(self.bins))] > 0.0  # type: ignore[no-any-return]
 
     def first_timer(self, memory: Visited) -> int:
         """The first arm never played, else -1."""
@@ -165,7 +163,7 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
         return by_means(memory, lambda mean: row[:, START] + row[:, SLOPE] * mean)
 
     def optimism_in(self, memory: Any, state: float) -> float | None:
-        return max(float(memory.stance[level_of(state, int(self.bins))]), 0.0)
+        return max(float(memory.optimism[level_of(state, int(self.bins))]), 0.0)
 
     def _mood(self, choice: Seen) -> str:
         costly = choice.optimism is not None and choice.optimism <= 0.0
@@ -240,7 +238,7 @@ class VisitThompson(Visit):
 
     def choose_in_bin(self, memory: Visited, b: int, rng: Stream) -> int:
         """The arm of greatest draw; where mistakes are costly only interactions are drawn."""
-        best, top, explores = 0, -inf, memory.stance[b] > 0.0
+        best, top, explores = 0, -inf, memory.optimism[b] > 0.0
         differ = draw_uniform(rng) >= exp(-memory.strength[ALIKE])
         for arm in range(memory.pulls.size):
             pulls, successes = memory.pulls[arm], memory.successes[arm]

@@ -1,13 +1,22 @@
-"""A policy around a policy: it passes on all that it does not change."""
+"""Policies around a policy, and the mixture whose choices have known chances.
+
+An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
+little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
+another policy would achieve, see `sojourn.logs.evaluate`.
+"""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from ..engine.streams import Stream
+from .. import validation
+from ..engine.streams import Stream, draw_uniform
 from ..validation import InputError
-from .base import Array, PlaysEachOnce, Policy
+from .base import Array, Forgetting, PlaysEachOnce, Policy, arms_in
 from .index import KLULCB
 from .reasons import Explains, Seen, explainer
+
+__all__ = ["EpsilonMixture"]
+"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +74,86 @@ def plays_each_once(policy: Policy) -> bool:
     if isinstance(policy, Wrapper):
         return plays_each_once(policy.policy)
     return isinstance(policy, PlaysEachOnce)
+
+
+@dataclass(frozen=True)
+class EpsilonMixture(Forgetting, Wrapper):
+    """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
+
+    Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
+
+    >>> mixed = EpsilonMixture(KLULCB(), epsilon=0.2)
+    >>> memory = mixed.memory(2)  # nothing known yet: KL-ULCB begins with arm 0
+    >>> mixed.probabilities(memory, 1.0).tolist()
+    [0.9, 0.1]
+    """
+
+    title: ClassVar[str] = "Epsilon mixture"
+
+    policy: Any = field(default_factory=KLULCB)
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", validation.number("epsilon", self.epsilon, 0, 1))
+
+    def anything(self, memory: Any, rng: Stream) -> int:
+        """Any arm, with chance epsilon, else -1."""
+        if draw_uniform(rng) < self.epsilon:
+            return int(draw_uniform(rng) * arms_in(memory))
+        return -1
+
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
+        """Any arm with chance epsilon, else what `policy` chooses."""
+        arm = self.anything(memory, rng)
+        return arm if arm >= 0 else self.policy.choose(memory, state, rng)
+
+    def probabilities(self, memory: Any, state: float) -> Array:
+        """epsilon / arms, and the rest as `policy`; empty if that one cannot say."""
+        inner = self.policy.probabilities(memory, state)
+        return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner  # type: ignore[no-any-return]
+
+    def fade(self, memory: Any, factor: float) -> None:
+        self.policy.fade(memory, factor)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        self.policy.take_back(memory, state, arm, reward, left, next_state)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        self.policy.forget_arm(memory, arm)
+
+    def departure_cells(self) -> int:
+        return self.policy.departure_cells()  # type: ignore[no-any-return]
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        return self.policy.departure_cell(state, reward)  # type: ignore[no-any-return]
+
+    def forget_departures(self, memory: Any) -> None:
+        self.policy.forget_departures(memory)
+
+    def refit_soon(self, memory: Any, since: float) -> None:
+        self.policy.refit_soon(memory, since)
+
+    def explores_in(self, memory: Any, state: float) -> bool:
+        return self.policy.explores_in(memory, state)  # type: ignore[no-any-return]
+
+    def _words(self, choice: Seen) -> tuple[str, str]:
+        act, figure = explainer(self.policy)._words(choice)
+        return act, f"{figure}; or by chance, {self.epsilon:.0%} of the time"
+
+
+def base_policy(policy: Policy) -> Any:
+    """The policy that learns: the one within an `EpsilonMixture`, else itself."""
+    return base_policy(policy.policy) if isinstance(policy, EpsilonMixture) else policy
+
+
+def check_forgets(policy: Policy) -> None:
+    """InputError if observations cannot be removed from what a policy remembers."""
+    if not isinstance(base_policy(policy), Forgetting):
+        raise InputError(
+            f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it "
+            "saw, so that it cannot forget a part of that (one that keeps `Counts` inherits "
+            "`Counting`)"
+        )

@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from ..engine.coasting import coaster_for
 from ..engine.faults import no_such_arm
-from ..engine.kernel import BY_LEVEL, REGRET, columns, run_chunk, run_phase
-from ..engine.leaser import Leaser
+from ..engine.kernel import BY_LEVEL, REGRET, AnyLeaser, Leaser, columns, run_chunk, run_phase
 from ..engine.leases import leaser_for
 from ..engine.streams import policy_stream
 from ..policies import Policy
@@ -54,7 +53,7 @@ def chunk(
 
 
 def _run_through(
-    problem: Problem, policy: Policy, leaser: Leaser, seed: int, run: int,
+    problem: Problem, policy: Policy, leaser: AnyLeaser, seed: int, run: int,
     grid: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
     fault: NDArray[np.int64], out: NDArray[np.float64],
 ) -> None:  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine.kernel import BY_LEVEL, REGRET, REWARD, STEPS
 from ..policies import Policy
-from ..policies.labels import label_of
+from ..policies.base import label_of
 from ..problem import Problem
 from ..registry import described
 from ..show.plain import plain

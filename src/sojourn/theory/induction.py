@@ -11,9 +11,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.counts import find_counts
 from ..engine.loops import jitable, loop
 from ..values.finite import Array, Moves, Whole
+from ..values.prior import find_counts
 
 Masks = NDArray[np.uint8]
 """Sets of arms: bit a stands for the arm in place a."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from .. import validation
 from ..chain import second_moment, total
-from ..engine.counts import find_counts
 from ..validation import InputError
 from ..values.finite import Array, Visits, Whole
+from ..values.prior import find_counts
 from ..values.solution import MeanVariance
 from .induction import Masks, count_states, layout, moments_back
 

@@ -1,5 +1,8 @@
 """User models: who comes, and when they leave. `USERS` has those that can be named."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..registry import Registry
 from .base import Space, Start, User
 from .by_arm import ByArm, ShiftedLeave
@@ -9,6 +12,7 @@ from .two_state import LastReward, TwoState
 from .wrappers import Levels, StaysFirst, can_leave, unwrapped
 
 __all__ = [
+    "EXAMPLES",
     "USERS",
     "ByArm",
     "Chain",
@@ -35,3 +39,10 @@ USERS: Registry[type[User]] = Registry(
     {cls.model: cls for cls in (TwoState, Ema, Chain, LastReward, MovingAverage)},
 )
 """By the name of the model in problem files, in stores and over HTTP."""
+
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "two-state": {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0},
+    "ema": {"theta": 0.5, "c6": 1000.0},
+    "chain": {"next": [[0, 1], [0, 2], [1, 2]], "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]},
+}
+"""Settings to try a user model with: of those in the paper, their first problem's."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from .. import validation
-from ..engine.structs import Compiled
+from ..engine.structs import Compiled, interpreted
 from ..validation import InputError
 
 MOST_STARTS = 1000
@@ -122,8 +122,6 @@ class User(Compiled):
     model: ClassVar[str] = ""
     """Its name in problem files, in stores and over HTTP; it is then in the registry `USERS`."""
 
-    _python_only: ClassVar[frozenset[str]] = frozenset({"settings"})
-
     if TYPE_CHECKING:
 
         def next_state(self, state: float, reward: float) -> float:
@@ -158,6 +156,7 @@ class User(Compiled):
         """The chance that the next state is `after`; asked where `next_state` is random."""
         return 1.0 if after == self.next_state(state, reward) else 0.0
 
+    @interpreted
     def settings(self) -> dict[str, Any]:
         """What `from_settings` makes this user from, apart from its start."""
         own = [f.name for f in fields(self) if f.init and f.name != "start"]

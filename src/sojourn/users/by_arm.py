@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import product
 from math import exp, log
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,6 @@ class ByArm(Wrapper):
     base: User | None = field(default=None, init=False, repr=False, metadata=PYTHON_ONLY)
     added: tuple[float, ...] = field(default=(), init=False, repr=False, metadata=PYTHON_ONLY)
     """What `odds` has made it from, if it has."""
-
-    _python_only: ClassVar[frozenset[str]] = User._python_only | {"odds"}
 
     def __post_init__(self) -> None:
         users = self.users

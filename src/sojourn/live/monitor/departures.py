@@ -7,9 +7,9 @@ from math import sqrt
 import numpy as np
 
 from ...policies.base import Array
+from ...policies.departures import FIRST_LOOK, Watched, mistake_costs, pooled
 from ...policies.learned import Learned
-from ...policies.mixture import base_policy
-from ...policies.watched import FIRST_LOOK, Watched, mistake_costs, pooled
+from ...policies.wrapper import base_policy
 from ...stats.intervals import Z95, Interval, share
 from ..records import Counts
 from ..settings import Settings
@@ -103,7 +103,7 @@ class Departures:
         return "opposite" if (changes >= 0.0).all() else "mixed"
 
     def _differs(self, b: int, usual: int) -> bool:
-        """The rule of `policies.watched.reconsider`."""
+        """The rule of `policies.departures.reconsider`."""
         return abs(self.cost[b] - self.cost[usual]) > self.confidence * self._noise(b, usual)
 
     def _same(self, bins: Sequence[int], usual: int) -> bool:
@@ -120,7 +120,7 @@ class Departures:
 
 
 def watched(counts: Counts, arms: int, bins: int) -> tuple[Array, Array, Array]:
-    """The counters `moves`, `seen` and `left`, as in `policies.watched.Watched`.
+    """The counters `moves`, `seen` and `left`, as in `policies.departures.Watched`.
 
     After the last arm comes what is known of no arm, or of one that is not in the list yet.
     """

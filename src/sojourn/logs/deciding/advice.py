@@ -42,7 +42,7 @@ class Advice(Shown):
     simulated. `print` shows a table.
     """
 
-    _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
+    _rendered_by: ClassVar[str] = "sojourn.logs.report"
 
     policy: Policy | None
     reason: str

@@ -46,7 +46,7 @@ METHODS = (*OF_WEIGHTS, "DM", "DR")
 class Evaluation(Shown):
     """The estimates by method, and what they rest on. `print` shows a table."""
 
-    _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
+    _rendered_by: ClassVar[str] = "sojourn.logs.report"
 
     policy: Policy
     visits: int

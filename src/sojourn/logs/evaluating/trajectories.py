@@ -36,6 +36,8 @@ class Trajectories:
     arm: Ints
     reward: Floats
     left: Flags
+    censored: Flags
+    """Whether the log stops here, so that nobody knows whether the user left."""
     propensity: Floats | None
     first: Ints
     user: Ints
@@ -59,13 +61,6 @@ class Trajectories:
     def step(self) -> Ints:
         """The number of every row in its visit, from 0."""
         return np.arange(self.arm.size) - np.repeat(self.first, self.length)
-
-    @cached_property
-    def censored(self) -> Flags:
-        """Whether the log stops here, so that nobody knows whether the user left."""
-        last = np.zeros(self.arm.size, bool)
-        last[self.first + self.length - 1] = True
-        return last & ~self.left
 
     @cached_property
     def next_state(self) -> Floats:
@@ -110,7 +105,7 @@ class Trajectories:
         """The same log with at most this many steps of each visit."""
         kept = self.step < step
         sizes = np.minimum(self.length, step)
-        rows = ("arm", "reward", "left", "propensity", "state", "stated")
+        rows = ("arm", "reward", "left", "censored", "propensity", "state", "stated")
         columns = {name: getattr(self, name) for name in rows}
         cut: dict[str, Any] = {n: None if c is None else c[kept] for n, c in columns.items()}
         return replace(self, **cut, first=np.cumsum(sizes) - sizes)
@@ -162,11 +157,13 @@ def in_order(
         raise InputError("the log is not allowed: it has no step of which all is known")
     first = np.flatnonzero(np.diff(rows["visit"], prepend=-1))
     labels, arm = _numbered(rows["arm"], arms)
+    left = rows["left"].astype(bool)
     return Trajectories(
         arms=labels,
         arm=arm,
         reward=rows["reward"].astype(float),
-        left=rows["left"].astype(bool),
+        left=left,
+        censored=(np.diff(rows["visit"], append=-1) != 0) & ~left,
         propensity=_propensities(rows.get("propensity")),
         first=first,
         user=np.unique(rows["user"][first], return_inverse=True)[1].astype(np.int64),

@@ -75,7 +75,7 @@ class Fit(Shown):
     ('opposite', (425, 789))
     """
 
-    _rendered_by: ClassVar[str] = "sojourn.logs.reporting"
+    _rendered_by: ClassVar[str] = "sojourn.logs.report"
 
     n: Array
     k: Array

@@ -19,8 +19,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...live.settings import Settings
+from ...policies.departures import GOOD
 from ...policies.reasons import two_digits
-from ...policies.watched import GOOD
 from ...stats.intervals import Interval
 from ...users import Chain, LastReward, Levels, MovingAverage, User
 from ...users.wrappers import Wrapper

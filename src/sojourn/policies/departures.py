@@ -1,14 +1,18 @@
-"""What is remembered of departures, and what follows from it: the cost of a mistake by state."""
+"""What learned policies remember of departures: how they count and forget, and what follows.
 
+What follows is the cost of a mistake by state, and with it the optimism of each bin.
+"""
+
+from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..chain import solve_in_place
 from ..engine.loops import jitable
 from ..engine.steps import level_of
-from .base import Array
+from .base import Array, Forgetting, fade_counts, forget_counts, uncount
 from .optimism import LEAST
 
 FIRST_LOOK = 16.0
@@ -31,8 +35,8 @@ class Watched(NamedTuple):
     moves: Array  # steps by [bin, level, bin after]
     seen: Array  # steps by [arm, bin, level]; after the last arm, those of arms no longer in use
     left: Array  # departures, likewise
-    stance: Array  # the optimism of each bin
-    agenda: Array  # the clock at which to estimate next
+    optimism: Array  # the optimism of each bin
+    next_refit: Array  # the clock at which to estimate next
 
 
 @jitable
@@ -61,7 +65,7 @@ def count_steps(
     next_state: float,
 ) -> None:
     """Count steps that were alike, some of which ended with a departure."""
-    bins = memory.stance.size
+    bins = memory.optimism.size
     b = level_of(state, bins)
     memory.moves[b, level, level_of(next_state, bins)] += steps
     memory.seen[arm, b, level] += steps
@@ -72,7 +76,7 @@ def count_steps(
 def good_rewards(memory: Any, arm: int) -> float:
     """How many pulls of an arm had a good reward; where it is not known, a share of its mean."""
     known = good = 0.0
-    for b in range(memory.stance.size):
+    for b in range(memory.optimism.size):
         known += memory.seen[arm, b, 0] + memory.seen[arm, b, 1]
         good += memory.seen[arm, b, 1]
     pulls = memory.pulls[arm]
@@ -99,7 +103,7 @@ def pooled(memory: Any) -> Pooled:
 
     Loops only: sums along an axis would double the time that the policy takes to compile.
     """
-    bins = memory.stance.size
+    bins = memory.optimism.size
     gone = np.zeros((bins, 2))
     for arm in range(memory.left.shape[0]):
         for b in range(bins):
@@ -156,15 +160,15 @@ def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
     A policy that is to `follow` costs below 0 plays the least mean in bins that were found to have
     them. Then m is that mean there, and the greatest one elsewhere.
     """
-    bins = memory.stance.size
+    bins = memory.optimism.size
     usual = int(np.argmax(memory.pulls))
-    if follow and memory.stance.min() == LEAST:
+    if follow and memory.optimism.min() == LEAST:
         usual = extreme_mean(memory, 1.0)
     seen, leave, then, share = pooled(memory)
     matrix, value = np.zeros((bins, bins)), np.empty(bins)
     arm, good = -1, 0.0
     for b in range(bins):
-        played = extreme_mean(memory, -1.0) if memory.stance[b] == LEAST else usual
+        played = extreme_mean(memory, -1.0) if memory.optimism[b] == LEAST else usual
         if played != arm:
             arm = played
             good = (good_rewards(memory, arm) + 1.0) / (memory.pulls[arm] + 2.0)
@@ -191,7 +195,7 @@ def mistake_costs(memory: Any, follow: bool) -> tuple[Array, Array]:
 def reconsider(memory: Any, confidence: float, follow: bool) -> None:
     """Set the optimism of every bin from the mistake costs as they are known now."""
     cost, variance = mistake_costs(memory, follow)
-    take_stance(memory, cost, variance, confidence, follow)
+    set_optimism(memory, cost, variance, confidence, follow)
 
 
 @jitable
@@ -236,7 +240,9 @@ def settle(memory: Any, cost: Array, variance: Array, confidence: float, follow:
 
 
 @jitable
-def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, follow: bool) -> None:
+def set_optimism(
+    memory: Any, cost: Array, variance: Array, confidence: float, follow: bool
+) -> None:
     """Set the optimism of every bin: +1 at the least cost, -1 at the greatest (see `settle`).
 
     Where the cost is `LEAST`, the optimism is that too.
@@ -249,6 +255,125 @@ def take_stance(memory: Any, cost: Array, variance: Array, confidence: float, fo
     span = greatest - least
     for b in range(cost.size):
         if cost[b] == LEAST:
-            memory.stance[b] = LEAST
+            memory.optimism[b] = LEAST
         else:
-            memory.stance[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
+            memory.optimism[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
+
+
+@jitable
+def fade_watched(memory: Any, factor: float) -> None:
+    """Multiply all counts by a factor, and with the clock the time of the next refit."""
+    fade_counts(memory, factor)
+    bins = memory.optimism.size
+    for b in range(bins):
+        for r in range(2):
+            for after in range(bins):
+                memory.moves[b, r, after] *= factor
+            for arm in range(memory.seen.shape[0]):
+                memory.seen[arm, b, r] *= factor
+                memory.left[arm, b, r] *= factor
+    memory.next_refit[0] *= factor
+
+
+@jitable
+def forget_watched(memory: Any, arm: int) -> None:
+    """As if an arm had just come: its departures count for all, as those of arms not in use do."""
+    forget_counts(memory, arm)
+    last = memory.seen.shape[0] - 1
+    for b in range(memory.optimism.size):
+        for r in range(2):
+            memory.seen[last, b, r] += memory.seen[arm, b, r]
+            memory.left[last, b, r] += memory.left[arm, b, r]
+            memory.seen[arm, b, r] = memory.left[arm, b, r] = 0.0
+    memory.next_refit[0] = min(memory.next_refit[0], memory.clock[0] + 1.0)
+
+
+@jitable
+def forget_leaving(memory: Any) -> None:
+    """As if nobody had been seen to stay or leave."""
+    memory.moves[:] = 0.0
+    memory.seen[:] = 0.0
+    memory.left[:] = 0.0
+
+
+@jitable
+def unwatch(
+    policy: Any, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+) -> None:
+    """Take back one step; the time of the next refit goes back with the clock."""
+    departures = -1.0 if left else 0.0
+    policy.watch_many(memory, state, arm, reward, -1.0, departures, next_state)
+    uncount(memory, arm, reward)
+    memory.next_refit[0] -= 1.0
+
+
+@jitable
+def look_soon(memory: Any, since: float, growth: float) -> None:
+    """Estimate next when what was seen `since` has grown by a share, or is enough for a look."""
+    soon = memory.clock[0] + max(FIRST_LOOK, growth * since)
+    memory.next_refit[0] = min(memory.next_refit[0], soon)
+
+
+@dataclass(frozen=True)
+class Watcher(Forgetting):
+    """Of policies that count departures by bin and level: how they do it, and how they forget."""
+
+    if TYPE_CHECKING:
+        bins: int
+        growth: float
+        threshold: float
+
+        def tell(self, memory: Any, arm: int, pulls: int, successes: float) -> None: ...
+
+    def watch(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Count the step."""
+        departures = 1.0 if left else 0.0
+        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
+
+    def watch_many(
+        self, memory: Any, state: float, arm: int, reward: float,
+        steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Count steps that were alike, some of which ended with a departure."""
+        level = 1 if reward >= self.threshold else 0
+        count_steps(memory, state, arm, level, steps, departures, next_state)
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Learn from one step."""
+        self.watch(memory, state, arm, reward, left, next_state)
+        self.tell(memory, arm, 1, reward)
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Let all that was counted weigh less."""
+        fade_watched(memory, factor)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        """Forget one step."""
+        unwatch(self, memory, state, arm, reward, left, next_state)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Forget what was learned of an arm."""
+        forget_watched(memory, arm)
+
+    def departure_cells(self) -> int:
+        """By bin and level."""
+        return 2 * int(self.bins)
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        """The cell of a step."""
+        good = 1 if reward >= self.threshold else 0
+        return 2 * level_of(state, int(self.bins)) + good
+
+    def forget_departures(self, memory: Any) -> None:
+        """Forget who left when."""
+        forget_leaving(memory)
+
+    def refit_soon(self, memory: Any, since: float) -> None:
+        """Draw the next conclusion as soon as if it had begun `since` steps ago."""
+        look_soon(memory, since, self.growth)

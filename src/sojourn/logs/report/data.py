@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..model.totals import Totals
 
 
-def as_dict(fit: "Fit") -> dict[str, Any]:
+def data(fit: "Fit") -> dict[str, Any]:
     """Everything that the fit knows."""
     reading = {**vars(fit.reading), "spec": fit.reading.spec.given()}
     log = {**reading, "users": fit.users, "visits": fit.visits}

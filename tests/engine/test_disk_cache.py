@@ -17,7 +17,7 @@ from numba import config
 from numba.core import caching
 
 from sojourn.cli.output import warnings_as_notes
-from sojourn.engine import kept
+from sojourn.engine import disk_cache
 
 MODULE = """
 from sojourn.engine.loops import loop
@@ -34,7 +34,7 @@ def triple(x):
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_warned", [])
+    monkeypatch.setattr(disk_cache, "_warned", [])
 
 
 def module(folder: Path) -> ModuleType:
@@ -92,7 +92,9 @@ def test_a_filled_folder_is_read_where_nothing_can_be_written(
     monkeypatch.setattr(caching.tempfile, "TemporaryFile", read_only)
     again = module(tmp_path)
     assert again.double(4) == 8 and hits(again.double) == 1
-    with pytest.warns(kept.CacheWarning, match=r"^compiled code cannot be kept \(Read-only file"):
+    with pytest.warns(
+        disk_cache.CacheWarning, match=r"^compiled code cannot be kept \(Read-only file"
+    ):
         assert again.triple(4) == 12
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -131,7 +133,7 @@ def test_code_that_cannot_be_read_or_saved_is_compiled(
 
     monkeypatch.setattr(caching.IndexDataCacheFile, "_load_index", read_only)
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
-    with pytest.warns(kept.CacheWarning, match=r"\(No space left on device\)"):
+    with pytest.warns(disk_cache.CacheWarning, match=r"\(No space left on device\)"):
         assert module(tmp_path).double(4) == 8
 
 
@@ -151,10 +153,10 @@ def test_nothing_is_left_in_a_package_that_was_installed(
 
 RACE = """
 import sys, time
-from sojourn.engine import kept
+from sojourn.engine import disk_cache
 from loops_outside import double
 
-found = kept.KeptCode.load_overload
+found = disk_cache.DiskCache.load_overload
 
 def slow(self, *what):
     code = found(self, *what)
@@ -162,7 +164,7 @@ def slow(self, *what):
         time.sleep(1.5)  # so that others look before this one has compiled
     return code
 
-kept.KeptCode.load_overload = slow
+disk_cache.DiskCache.load_overload = slow
 while time.time() < float(sys.argv[1]):
     time.sleep(0.01)
 assert double(4) == 8
@@ -186,7 +188,7 @@ def test_processes_take_turns_and_only_one_compiles(tmp_path: Path) -> None:
 
 def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "CACHE_DIR", "")
-    monkeypatch.setattr(kept, "PATIENCE", 0.1)
+    monkeypatch.setattr(disk_cache, "PATIENCE", 0.1)
     loops = module(tmp_path)
     assert loops.double(4) == 8
     (code,) = (path for path in files(tmp_path) if path.suffix == ".nbi" and "double" in path.name)

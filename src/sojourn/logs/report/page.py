@@ -4,44 +4,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...extras import require
-from ...show.tables import Table
+from ...show.tables import Table, render_file
 from ...validation import InputError
 from ...version import __version__
 from ..model.fitted import Fit
-from .advice import cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
-from .screen import alternatives_table
-from .words import conclusions
+from .text import alternatives_table
+from .words import conclusions, cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
     from ..model.fit import Alternative
 
-TEMPLATE = """{% extends "page.html" %}
-{% block main %}
-<p class="verdict">{{ advice.verdict }}</p>
-{% for line in lead %}
-<p>{{ line }}</p>
-{% endfor %}
-{% for doubt in fit.diagnostics %}
-<div class="warning"><strong>{{ "Note" if doubt.note else "Warning" }}: {{ doubt.name }}.</strong>
-{{ doubt }}</div>
-{% endfor %}
-{% for picture in pictures %}
-<section><h2>{{ picture.title }}</h2>
-<div{% if not picture.is_wide %} class="pair"{% endif %}><figure>{{ picture.svg | safe }}
-<figcaption>{{ picture.alt }}.</figcaption></figure>
-{{ picture.table }}</div></section>
-{% endfor %}
-{% for title, table in tables.items() %}
-<section><h2>{{ title }}</h2>
-{{ table }}</section>
-{% endfor %}
-{% endblock %}
-{% block footer %}{{ footer }}{% endblock %}
-"""
 
-
-def write_report(
+def page(
     fit: Fit, advice: "Advice", path: str | Path, alternatives: "tuple[Alternative, ...]" = ()
 ) -> Path:
     """Write the page: verdict, warnings, and pictures with their tables. Needs the extra `plot`.
@@ -53,12 +28,12 @@ def write_report(
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_report(fit, decide(fit, 40, runs=4), f"{folder}/page.html")
-    ...     page.read_text(encoding="utf-8").count("<svg")
+    ...     path = page(fit, decide(fit, 40, runs=4), f"{folder}/page.html")
+    ...     path.read_text(encoding="utf-8").count("<svg")
     3
     """
     path = check_report(path)
-    path.write_text(to_html(fit, advice, alternatives), encoding="utf-8")
+    path.write_text(html(fit, advice, alternatives), encoding="utf-8")
     return path
 
 
@@ -74,13 +49,13 @@ def check_report(path: str | Path) -> Path:
     return path
 
 
-def to_html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
+def html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
     """The page as text."""
-    from ...show.tables import render
     from .pictures import pictures
 
-    return render(
-        TEMPLATE,
+    return render_file(
+        "sojourn.logs.report",
+        "report.html",
         title=f"{fit.reading.name}: do users leave when disappointed?",
         fit=fit,
         advice=advice,
@@ -123,7 +98,7 @@ def _footer(fit: Fit, advice: "Advice") -> str:
         log[1] += f" ({fit.totals.censored:,} censored)"
     return (
         f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
-        f"Expected gains: {advice.draws} runs, each on people drawn around the fit, {advice.arms} "
+        f"Expected gains: {advice.draws} runs, each on users drawn around the fit, {advice.arms} "
         f"arms, {advice.runs} runs in each worst case, seed {advice.seed}. "
         f"{forecast_in_words(advice)} The worst case is the lower end, or the least favourable of "
         "the changes to the model that the log does not rule out."

@@ -12,8 +12,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.cli.main import main
-from sojourn.logs import Advice, Fit, decide, write_report
-from sojourn.logs.reporting.page import to_html
+from sojourn.logs import Advice, Fit, decide, report
+from sojourn.logs.report.page import html
 from sojourn.logs.synthetic import synthetic_log
 
 TRUTH = sj.Problem([0.75, 0.55, 0.35], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
@@ -76,7 +76,7 @@ class Page(HTMLParser):
 
 def test_the_page_stands_alone(advice: Advice, fit: Fit, tmp_path: Path) -> None:
     nasty = replace(fit, reading=replace(fit.reading, name="<b>&log"))
-    path = write_report(nasty, advice, tmp_path / "page.html")
+    path = report.page(nasty, advice, tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
     page = Page(text)
     assert page.open == []
@@ -89,12 +89,12 @@ def test_the_page_stands_alone(advice: Advice, fit: Fit, tmp_path: Path) -> None
     drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
     assert not re.search(r"#[0-9a-f]{6}\b|: (black|white)", drawn), "in the colours of the page"
     assert drawn.count("<text") == len(re.findall(r"<text[^>]*currentColor", drawn))
-    assert to_html(nasty, advice) == text
+    assert html(nasty, advice) == text
 
 
 def test_the_page_of_an_improper_log_says_so() -> None:
     fit = Fit.from_counts(**IMPROPER)
-    page = to_html(fit, decide(fit, 100))
+    page = html(fit, decide(fit, 100))
     assert page.count("<svg") == 3
     assert "Warning: improper" in page and "Beware: in some state the best arm" in page
 
@@ -104,7 +104,7 @@ def test_a_page_is_refused_where_none_can_be_written(
 ) -> None:
     for path in (tmp_path / "page.txt", tmp_path / "none" / "page.html"):
         with pytest.raises(ValueError, match="it must be a file in a folder that exists"):
-            write_report(fit, advice, path)
+            report.page(fit, advice, path)
 
 
 @pytest.fixture(scope="module")

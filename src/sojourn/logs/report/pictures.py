@@ -17,7 +17,7 @@ from ..model.costs import bracketed
 from ..model.ema import EmaFit
 from ..model.fitted import Fit
 from ..model.totals import CELLS, LONGEST, Totals
-from .screen import arms_table, cells
+from .text import arms_table, cells, gains_table, leave_table
 
 if TYPE_CHECKING:
     from ..deciding.advice import Advice
@@ -104,19 +104,15 @@ def _pictures(fit: Fit, advice: "Advice") -> Iterator[Picture]:
 
 
 def _leave(fit: Fit) -> Picture:
-    found = {
-        name: (fit.counts[cell], fit.leave[cell])
-        for cell, name in zip(CELLS, CELL_NAMES, strict=True)
-        if fit.counts[cell][1]
-    }
-    rows = [(name, f"{k:,}", f"{n:,}", *cells(q, ".4f")) for name, ((k, n), q) in found.items()]
+    named = zip(CELLS, CELL_NAMES, strict=True)
+    found = {name: fit.leave[cell] for cell, name in named if fit.counts[cell][1]}
     return Picture(
         "leave",
         "Who leaves, by the last two rewards",
         "Chance to leave by previous reward and reward: "
-        + "; ".join(f"{name}: {q.value:.3f}" for name, (_, q) in found.items()),
-        _ranges({name: q for name, (_, q) in found.items()}, "chance to leave, 95 % interval", 0),
-        Table(("rewards", "left", "steps", "q", "95 %"), rows),
+        + "; ".join(f"{name}: {q.value:.3f}" for name, q in found.items()),
+        _ranges(found, "chance to leave, 95 % interval", 0),
+        leave_table(fit),
     )
 
 
@@ -209,7 +205,7 @@ def _arms(fit: Fit) -> Picture:
         f"Rewards of a visit that shows one item alone: {ranked[0].name} "
         f"{bracketed(ranked[0].worth)}, down to {ranked[-1].name} {bracketed(ranked[-1].worth)}; "
         "leave is how many times as often people leave after it as after the average item, with "
-        "the same rewards (* surely not 1)",
+        "the same rewards (* significantly not 1)",
         _ranges(shown, "rewards per visit, 95 % interval"),
         arms_table(fit),
     )
@@ -246,25 +242,14 @@ def _costs(fit: Fit) -> Picture:
 
 def _gain(advice: "Advice") -> Picture:
     base, found = advice.incumbent, advice.outcomes
-    rows = [(base.name, f"{base.model.reward:.4g}", "", "", "", "")]
-    rows += [
-        (
-            o.name,
-            f"{o.reward.value:.4g}",
-            *cells(o.gain, "+.3g"),
-            f"{o.over_kl_ucb.value:+.3g}",
-            f"{o.at_worst.value:+.3g} ({o.worst})",
-        )
-        for o in found
-    ]
-    headings = ("policy", "reward per visit", "gain", "95 %", "over KL-UCB", "worst case")
     return Picture(
         "gain",
         f"What to expect over {advice.visits:,} visits",
         f"Expected reward per visit over {base.name}: "
-        + "; ".join(f"{o.name} {o.gain.value:+.3g}" for o in found),
+        + "; ".join(f"{o.name} {o.gain.value:+.3g}" for o in found)
+        + "; in the table * is advised, and - may lose",
         _ranges({o.name: o.gain for o in found}, f"reward per visit more than {base.name}", 0),
-        Table(headings, rows),
+        gains_table(advice),
     )
 
 

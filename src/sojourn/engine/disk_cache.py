@@ -42,7 +42,7 @@ class CacheWarning(UserWarning):
     """Compiled code cannot be kept, so that the next process has to compile it again."""
 
 
-class KeptCode(NullCache):  # type: ignore[misc]
+class DiskCache(NullCache):  # type: ignore[misc]
     """Numba's cache of one function: the folders up to the first that can be written to."""
 
     def __init__(self, function: FunctionType) -> None:

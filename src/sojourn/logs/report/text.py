@@ -1,16 +1,20 @@
-"""A fit on one screen."""
+"""What is printed of a fit, of an advice and of an evaluation: one screen each."""
 
-from math import expm1
+from math import expm1, inf
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ...show.tables import Part, Table
+from ...show.tables import Part, Shown, Table, renderer, text as lines_of
 from ...stats.intervals import Interval
+from ..deciding.advice import WHERE
 from ..model.ema import EmaFit
 from ..model.totals import CELLS
-from .words import conclusions
+from .words import conclusions, cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
 
 if TYPE_CHECKING:
+    from ..deciding.advice import Advice
+    from ..evaluating.estimate import Estimate
+    from ..evaluating.evaluate import Evaluation
     from ..model.fit import Alternative
     from ..model.fitted import ArmFit, Fit
     from ..reading.spec import Reading
@@ -20,15 +24,27 @@ SHOWN = 6
 """Arms in the table; the JSON has all."""
 
 
-def parts(fit: "Fit") -> list[Part]:
+def text(found: Shown) -> str:
+    """What `print` shows of a fit, an advice or an evaluation.
+
+    >>> from sojourn.logs import Fit
+    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
+    ...                       means=[0.794, 0.178])
+    >>> text(fit) == str(fit)
+    True
+    """
+    return lines_of(renderer(found).parts(found))
+
+
+def fit_parts(fit: "Fit") -> list[Part]:
     """The one-screen answer."""
-    parts: list[Part] = [*_heading(fit), "", _leave(fit), ""]
+    parts: list[Part] = [*_heading(fit), "", leave_table(fit), ""]
     if fit.totals is not None:
         parts += [arms_table(fit, SHOWN), *_explained(fit), ""]
         parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
-    for doubt in fit.diagnostics:
-        parts += ["", paragraph(f"{'note' if doubt.note else 'warning'}: {doubt}")]
+    for found in fit.diagnostics:
+        parts += ["", paragraph(f"{'note' if found.note else 'warning'}: {found}")]
     return parts
 
 
@@ -77,7 +93,8 @@ def reading_lines(reading: "Reading") -> list[str]:
     return [*lines, *reading.notes]
 
 
-def _leave(fit: "Fit") -> Table:
+def leave_table(fit: "Fit") -> Table:
+    """Departures after each pair of rewards that the log has."""
     rows = []
     for cell, name in zip(CELLS, ("first 0", "first 1", "0 0", "0 1", "1 0", "1 1"), strict=True):
         left, steps = fit.counts[cell]
@@ -126,7 +143,8 @@ def _explained(fit: "Fit") -> list[str]:
     return [
         paragraph(
             "leave: how many times as often people leave after it as after the average item, with "
-            "the same rewards (* surely not 1); visit: rewards of a visit that shows it alone"
+            "the same rewards (* significantly not 1); visit: rewards of a visit that shows it "
+            "alone"
         )
     ]
 
@@ -162,3 +180,74 @@ def _moving_average(ema: EmaFit) -> list[str]:
             f"{how_much}"
         )
     ]
+
+
+def advice_parts(advice: "Advice") -> list[Part]:
+    """The verdict, a table of forecasts, and the incumbent."""
+    words = [f"decision: {advice.verdict}"]
+    if advice.policy is not None:
+        words.append(advice.reason)
+    after = [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
+    if advice.visits < advice.asked:
+        after.append(cut_in_words(advice))
+    before: list[Part] = [line for said in words for line in (paragraph(said), "")]
+    return [*before, *_expected(advice), *(x for said in after for x in ("", paragraph(said)))]
+
+
+def gains_table(advice: "Advice") -> Table:
+    """What each candidate is expected to earn; * is advised, - may lose."""
+    incumbent = advice.incumbent
+    rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
+    for o in advice.outcomes:
+        mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
+        worst = f"{o.at_worst.value:+.2g} ({o.worst})"
+        gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
+        rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
+    return Table(("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case"), rows)
+
+
+def _expected(advice: "Advice") -> list[Part]:
+    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].cases)
+    return [
+        gains_table(advice),
+        paragraph(
+            f"Gains are rewards per visit over {advice.incumbent.name}; - may lose to it, * is "
+            f"advised. {forecast_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each "
+            f"on users drawn around the fit, {advice.runs} in each worst case, seed "
+            f"{advice.seed}. Worst cases: {worst}."
+        ),
+    ]
+
+
+def evaluation_parts(found: "Evaluation") -> list[Part]:
+    """The policy, the log, a table of the estimates, and visits that the log cuts short."""
+    worth = "" if found.effective is None else f", worth {found.effective:,.1f} of this policy"
+    until = "" if found.max_steps is None else f"; the first {found.max_steps} steps of a visit"
+    interval = f"{100 * found.confidence:g} % interval"
+    headings = ("method", "reward per visit", interval, "steps per visit", interval)
+    rows = [
+        (method, *_bounded(reward), *_bounded(found.length[method]))
+        for method, reward in found.reward.items()
+    ]
+    lines: list[Part] = [f"{found.policy!r}"]
+    lines += map(paragraph, [found.reading.name, *reading_lines(found.reading)])
+    if found.arms != tuple(range(len(found.arms))):
+        numbers = (f"{number} = {arm}" for number, arm in enumerate(found.arms))
+        lines.append(paragraph(f"arms: {', '.join(numbers)}"))
+    lines += [
+        f"{found.visits:,} visits of {found.users:,} users{worth}{until}",
+        Table(headings, rows),
+        *map(paragraph, found.diagnostics),
+    ]
+    if found.cut and found.effective is not None:
+        lines.append(
+            f"{found.cut:,} visits are cut short by the log: PDIS and SN-PDIS count them as far as "
+            "they go"
+        )
+    return lines
+
+
+def _bounded(estimate: "Estimate") -> tuple[str, str]:
+    if estimate.high == inf:
+        return f"{estimate.mean:.4f}", f"{estimate.low:.4f} or more" if estimate.low else "unknown"
+    return cells(Interval(estimate.mean, estimate.low, estimate.high), ".4f")

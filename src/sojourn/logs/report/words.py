@@ -1,11 +1,15 @@
-"""What a log says, in the words of someone who has not read the paper."""
+"""What a fit and an advice say, in the words of someone who has not read the paper."""
 
 from math import inf
 from typing import TYPE_CHECKING
 
+from ...stats.intervals import Interval
+from ..deciding.advice import NOTABLE
 from ..model.costs import Costs, bracketed
 
 if TYPE_CHECKING:
+    from ..deciding.advice import Advice
+    from ..deciding.baseline import Baseline
     from ..model.adjusted import ArmEffect
     from ..model.fitted import Fit
 
@@ -22,10 +26,12 @@ CASES = {
 
 NAMED = 3
 """Arms that are named; the table has all."""
+SHARES = 4
+"""Arms whose shares are named; the JSON has all."""
 
 
 def conclusions(fit: "Fit") -> tuple[str, ...]:
-    """Who leaves, which arms drive people away, when a mistake is cheap: a paragraph each."""
+    """Who leaves, which arms raise the exit rate, when a mistake is cheap: a paragraph each."""
     found = [_disappointed(fit)]
     if fit.effects:
         found.append(_arms(fit))
@@ -50,11 +56,11 @@ def _disappointed(fit: "Fit") -> str:
 
 
 def _arms(fit: "Fit") -> str:
-    """Those that drive people away most, or none."""
+    """Those that raise the exit rate most, or none."""
     differ = sorted((e for e in fit.effects if e.differs), key=lambda e: -e.times.value)
     best = max(fit.effects, key=lambda e: e.worth.value)
     if not differ:
-        return "No item is found to drive people away or to keep them beyond what its rewards do."
+        return "No item is found to raise or lower the exit rate beyond what its rewards do."
     driven = [e for e in differ if e.times.value > 1.0][:NAMED] or differ[-1:]
     parts = [
         f"after {e.name} people leave {bracketed(e.times)} times as often as after other items "
@@ -109,3 +115,65 @@ def _times(times: float, users: int) -> str:
         return "no amount of such data would"
     people = f", some {times * users:,.0f} users" if users else ""
     return f"about {max(times, 1.0):.1f} times the data would{people}, if the estimates are right"
+
+
+def forecast_in_words(advice: "Advice") -> str:
+    """What the intervals are of."""
+    return (
+        f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
+        "contain what the log leaves open and the luck of learning, but not how lucky single "
+        "visits are, which is the same for whatever is shown."
+    )
+
+
+def incumbent_in_words(incumbent: "Baseline") -> str:
+    """What the log's recommender earned, and whether the model has it right."""
+    if incumbent.reward is None or incumbent.length is None:
+        return (
+            "These totals do not say what was shown: gains are over showing every arm equally "
+            "often, which may not be gains over your current recommender."
+        )
+    words = (
+        f"In the log a visit had {_ranged(incumbent.reward)} rewards in "
+        f"{_ranged(incumbent.length)} steps; the model says "
+        f"{incumbent.model.reward:.4g} in {incumbent.model.length:.4g}"
+    )
+    if incumbent.censored > NOTABLE:
+        words += (
+            f" ({incumbent.censored:.0%} of the visits were cut off before anyone left; so are "
+            "those of the simulation)"
+        )
+    missed = incumbent.missed
+    if (missed.low > 0.0 or missed.high < 0.0) and abs(missed.value) > NOTABLE:
+        better = missed.value > 0.0
+        words += (
+            f": the log is {'better' if better else 'worse'} than the model by "
+            f"{abs(missed.value):.1%}, beyond noise, because of something that the model does not "
+            f"see{', such as a recommender that knows its users' if better else ''}"
+        )
+    return f"{words}."
+
+
+def shares_in_words(advice: "Advice") -> str:
+    """Which arms are shown now, and which would be."""
+    named = {"now": advice.incumbent.shares}
+    if (chosen := advice.chosen) is not None:
+        named[chosen.name] = chosen.shares
+    parts = []
+    for name, shares in named.items():
+        top = sorted(shares, key=lambda arm: -shares[arm])[:SHARES]
+        parts.append(f"{name}: {', '.join(f'{arm} {shares[arm]:.0%}' for arm in top)}")
+    return f"Most shown arms, {'; '.join(parts)}."
+
+
+def cut_in_words(advice: "Advice") -> str:
+    """That not all visits were simulated, and what that means."""
+    return (
+        f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
+        "learn; later visits gain more over the current recommender."
+    )
+
+
+def _ranged(interval: Interval) -> str:
+    value, low, high = interval
+    return f"{value:.3g} [{low:.3g}, {high:.3g}]"

@@ -1,0 +1,13 @@
+"""What people see of results: `text`, `data` for JSON, and a `page` of HTML.
+
+Importing it adds the renderers, so that results print without importing it.
+"""
+
+from ...show.tables import RENDERERS, Renderer
+from .data import data as data
+from .page import page as page
+from .text import advice_parts, evaluation_parts, fit_parts, text as text
+
+RENDERERS["Fit"] = Renderer(fit_parts, data)
+RENDERERS["Advice"] = Renderer(advice_parts)
+RENDERERS["Evaluation"] = Renderer(evaluation_parts)
