@@ -1,30 +1,32 @@
-"""The options of `sojourn serve`."""
+"""The options of `sojourn serve`: their defaults, what they mean, and what is allowed."""
 
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .. import validation
-from ..live import store_class
-from ..live.journal import DEADLINE
 from ..validation import InputError
 
-STORE = "sqlite:///sojourn.db"
 MEGABYTE = 1 << 20
+
+
+def option(
+    default: Any,
+    help_: str,
+    *names: str,
+    metavar: str | None = None,
+    hidden: bool = False,
+    secret: bool = False,
+) -> Any:
+    """A field that is an option of the command too, and a variable of the environment."""
+    about = {"help": help_, "names": names, "metavar": metavar, "hidden": hidden}
+    return field(default=default, repr=not secret, metadata=about)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """All options of the service, frozen and picklable.
-
-    `rate` is how many calls a second each key, or each address where there are no keys, may make
-    of this service; None: any number. A call that the store has not answered after `deadline`
-    seconds ends in 503. `keys` is needed unless only this machine can reach `host`.
-    Visits that ended more than `keep_days` ago move to files in the folder `archive`.
-    The address `webhook` is told when a guardrail acts.
-    `connections` and, of one address, `peer_connections` are what each worker has open at most;
-    requests have `header_wait` seconds for their headers and `body_wait` for their body to arrive.
-    `parser` of HTTP is httptools or h11; "auto": the faster one of those that are installed.
+    """All options of the service, frozen and picklable; `sojourn serve --help` describes them.
 
     >>> Options(host="0.0.0.0")
     Traceback (most recent call last):
@@ -32,29 +34,65 @@ class Options:
 a file of them with sojourn keys new, and give it with --keys
     """
 
-    store: str = field(default=STORE, repr=False)  # it may hold a password
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    keys: Path | None = None
-    rate: float | None = None
+    store: str = option(
+        "sqlite:///sojourn.db",
+        "sqlite:///file, postgresql://... or memory://; a password is better in the variable, "
+        "which is not in the list of processes.",
+        metavar="URL",
+        secret=True,
+    )
+    host: str = option("127.0.0.1", "The address to listen on.")
+    port: int = option(8000, "The port to listen on; 0: any free one.")
+    workers: int = option(1, "Processes; several need a store that they share.")
+    keys: Path | None = option(  # noqa: RUF009 (a field)
+        None,
+        "API keys, from `sojourn keys new`; needed unless --host is this machine only.",
+        metavar="FILE",
+    )
+    rate: float | None = option(
+        None, "Requests per second for each key (or address, without keys); default: no limit."
+    )
+    deadline: float = option(
+        10.0, "Seconds after which a call that the store has not answered ends in 503."
+    )
+    connections: int = option(4096, "Open connections of each worker, at most.")
+    peer_connections: int = option(1024, "Open connections from one address, at most.")
+    header_wait: float = option(10.0, "Seconds in which the headers of a request must arrive.")
+    body_wait: float = option(30.0, "Seconds in which the body of a request must arrive.")
+    origins: tuple[str, ...] = option(
+        (),
+        "CORS: a site whose pages may call, like https://www.example.com. Repeat for more; "
+        "in the variable, with spaces between.",
+        "--allow-origin",
+        metavar="URL",
+    )
+    archive: Path | None = option(  # noqa: RUF009
+        None, "The folder of the archive; users are erased there too.", metavar="FOLDER"
+    )
+    keep_days: float | None = option(
+        None, "Move visits that ended more than so many days ago to the archive.", metavar="DAYS"
+    )
+    webhook: str | None = option(
+        None,
+        "An address that is told, by a POST, when a guardrail acts.",
+        metavar="URL",
+        secret=True,
+    )
+    demo: bool = option(
+        False,
+        "Start with a demonstration experiment and simulated users: in memory, not among real "
+        "visits, unless --store is given.",
+        "--demo",
+    )
+    log_format: str = option("text", "Format of the log.", metavar="json|text")
+    log_level: str = option(
+        "info", "Least severe messages to log.", metavar="debug|info|warning|error"
+    )
+    parser: str = option("auto", "Parser of HTTP: httptools, h11 or auto.", hidden=True)
+    compiled: bool = True
     largest_body: int = MEGABYTE
     largest_headers: int = 16_384
-    connections: int = 4096
-    peer_connections: int = 1024
-    header_wait: float = 10.0
-    body_wait: float = 30.0
-    origins: tuple[str, ...] = ()
-    demo: bool = False
-    log_format: str = "text"
-    log_level: str = "info"
-    deadline: float = DEADLINE
     patience: float = 10.0
-    archive: Path | None = None
-    keep_days: float | None = None
-    webhook: str | None = field(default=None, repr=False)  # it may hold a secret
-    parser: str = "auto"
-    compiled: bool = True
 
     def __post_init__(self) -> None:
         if self.keys is None and not self.local:
@@ -106,6 +144,8 @@ a file of them with sojourn keys new, and give it with --keys
 
     @property
     def shared(self) -> bool:
+        from ..live import store_class
+
         return store_class(self.store).shared
 
 

@@ -105,7 +105,7 @@ class Alarm:
     That is the shares, and the variants that did not explore.
 
     `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
-    why it failed; `claimed` is when a process last took that on.
+    why it failed.
     """
 
     at: float
@@ -113,7 +113,6 @@ class Alarm:
     reason: str
     shares: dict[str, float]
     delivery: str = "none"
-    claimed: float = 0.0
     action: str = HOLDOUT
     settled: tuple[str, ...] = ()
 
@@ -130,7 +129,8 @@ class Epoch:
 class Allocation:
     """The variants of an experiment, its holdout among them, with their shares over time.
 
-    Those that are `settled` do not explore.
+    Those that are `settled` do not explore. `claimed` is when a process last took on telling the
+    webhook of the alarm.
 
     >>> allocation = Allocation.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
     >>> allocation.ramped({"new": 0.5}, at=60.0).shares
@@ -143,6 +143,7 @@ class Allocation:
     guardrail: Guardrail | None = None
     alarm: Alarm | None = None
     settled: tuple[str, ...] = ()
+    claimed: float = 0.0
 
     @classmethod
     def of(
@@ -271,6 +272,7 @@ class Allocation:
             "settled": self.settled,
             "guardrail": None if self.guardrail is None else asdict(self.guardrail),
             "alarm": None if self.alarm is None else asdict(self.alarm),
+            "claimed": self.claimed,
         }
         return json.dumps(plain)
 
@@ -289,7 +291,8 @@ class Allocation:
             epochs=tuple(epochs),
             guardrail=_made(Guardrail, data["guardrail"]),
             alarm=_made(Alarm, data["alarm"]),
-            settled=tuple(data.get("settled", ())),
+            settled=tuple(data["settled"]),
+            claimed=data["claimed"],
         )
 
 

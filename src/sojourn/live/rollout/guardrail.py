@@ -179,8 +179,9 @@ class Guard:
         alarm = violation(rollout.name, allocation, groups, store.ping())
         if alarm is None:
             return False
-        alarm = replace(alarm, delivery=DUE if self.webhook else NONE, claimed=alarm.at)
-        if not self._exchange(allocation, allocation.stopped(alarm)):
+        alarm = replace(alarm, delivery=DUE if self.webhook else NONE)
+        stopped = replace(allocation.stopped(alarm), claimed=alarm.at)
+        if not self._exchange(allocation, stopped):
             return False  # others have acted, or changed the shares: the next look tells
         log.warning("guardrail of %s: %s", rollout.name, alarm.reason)
         self._tell(alarm)
@@ -206,9 +207,8 @@ class Guard:
         if self.webhook is None or alarm.delivery != DUE:
             return
         now, known = self.rollout.journal.store.ping(), self.rollout.allocation
-        claimed = replace(alarm, claimed=now)
-        if now - alarm.claimed > CLAIM and self._exchange(known, replace(known, alarm=claimed)):
-            self._tell(claimed)
+        if now - known.claimed > CLAIM and self._exchange(known, replace(known, claimed=now)):
+            self._tell(alarm)
 
     def _tell(self, alarm: Alarm) -> None:
         if self.webhook is None:

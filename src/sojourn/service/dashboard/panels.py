@@ -128,7 +128,7 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
     """Both ends of an interval in words.
 
     >>> ends(Interval(0.5, 0.25, 0.75), chance=True)
-    '.25 to .75'
+    '0.25 to 0.75'
     """
     if not isfinite(interval.high):
         return "one visit only"
@@ -169,7 +169,7 @@ def user_words(user: User) -> str:
     """How the state of a visit follows from its rewards.
 
     >>> user_words(Levels(LastReward(), thresholds=(0.5,)))
-    'the state is the last reward, which is good from .50 on'
+    'the state is the last reward, which is good from 0.50 on'
     """
     return f"the state is that of {user}"
 

@@ -23,36 +23,34 @@ BLOCKS = 60  # points of a curve
 SHOWN = {ARM: 12, LEAVING: 8}  # rows of the panel
 
 
-def bar(interval: Interval, most: float, tone: str = "blue") -> Markup:
-    """An interval as a bar from 0 to `most`, marked at the estimate; hidden from screen readers."""
+def bar(interval: Interval, most: float, tone: str = "blue", least: float = 0.0) -> Markup:
+    """An interval as a bar from `least` to `most`, marked at the estimate and below 0 also there.
+
+    Hidden from screen readers, which have the numbers beside it.
+    """
 
     def x(value: float) -> float:
-        return round(min(max(value / most, 0.0), 1.0) * (WIDTH - 4.0) + 2.0, 1)
+        share = min(max((value - least) / (most - least), 0.0), 1.0)
+        return round(share * (WIDTH - 4.0) + 2.0, 1)
 
-    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
-    wide = max(round(high - low, 1), 1.0)
+    low, middle, high = map(x, interval)
     return Markup(
         '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
-        '<path class="track" d="M2 6H118"/>'
+        '<path class="track" d="M2 6H118{}"/>'
         '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
         '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
-    ).format(tone, low, wide, middle)
+    ).format(
+        tone,
+        f"M{x(0.0):g} 0V12" if least < 0.0 else "",
+        low,
+        max(round(high - low, 1), 1.0),
+        middle,
+    )
 
 
 def change_bar(interval: Interval, most: float) -> Markup:
-    """A difference as a bar from -most to most, with a line at 0; hidden from screen readers."""
-
-    def x(value: float) -> float:
-        return round((min(max(value / most, -1.0), 1.0) + 1.0) / 2.0 * (WIDTH - 4.0) + 2.0, 1)
-
-    low, middle, high = x(interval.low), x(interval.value), x(interval.high)
-    tone = "orange" if interval.high < 0.0 else "blue"
-    return Markup(
-        '<svg class="bar {}" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">'
-        '<path class="track" d="M2 6H118M60 0V12"/>'
-        '<rect class="reach" x="{}" y="3.5" width="{}" height="5" rx="2.5"/>'
-        '<circle class="mark" cx="{}" cy="6" r="2.75"/></svg>'
-    ).format(tone, low, max(round(high - low, 1), 1.0), middle)
+    """A difference as a bar from -most to most."""
+    return bar(interval, most, "orange" if interval.high < 0.0 else "blue", -most)
 
 
 def widest(intervals: Iterable[Interval]) -> float:
