@@ -3,7 +3,7 @@
 Bad input ends with exit code 2 and one sentence on standard error, a store that fails with 1;
 a bug of this package ends with a traceback and 70. Results go to standard output,
 as tables or, with --json, as JSON and nothing else; notes and progress go to standard error.
-Commands import the rooms they need when they run, so that help is quick.
+Commands import what they need when they run, so that help is quick.
 """
 
 import sys

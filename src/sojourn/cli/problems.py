@@ -1,6 +1,6 @@
 """The problem that the words of a command name, or that its options describe.
 
-The rooms that these words need are imported when a word is looked up, so that help is quick.
+What these words need is imported when a word is looked up, so that help is quick.
 """
 
 import json
@@ -59,8 +59,8 @@ def find_problem(
         list[str] | None,
         option(
             "Any user model, with its settings as in a problem file: 'chain: "
-            "next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]'. Repeat for a user of "
-            "each arm.",
+            "next=[[0,1],[0,2],[1,2]] leave=[[0.6,0.1],[0.3,0.05],[0.1,0.02]]'. Repeat for a user "
+            "of each arm.",
             metavar="'MODEL: KEY=VALUE ...'",
         ),
     ] = None,
@@ -170,7 +170,7 @@ def _start(name: str, text: str) -> float | list[list[float]]:
 def _rewards(name: str, text: str) -> list[Any]:
     """A word for each arm, with spaces between.
 
-    >>> _rewards("--rewards", "beta:2,5 0:.2,1:.8 .4")
+    >>> _rewards("--rewards", "beta:2,5 0:0.2,1:0.8 0.4")
     [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
     """
     try:

@@ -49,7 +49,7 @@ class Wrapper(Explains, Policy):
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """`policy` learns from all steps, whoever chose."""
+        """`policy` learns from all steps, its own and those it did not choose."""
         self.policy.update(memory, state, arm, reward, left, next_state)
 
     @property

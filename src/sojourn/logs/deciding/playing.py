@@ -77,7 +77,7 @@ def play(stage: Stage, policy: Policy, seed: int, run: int, visits: int, most: i
     >>> from sojourn.logs.model.crowd import always
     >>> crowd = Crowd(np.ones(1), np.array([[0.8, 0.4]]), np.full((1, 2, 2, 2, 2), 0.5), ends=(1,))
     >>> made = play(stage([crowd], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
-    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps a visit, 0.4 more at each
+    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps per visit, 0.4 more at each
     0.8
     """
     arms = stage.means.shape[2]
