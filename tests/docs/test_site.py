@@ -114,7 +114,7 @@ RECORDS = {
         " Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
     ),
     "logs": (
-        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"
+        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Population EmaFit"
         " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",

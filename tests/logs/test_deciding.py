@@ -12,13 +12,13 @@ import sojourn as sj
 from sojourn.logs import Advice, Fit, decide
 from sojourn.logs.deciding.advice import advise
 from sojourn.logs.deciding.baseline import Baseline
-from sojourn.logs.deciding.crowds import _parameters, draw_crowds, plain_crowd
 from sojourn.logs.deciding.decide import DRAWS, SIMPLEST, STEPS, candidates
 from sojourn.logs.deciding.outcomes import SLIGHT, UNLUCKY, Played, over_draws, without_luck
 from sojourn.logs.deciding.playing import GAIN, PULLS, VISITS
-from sojourn.logs.model.crowd import Worth
+from sojourn.logs.deciding.populations import _parameters, draw_populations, plain_population
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.intervals import Interval
+from sojourn.users.population import Worth
 
 TRUTH = sj.Problem([0.75, 0.55, 0.35], sj.TwoState(q00=0.5, q01=0.2, q10=0.3, q11=0.1))
 VISITS_LATER = 400
@@ -70,17 +70,17 @@ def test_draws_have_the_moments_of_the_fit() -> None:
 
 def test_draws_at_the_edges_stay_inside() -> None:
     fit = Fit.from_counts(**{**TOTALS, "k": [[470, 0], [425, 220]]})
-    crowds = draw_crowds(fit, 2_000)
+    crowds = draw_populations(fit, 2_000)
     q00, q01 = (np.array([c.leave[0, 1, 0, 0, r] for c in crowds]) for r in (0, 1))
     assert ((q00 < 1.0) & (q01 > 0.0)).all()
     mean = 0.5 / 356.0
     assert abs(q01.mean() - mean) < 4.5 * np.sqrt(mean * (1 - mean) / 357.0 / 2_000)
     assert {tuple(c.means[0]) for c in crowds} == {(0.794, 0.178)}, "taken for known"
-    assert plain_crowd(fit).leave[0, 1, 0, 0, 1] == pytest.approx(0.5 / 356.0)
+    assert plain_population(fit).leave[0, 1, 0, 0, 1] == pytest.approx(0.5 / 356.0)
 
 
 def test_a_first_step_that_was_not_counted_is_as_after_a_1() -> None:
-    crowd = plain_crowd(Fit.from_counts(**TOTALS))
+    crowd = plain_population(Fit.from_counts(**TOTALS))
     np.testing.assert_allclose(crowd.leave[0, 0, 0], [crowd.leave[0, 1, 0, 1]] * 2)
 
 
