@@ -62,8 +62,8 @@ IMPROPER = (
 class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
-    `over_incumbent` is the gain over `incumbent`, the current recommender, if that was given; `rewards` is
-    what the latter earns. `policy` is `incumbent` where that is to be kept.
+    `over_incumbent` is the gain over `incumbent`, the current recommender, if that was given;
+    `rewards` is what the latter earns. `policy` is `incumbent` where that is to be kept.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.name, advice.case, advice.gain.low > 0
@@ -124,9 +124,9 @@ class Recommendation(Shown):
             return []
         share = self.over_incumbent.value / self.rewards
         return [
-            f"Expected gain over the current recommender ({self.incumbent.label}) in {self.visits:,} "
-            f"visits: {self.over_incumbent} rewards, {self.over_incumbent.value / self.visits:+.3g} a "
-            f"visit ({share:+.1%})."
+            f"Expected gain over the current recommender ({self.incumbent.label}) in "
+            f"{self.visits:,} visits: {self.over_incumbent} rewards, "
+            f"{self.over_incumbent.value / self.visits:+.3g} per visit ({share:+.1%})."
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,9 +180,9 @@ def recommend(
     Visit IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are
     `certain` of the problem, it is any candidate significantly better than these.
 
-    `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept unless
-    the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
-    `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
+    `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept
+    unless the policy is significantly better. A recommender that never learns is `Uniform`,
+    `FixedArm` or `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> type(advice.policy).__name__, advice.case
@@ -223,8 +223,8 @@ def recommend(
             chosen, why = (
                 incumbent.label,
                 (
-                    f"{chosen} is not shown to earn more than the current recommender: {over_incumbent} "
-                    "rewards over all visits."
+                    f"{chosen} is not shown to earn more than the current recommender: "
+                    f"{over_incumbent} rewards over all visits."
                     if chosen != incumbent.label
                     else f"{why[:-1]}; it is the current recommender."
                 ),
