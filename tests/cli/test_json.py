@@ -47,7 +47,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "store archive": ("store archive live.db --to archive --older-than 0 --json", dict, "archived"),
     "store drop": ("store drop live.db shorts --yes --json", dict, "dropped"),
     "store erase": ("store erase live.db u42 --json", dict, "archived"),
-    "store audit": ("store audit live.db --json", list, "who"),
+    "store audit": ("store audit live.db --json", list, "actor"),
     "monitor compare": ("monitor compare live.db feed --json", dict, "variants"),
     "monitor shadow": ("monitor shadow live.db feed:old --json", dict, "verdict"),
     "monitor drift": ("monitor drift live.db shorts --json", dict, "series"),

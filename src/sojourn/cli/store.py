@@ -241,7 +241,7 @@ def audit_command(
         [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *astuple(edit)[1:]]
         for edit in found
     ]
-    print_table(Table(["when (UTC)", "who", "experiment", "what", "details"], rows))
+    print_table(Table(["when (UTC)", "actor", "experiment", "what", "details"], rows))
 
 
 @command("warm-start", "sojourn store warm-start live.db shorts counts.csv")
