@@ -12,6 +12,7 @@ from sojourn.logs.deciding.baseline import baseline, cut_off
 from sojourn.logs.deciding.populations import plain_population
 from sojourn.logs.deciding.worst_cases import Evidence, Variant, advance, evidence, variants
 from sojourn.logs.model.design import LAYER_OF_STEP
+from sojourn.stats.intervals import Interval
 from sojourn.users.population import always
 
 ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
@@ -145,5 +146,5 @@ def test_totals_have_assumed_variants() -> None:
     totals = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.79, 0.18]}
     fit = Fit.from_counts(**totals)
     now = baseline(fit, plain_population(fit))
-    assert now.reward is None and now.missed == (0.0, 0.0, 0.0)
+    assert now.reward is None and now.missed == Interval.exact(0.0)
     assert list(stressed(fit)) == ["arms", "users", "drift", "fatigue"]

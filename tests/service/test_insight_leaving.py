@@ -67,7 +67,7 @@ def test_visit_values_are_those_of_the_model() -> None:
     assert [rows[arm.name][0] for arm in ARMS] == pytest.approx(exact, rel=1e-3)
     for row in insight(TWO, ARMS, expected((400.0, 400.0, 400.0))).arms:
         assert row.visit_value is not None
-        low, high = row.visit_value[1:]
+        low, high = row.visit_value.low, row.visit_value.high
         assert low < exact[[arm.name for arm in ARMS].index(row.name)] < high
     graded = Settings(policy=sj.policies.LearnedIMED(bins=2), user=START, reward_threshold=0.5)
     half = {key: 0.5 * n if key[0] == "successes" else n for key, n in expected().items()}
