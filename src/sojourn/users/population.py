@@ -46,10 +46,10 @@ class Population(User):
     A policy sees the last reward. The state is (class x horizon + step - 1) x 2 + last reward.
 
     >>> leave = np.full((2, 1, 3, 2, 2), 0.5)
-    >>> means = np.array([[0.8, 0.4, 0.6], [0.2, 0.4, 0.1]])
-    >>> users = Population(np.array([0.75, 0.25]), means, leave, np.array([0, 0]))
+    >>> means = np.array([[0.75, 0.5, 0.625], [0.25, 0.5, 0.125]])
+    >>> users = Population(np.array([0.5, 0.5]), means, leave, np.array([0, 0]))
     >>> users.worth_under(always(0, 3))  # two steps per visit
-    Worth(reward=1.3, length=2.0)
+    Worth(reward=1.0, length=2.0)
     """
 
     shares: Array = field(metadata=PYTHON_ONLY)
