@@ -184,7 +184,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
         )
         assert shown(split) == {("b", 1.0)}
         reason = split.variants["new"].policy.reason(split.variants["new"].recent()[0])
-        assert str(reason).startswith("exploring is stopped: best known: *b*, mean .")
+        assert str(reason).startswith("exploring is stopped: best known: *b*, mean 0.")
         assert split._rollout.guard.telling is not None
         split._rollout.guard.telling.join(10.0)
         assert told[0]["action"] == "stop exploring"
@@ -300,4 +300,4 @@ def test_what_is_refused() -> None:
             Guardrail(**wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="webhook is not allowed: it must begin with http"):
         shorts("memory://", webhook="ftp://x")
-    assert open_store("memory://").experiments() == []
+    assert open_store("memory://").read() == {}

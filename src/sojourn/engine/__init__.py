@@ -1,1 +1,1 @@
-"""The engine: all that is compiled, and all that makes compiled code faster."""
+"""All that is compiled, and what makes compiled code faster."""

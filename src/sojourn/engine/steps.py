@@ -23,7 +23,7 @@ class World(NamedTuple):
     """What a run plays in: rewards of the arms, what a pull costs, and the streams of draws."""
 
     rewards: Any  # `Coins` or `Grades`
-    prices: Any  # `sojourn.values.prices`
+    prices: Any  # `sojourn.values.functions`
     keys: NDArray[np.uint64]
     start_key: np.uint64
     people: int  # they come in turn; `NEVER_BACK`: each of them once
