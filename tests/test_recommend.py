@@ -42,7 +42,7 @@ def beside(regrets: tuple[float, ...], half_width: float) -> dict[str, list[Inte
 
 
 @pytest.mark.parametrize(
-    ("regrets", "half_width", "certain", "chosen", "words"),
+    ("regrets", "half_width", "known_problem", "chosen", "words"),
     [
         ((90, 80, 50, 45), 7.0, True, "Learned IMED", "no candidate is significantly better"),
         ((90, 80, 50, 45), 1.0, True, "Gated IMED", "better than Learned IMED by 5.0 ± 1.0"),
@@ -90,29 +90,32 @@ def test_a_recommendation() -> None:
 
 
 def test_gain_grows_significant_with_visits() -> None:
-    advice = recommend(SETTINGS["B"], visits=3_000, precision="10%", certain=True)
+    advice = recommend(SETTINGS["B"], visits=3_000, precision="10%", known_problem=True)
     assert advice.gain.low > 0.0
     assert advice.regrets[advice.name].value == min(r.value for r in advice.regrets.values())
 
 
 def test_what_is_there_now_comes_first() -> None:
-    advice = recommend(SETTINGS["B"], present=Uniform(), **ROUGH)  # type: ignore[arg-type]
+    advice = recommend(SETTINGS["B"], incumbent=Uniform(), **ROUGH)  # type: ignore[arg-type]
     assert advice.policy == PricedIndex() and not advice.keeps
     lost = advice.regrets["Uniform"].value - advice.regrets[advice.name].value
-    assert advice.over_present is not None and advice.over_present.value == pytest.approx(lost)
+    assert advice.over_incumbent is not None and advice.over_incumbent.value == pytest.approx(lost)
     assert advice.rewards is not None
     everything = SETTINGS["B"].value() * 100
     assert advice.rewards == pytest.approx(everything - advice.regrets["Uniform"].value)
     head, _, rest = str(advice).partition("Expected gain over KL-UCB")
-    assert "Expected gain over what is there now (Uniform) in 100 visits" in head and rest
-    assert json.loads(json.dumps(advice.to_dict()))["present"]["label"] == "Uniform"
+    assert "Expected gain over the current recommender (Uniform) in 100 visits" in head and rest
+    assert json.loads(json.dumps(advice.to_dict()))["incumbent"]["label"] == "Uniform"
 
 
-@pytest.mark.parametrize("present", [FixedArm(0), PricedIndex()])
-def test_what_is_good_is_kept(present: Policy) -> None:
-    advice = recommend(SETTINGS["B"], present=present, **ROUGH)  # type: ignore[arg-type]
-    assert advice.keeps and advice.policy == present
-    assert str(advice).startswith(f"Keep {present.label}.") and "what is there now" in advice.reason
+@pytest.mark.parametrize("incumbent", [FixedArm(0), PricedIndex()])
+def test_what_is_good_is_kept(incumbent: Policy) -> None:
+    advice = recommend(SETTINGS["B"], incumbent=incumbent, **ROUGH)  # type: ignore[arg-type]
+    assert advice.keeps and advice.policy == incumbent
+    assert (
+        str(advice).startswith(f"Keep {incumbent.label}.")
+        and "the current recommender" in advice.reason
+    )
 
 
 def test_moving_averages() -> None:
@@ -174,10 +177,13 @@ def test_improper_problems_are_warned_about() -> None:
     [
         ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
         (
-            {"present": 3},
+            {"incumbent": 3},
             "policy 3 is not allowed: it must be a policy such as UCB(), or the name of one",
         ),
-        ({"certain": "yes"}, "certain = 'yes' is not allowed: it must be True or False"),
+        (
+            {"known_problem": "yes"},
+            "known_problem = 'yes' is not allowed: it must be True or False",
+        ),
     ],
 )
 def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:
@@ -193,7 +199,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recommend", "B", *few, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["case"] == "normal"
     assert main(["recommend", "B", *few, "--incumbent", "Uniform"]) == 0
-    assert "over what is there now (Uniform)" in capsys.readouterr().out
+    assert "over the current recommender (Uniform)" in capsys.readouterr().out
     assert main(["recommend", "nowhere"]) == 2
     assert "problem 'nowhere' is not known" in capsys.readouterr().err
 

@@ -38,7 +38,7 @@ def recommend_command(
     from ..recommendation import recommend
 
     advice = recommend(
-        problem, visits=visits, certain=known_problem, precision=number_or_text(precision) or "5%",
-        present=incumbent, seed=seed, progress=True,
+        problem, visits=visits, incumbent=incumbent, known_problem=known_problem,
+        precision=number_or_text(precision) or "5%", seed=seed, progress=True,
     )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)
