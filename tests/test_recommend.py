@@ -42,7 +42,7 @@ def beside(regrets: tuple[float, ...], half_width: float) -> dict[str, list[Inte
 
 
 @pytest.mark.parametrize(
-    ("regrets", "half_width", "known_problem", "chosen", "words"),
+    ("regrets", "half_width", "certain", "chosen", "words"),
     [
         ((90, 80, 50, 45), 7.0, True, "Learned IMED", "no candidate is significantly better"),
         ((90, 80, 50, 45), 1.0, True, "Gated IMED", "better than Learned IMED by 5.0 ± 1.0"),
@@ -90,7 +90,7 @@ def test_a_recommendation() -> None:
 
 
 def test_gain_grows_significant_with_visits() -> None:
-    advice = recommend(SETTINGS["B"], visits=3_000, precision="10%", known_problem=True)
+    advice = recommend(SETTINGS["B"], visits=3_000, precision="10%", certain=True)
     assert advice.gain.low > 0.0
     assert advice.regrets[advice.name].value == min(r.value for r in advice.regrets.values())
 
@@ -180,10 +180,7 @@ def test_improper_problems_are_warned_about() -> None:
             {"incumbent": 3},
             "policy 3 is not allowed: it must be a policy such as UCB(), or the name of one",
         ),
-        (
-            {"known_problem": "yes"},
-            "known_problem = 'yes' is not allowed: it must be True or False",
-        ),
+        ({"certain": "yes"}, "certain = 'yes' is not allowed: it must be True or False"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, object], sentence: str) -> None:

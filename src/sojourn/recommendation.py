@@ -62,8 +62,8 @@ IMPROPER = (
 class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
-    `over_incumbent` is the gain over the `incumbent`, the current recommender, if that was given;
-    `rewards` is what the incumbent earns. `policy` is the `incumbent` where that is to be kept.
+    `over_incumbent` is the gain over `incumbent`, the current recommender, if that was given;
+    `rewards` is what the latter earns. `policy` is `incumbent` where that is to be kept.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.name, advice.case, advice.gain.low > 0
@@ -122,11 +122,11 @@ class Recommendation(Shown):
             or self.keeps
         ):
             return []
-        gain, visits = self.over_incumbent, f"{self.visits:,}"
+        share = self.over_incumbent.value / self.rewards
         return [
-            f"Expected gain over the current recommender ({self.incumbent.label}) in {visits} "
-            f"visits: {gain} rewards, {gain.value / self.visits:+.3g} per visit "
-            f"({gain.value / self.rewards:+.1%})."
+            f"Expected gain over the current recommender ({self.incumbent.label}) in "
+            f"{self.visits:,} visits: {self.over_incumbent} rewards, "
+            f"{self.over_incumbent.value / self.visits:+.3g} per visit ({share:+.1%})."
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def recommend(
     *,
     visits: int = 20_000,
     incumbent: Policy | str | None = None,
-    known_problem: bool = False,
+    certain: bool = False,
     precision: float | str = "5%",
     max_runs: int = 4_096,
     seed: int = 0,
@@ -178,11 +178,11 @@ def recommend(
     problem, or another that needs none if its mean regret is significantly less here: the priced
     index (the reason then says what its rare runs cost), IMED, or where the paper does not apply
     Visit IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are
-    certain of the problem (`known_problem`), it is any candidate significantly better than these.
+    `certain` of the problem, it is any candidate significantly better than these.
 
-    `incumbent` is the current recommender: the gain over it comes first, and it is kept unless
-    the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
-    `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
+    `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept
+    unless the policy is significantly better. A recommender that never learns is `Uniform`,
+    `FixedArm` or `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> type(advice.policy).__name__, advice.case
@@ -192,7 +192,7 @@ def recommend(
     ('PricedIndex', True)
     """
     problem = problem_of(problem)
-    validation.flag("known_problem", known_problem)
+    validation.flag("certain", certain)
     if incumbent is not None:
         incumbent = policy_of(incumbent, problem)
     case, tried = theory.case(problem), candidates(problem)
@@ -212,7 +212,7 @@ def recommend(
     plain, usual, *others = (policy.label for policy in without_knowledge(problem))
     labels = list(tried)
     less = {name: _differences(result, labels.index(name)) for name in (usual, plain, *others)}
-    chosen, why = choose(names, less, SURE if known_problem else None)
+    chosen, why = choose(names, less, SURE if certain else None)
     regrets = dict(zip(labels, map(_interval, *result.regret), strict=True))
     over_incumbent = rewards = None
     if incumbent is not None:
@@ -224,8 +224,7 @@ def recommend(
                 incumbent.label,
                 (
                     f"{chosen} is not shown to earn more than the current recommender: "
-                    f"{over_incumbent} "
-                    "rewards over all visits."
+                    f"{over_incumbent} rewards over all visits."
                     if chosen != incumbent.label
                     else f"{why[:-1]}; it is the current recommender."
                 ),
