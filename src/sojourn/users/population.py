@@ -203,8 +203,8 @@ class Population(User):
         return Worth(*(float(self.shares @ by_class) for by_class in both))
 
     @interpreted
-    def worth_of_arms(self, by_class: bool = False) -> tuple[Array, Array]:
-        """Expected rewards and steps of a visit that shows one arm alone, by arm (and class)."""
+    def worth_of_arms(self) -> tuple[Array, Array]:
+        """Expected rewards and steps of a visit that shows one arm alone, by arm."""
         reward, length = (self.shares @ by_class for by_class in self.values_of_arms())
         return reward, length
 
