@@ -10,9 +10,8 @@ from numpy.polynomial.legendre import leggauss
 
 import sojourn as sj
 from sojourn.theory import bayes
-from sojourn.theory.ends import Ends
 from sojourn.theory.induction import count_states, layout, step_back
-from sojourn.theory.quadrature import Nodes, incomplete_beta, of_greatest, posteriors
+from sojourn.theory.quadrature import Ends, Nodes, incomplete_beta, of_greatest, posteriors
 from sojourn.values.finite import FiniteUser, Horizon, Visits
 from sojourn.values.prior import find_counts
 
@@ -28,7 +27,7 @@ TINY = sj.Chain(
     leave=[[float(Q[s, r]) for r in (0, 1)] for s in range(3)],
     start=0,
 )
-"""At most three steps a visit, and a random next state."""
+"""At most three steps per visit, and a random next state."""
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ class Operations(Replica):
         """Where the arms of these names are, also of those that another process has just added."""
         unknown = [name for name in names if name not in self.positions]
         if unknown:
-            _, arms = yield partial(loaded, self.journal.store, self.name)
+            arms = (yield partial(loaded, self.journal.store, self.name)).arms
             absent = set(unknown) - {arm.name for arm in arms}
             if absent:
                 raise InputError(

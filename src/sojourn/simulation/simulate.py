@@ -15,12 +15,10 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
-from .grid import Checkpoints, checkpoint_grid
-from .precision import MAX_RUNS, Plan, Precision, chunk_runs
-from .reduce import Progress, Reduction, Stopped
+from .precision import MAX_RUNS, Checkpoints, Plan, Precision, checkpoint_grid, chunk_runs
+from .reduce import Progress, Reduction, Stopped, check_watch, watched
 from .result import Result, Stream
 from .store import ChunkStore
-from .watching import check_watch, watched
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
@@ -63,8 +61,8 @@ def simulate(
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 
-    All policies meet the same users: in a run the n-th reward of an arm is the same whoever plays
-    it, so that `Result.difference` is much sharper than the difference of two results. Ctrl-C
+    All policies meet the same users: in a run the n-th reward of an arm is the same for every
+    policy, so that `Result.difference` is much sharper than the difference of two results. Ctrl-C
     raises `Interrupted`, which has the runs finished so far.
 
     Arguments, by name after the first two:
@@ -99,8 +97,8 @@ def simulate(
     >>> import sojourn as sj
     >>> print(sj.simulate("A", sj.policies.FixedArm(), visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
-    policy     runs  regret    ±  from rewards      ±  steps a visit
-    Fixed arm     2     0.0  0.0          -233  1,069         133.90
+    policy     runs  regret    ±  from rewards      ±  steps per visit
+    Fixed arm     2     0.0  0.0          -233  1,069           133.90
     """
     problem = problem_of(problem)
     visits = validation.whole("visits", visits, 1)
