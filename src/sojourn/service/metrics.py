@@ -151,7 +151,7 @@ class Stored(Collector):
         visits = CounterMetricFamily("sojourn_visits", "Visits by event.", None, VISIT_LABELS)
         steps = CounterMetricFamily("sojourn_steps", "Decisions.", None, ["experiment"])
         rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
-        about = "Arms in use that drive people away; the dashboard says how much."
+        about = "Arms in use that raise the exit rate; the dashboard says how much."
         driving = GaugeMetricFamily("sojourn_arms_driving_away", about, None, ["experiment"])
         about = "Whether the guardrail of an experiment has acted, and nobody has undone it."
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
@@ -189,7 +189,7 @@ class Stored(Collector):
         return found
 
     def _driving(self, stored: base.Stored, counts: Counts) -> int:
-        """How many arms in use drive people away."""
+        """How many arms in use raise the exit rate."""
         arms = stored.arms
         bins = plain_settings(stored.settings).get("bins")
         if (

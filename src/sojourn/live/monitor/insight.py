@@ -78,7 +78,7 @@ class RewardTotals:
 
 @dataclass(frozen=True)
 class Warned:
-    """An arm that drives people away: how many times as often they leave, and a sentence."""
+    """An arm that raises the exit rate: how many times as often they leave, and a sentence."""
 
     arm: str
     leave_ratio: Interval
@@ -101,7 +101,7 @@ class Insight:
     leaving: tuple[StateLeaveRates, ...]
     case: Case
     warnings: tuple[Warned, ...]
-    """Arms in use that drive people away, the worst first."""
+    """Arms in use that raise the exit rate, the worst first."""
     width: float
     """Seconds from one point of `over_time` to the next."""
     over_time: tuple[Point, ...]
@@ -178,7 +178,7 @@ def _start(settings: Settings) -> Array:
 
 
 def _warnings(arms: ArmSums, effects: ArmEffects, values: VisitValues) -> tuple[Warned, ...]:
-    """A sentence for every arm in use that drives people away."""
+    """A sentence for every arm in use that raises the exit rate."""
     active = (arms.all_pulls > 0.0) & (arms.retired == 0.0)
     driving = np.flatnonzero(effects.raising & active)
     if not driving.size:
