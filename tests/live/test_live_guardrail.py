@@ -184,7 +184,7 @@ def test_it_stops_exploring(tmp_path: Path, hook: Any) -> None:
         )
         assert shown(split) == {("b", 1.0)}
         reason = split.variants["new"].policy.reason(split.variants["new"].recent()[0])
-        assert str(reason).startswith("exploring is stopped: best known: *b*, mean .")
+        assert str(reason).startswith("exploring is stopped: best known: *b*, mean 0.")
         assert split._rollout.guard.telling is not None
         split._rollout.guard.telling.join(10.0)
         assert told[0]["action"] == "stop exploring"
