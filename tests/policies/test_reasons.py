@@ -36,7 +36,7 @@ from sojourn.policies import (
 from sojourn.policies.empirical import Empirical
 from sojourn.policies.gated import Gated
 from sojourn.policies.index import Hoeffding, Index
-from sojourn.policies.reasons import explain, short
+from sojourn.policies.reasons import explain, two_digits
 from sojourn.policies.wrapper import Wrapper, base_policy
 
 PROBLEM = sj.paper.SETTINGS["B"]
@@ -79,7 +79,7 @@ def test_every_policy_has_words_for_what_it_does(
             figures += 1
             arm = event.arm
             value = twin(base_policy(policy), pulls[arm], successes[arm], t, choice.optimism)
-            assert figure[1] == short(value)
+            assert figure[1] == two_digits(value)
     inner = policy.policy if isinstance(policy, Wrapper) else policy
     by_bounds = isinstance(inner, Index) and not isinstance(
         inner, Gated | Empirical | Greedy | KLUCBSwitch
