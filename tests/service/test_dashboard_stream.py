@@ -120,7 +120,7 @@ def test_every_template_of_a_panel_is_listed_once() -> None:
     every = (*PANELS, SHADOW, *VARIANT_PANELS)
     assert sorted(f"panels/{panel.name}.html" for panel in every) == sorted(TEMPLATES)
     assert list(parts_in(VARIANT_PANELS)) == [
-        "alarm", "comparison", "differences", "looks", "look_rows", "guardrail", "shares"
+        "alarm", "comparison", "differences", "snapshots", "snapshot_rows", "guardrail", "shares"
     ]  # fmt: skip
 
 
