@@ -123,9 +123,9 @@ def _prepare(port: int) -> None:
 
 
 def _free_port() -> int:
-    import postgres
+    import small
 
-    return postgres._free_port()
+    return small.free_port()
 
 
 OURS = ["sojourn", "serve", "--log-level", "warning", "--store", "{url}", "--port", "{port}"]

@@ -129,18 +129,11 @@ SHORTEST = 1.5
 LEAST_Q = 0.01
 EDGES = (0.02, 0.98)
 LEAST_SPREAD = 0.1
-PRIOR = (
-    f"Arms: log-uniform from 2 to {MOST_ARMS}. Means: independent and uniform between two points, "
-    f"themselves uniform on [{EDGES[0]}, {EDGES[1]}] and at least {LEAST_SPREAD} apart. q: each of "
-    f"the four log-uniform on [{LEAST_Q}, 1]; in every second problem sorted so that Assumption 1 "
-    "holds, in the others left as drawn. Drawn again: problems whose visits last under "
-    f"{SHORTEST} or over {LONGEST:g} steps on average, or with D < 0 in a state."
-)
 
 
 @cache
 def random_problems(draws: int = DRAWS, seed: int = 5) -> tuple[Problem, ...]:
-    """Problems drawn from the prior that `PRIOR` states.
+    """Problems drawn from the prior that `templates/priors.md` states.
 
     >>> len(random_problems(3)), random_problems(3) == random_problems(3)
     (3, True)

@@ -16,12 +16,12 @@ from sojourn.stats.intervals import Interval, share
 from sojourn.users import ByArm, TwoState
 from sojourn.users.by_arm import shifted
 
+from .. import problems
 from ..outcomes import Outcome, Outcomes, PathOutcome, spread
 from ..problems import (
     ASSISTMENTS_2015,
     LONGEST,
     NORMAL_Q,
-    PRIOR as COMMON_PRIOR,
     SHORTEST,
     draw_problem,
     drawn,
@@ -61,18 +61,11 @@ def clickbait(best: float, odds: float) -> Problem:
 
 DRAWS = 200
 SPREAD = (0.1, 2.0)
-PRIOR = (
-    "Arms, means and a common table q as above. The arms differ in leaving by tau, log-uniform on "
-    f"[{SPREAD[0]:g}, {SPREAD[1]:g}]: each adds a normal number of deviation tau to the log odds "
-    "of its whole table, and one of deviation tau / 2 to each of its four entries. Drawn again: "
-    f"problems whose visits last under {SHORTEST} or over {LONGEST:g} steps on average under the "
-    "best rule."
-)
 
 
 @cache
 def random_by_arm(draws: int = DRAWS, seed: int = 14) -> tuple[Problem, ...]:
-    """Problems drawn from the prior that `PRIOR` states.
+    """Problems drawn from the prior that `templates/priors.md` states.
 
     >>> problem = random_by_arm(1)[0]
     >>> problem.by_arm, problem == random_by_arm(1)[0]
@@ -115,13 +108,13 @@ FIRST = 20
 
 def _group(
     name: str,
-    problems: Mapping[str, Callable[[], Problem]],
+    made: Mapping[str, Callable[[], Problem]],
     checkpoints: tuple[int, ...],
     runs: tuple[int, int],
     policies: Roster = ROSTER,
     first: int | None = None,
 ) -> Group:
-    return Group(name, problems, policies, checkpoints, runs, first, 80.0, "main")
+    return Group(name, made, policies, checkpoints, runs, first, 80.0, "main")
 
 
 GROUPS = (
@@ -238,8 +231,8 @@ def tables(findings: Findings) -> dict[str, Any]:
         "improper": regrets(findings.of("improper", OURS)),
         "early": _early(findings.of("early", OURS)),
         "draws": DRAWS,
-        "common_prior": COMMON_PRIOR,
-        "prior": PRIOR,
+        "problems": problems,
+        "spread": SPREAD,
         "random": _compared(findings.of("random", OURS)),
         "by_arm": _compared(findings.of("by arm", OURS)),
     }

@@ -1,11 +1,11 @@
 """README.md: short, true to the benchmarks, and readable on a package index."""
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from small import module_of
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -16,11 +16,7 @@ RELATIVE = re.compile(r"\]\((?!https?:|#)")
 def hook() -> ModuleType:
     """The module that hatchling loads; it is no part of the package."""
     pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "hatch_build.py", "hatch_build")
 
 
 def test_it_is_short_and_has_one_picture() -> None:

@@ -11,7 +11,6 @@ import doctest
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from typing import Any
 
 import yaml
 from blocks import ROOT, all_blocks, commands, same
+from small import free_port
 
 PORT = "8000"
 INSTALL = "pip install"
@@ -42,7 +42,7 @@ def start_pages() -> list[Path]:
 
 
 def test_every_block_of_the_start_pages(tmp_path: Path) -> None:
-    port = free_port()
+    port = str(free_port())
     path = os.pathsep.join([str(Path(PYTHON).parent), "/usr/bin", "/bin"])
     ours = {name: os.environ[name] for name in KEPT if name in os.environ}
     home, folder = tmp_path / "home", tmp_path / "folder"
@@ -64,11 +64,6 @@ def test_every_block_of_the_start_pages(tmp_path: Path) -> None:
                     elif INSTALL not in text:
                         assert "Sojourn" in running.enter_context(server(text, port, there))
     assert set(languages) == {"sh", "console", "python"}
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return str(free.getsockname()[1])
 
 
 def printed(line: str, there: Any) -> list[str]:

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 from numba import config
 from numba.core import caching
+from small import module_of
 
 from sojourn.cli.output import warnings_as_notes
 from sojourn.engine import disk_cache
@@ -40,11 +40,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def module(folder: Path) -> ModuleType:
     """The loops as a new process would have them."""
     (folder / "loops_outside.py").write_text(MODULE)
-    spec = importlib.util.spec_from_file_location("loops_outside", folder / "loops_outside.py")
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return module_of(folder / "loops_outside.py", "loops_outside")
 
 
 def hits(loop: Any) -> int:

@@ -20,6 +20,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from mabwiser.mab import MAB, LearningPolicy
 from numpy.typing import NDArray
 from river import bandit, proba
+from small import refused
 
 import sojourn as sj
 from sojourn import gym
@@ -68,13 +69,6 @@ def check_share(happened: NDArray[Any], chance: float) -> None:
     """How often it happened, within 4.5 standard errors of its chance, or never, or always."""
     error = sqrt(chance * (1.0 - chance) / happened.size)
     assert abs(happened.mean() - chance) <= 4.5 * error
-
-
-def refused(make: Callable[[], object]) -> str:
-    with pytest.raises(ValueError) as refusal:
-        make()
-    assert "\n" not in str(refusal.value)
-    return str(refusal.value)
 
 
 # Environments

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from small import Clock
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
@@ -14,16 +15,6 @@ from sojourn.live.records import HOUR
 
 DAY = 86_400.0
 BEGAN = 20_000 * DAY
-
-
-class Clock:
-    """A time that is set."""
-
-    def __init__(self) -> None:
-        self.now = BEGAN
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def traffic(
@@ -44,7 +35,7 @@ def traffic(
 
 def test_a_change_is_told_in_words(tmp_path: Path) -> None:
     """The mean of an arm falls, then users leave more often: what, when, and nothing else."""
-    clock, rng = Clock(), random.Random(4)
+    clock, rng = Clock(BEGAN), random.Random(4)
     store = SqliteStore(tmp_path / "live.db", clock)
     with Journal(store, upkeep=False) as journal:
         news = Experiment(
@@ -76,7 +67,7 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
 
 def test_what_times_out_is_of_when_it_was_shown() -> None:
     """It counts for its own bucket, and no bucket is used before all of it can be known."""
-    clock = Clock()
+    clock = Clock(BEGAN)
     with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         store = journal.store
         news = Experiment(
@@ -99,7 +90,7 @@ def test_what_times_out_is_of_when_it_was_shown() -> None:
 
 
 def test_buckets_are_longer_where_there_are_many() -> None:
-    clock = Clock()
+    clock = Clock(BEGAN)
     with Journal(SqliteStore.in_memory(clock), upkeep=False) as journal:
         news = Experiment("news", ["a"], sj.policies.FixedArm(0), store=journal, compiled=False)
         widths = []

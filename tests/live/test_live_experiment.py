@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small import Clock
 
 import sojourn as sj
 from sojourn.engine.steps import begin, make_tally, make_world, step
@@ -32,19 +33,9 @@ B = sj.paper.SETTINGS["B"]
 EMA = sj.Problem([0.8, 0.5, 0.7], sj.Ema(0.3, lambda s: 0.5 - 0.4 * s, start={0.2: 0.5, 1: 0.5}))
 
 
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """What an experiment takes for a reward: 0 and 1, or graded ones with a threshold."""
 
 import asyncio
-import json
 
 import pytest
 
 import sojourn as sj
 from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
-from sojourn.live.stores.base import save
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -18,13 +16,6 @@ def opened(journal: Journal | None = None, **settings: object) -> Experiment:
     journal = journal or Journal(SqliteStore.in_memory(), upkeep=False)
     given = {"policy": sj.policies.LearnedUCB(bins=2), "compiled": False, "seed": 1, **settings}
     return Experiment("clips", ["a", "b"], store=journal, **given)  # type: ignore[arg-type]
-
-
-def older(journal: Journal) -> None:
-    """The experiment as a version without this setting has stored it."""
-    data = json.loads(Settings(policy=sj.policies.LearnedUCB(bins=2)).to_json())
-    del data["reward_threshold"]
-    save(journal.store, "clips", json.dumps(data), [])
 
 
 def test_without_a_threshold_only_0_and_1_are_taken_through_every_door() -> None:
@@ -104,23 +95,16 @@ def test_what_is_a_reward_cannot_change(was: float | None, given: float | None) 
         assert again.settings.reward_threshold == was
 
 
-def test_an_experiment_older_than_the_setting_goes_on_as_it_was() -> None:
+def test_with_a_threshold_of_0_any_reward_above_0_is_good() -> None:
     with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
-        opened(journal)
-        older(journal)
-        first = Experiment.open("clips", journal, compiled=False)
-        assert first.settings.reward_threshold == 0.0
-        older(journal)
-        experiment = opened(journal)  # nobody says what its reward is
-        assert experiment.settings.reward_threshold == 0.0
+        experiment = opened(journal, reward_threshold=0.0)
         visit = experiment.visit(id="v")
         visit.choose()
-        visit.choose(0.25)  # above 0: good, as it was, and the state is the reward itself
+        visit.choose(0.25)  # above 0: good, and the state is the reward itself
         assert visit.info().state == 0.25
         visit.end(0.0)
         assert experiment.counts()["moves", 1, 1, 0] == 1.0
         assert verify(journal.store, "clips") == {}
-        assert opened(journal).settings.reward_threshold == 0.0
         with pytest.raises(Conflict, match=r"has 0.0, which cannot change"):
             opened(journal, reward_threshold=0.5)
 

@@ -1,19 +1,11 @@
 """Late rewards that are learned: the default one is taken back, the late one counted, once."""
 
 import pytest
+from small import Clock
 
 import sojourn as sj
 from sojourn.live import Conflict, Experiment, Journal, SqliteStore, conformance, export, verify
 from sojourn.live.records import LEARNED_LATE, fold
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

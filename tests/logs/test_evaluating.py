@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from plain_logs import evaluated
+from plain_logs import evaluated, resampled
 
 import sojourn as sj
 from sojourn.logs import evaluate, learn, trajectories
@@ -205,15 +205,7 @@ def test_errors_of_the_model_agree_with_the_bootstrap(problem: sj.Problem) -> No
     log = synthetic_log(problem, sj.policies.Uniform(), visits=1600, users=400, spread=0.5, seed=3)
     options: dict[str, Any] = {"theta": theta, "max_steps": 6, "methods": ["DM", "DR"]}
     found = evaluated(log, TARGET, **options)
-    rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
-    rng, means = np.random.default_rng(0), []
-    for _ in range(80):
-        users = rng.integers(400, size=400)
-        picked = np.concatenate([rows[u] for u in users])
-        again = {name: column[picked] for name, column in log.items()}
-        copy = np.repeat(np.arange(400), [rows[u].size for u in users])
-        again |= {"user": copy, "visit": copy * 1600 + again["visit"]}
-        means.append(evaluated(again, TARGET, **options))
+    means = [evaluated(again, TARGET, **options) for again in resampled(log, 1_600)]
     for method in ("DM", "DR"):
         spread = np.std([m.reward[method].mean for m in means])
         assert found.reward[method].std_error == pytest.approx(spread, rel=0.36)

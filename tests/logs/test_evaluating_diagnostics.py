@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plain_logs import evaluated
+from plain_logs import evaluated, resampled
 from world import World
 from worlds import WORLDS, clickbait, world
 
@@ -124,15 +124,10 @@ def test_errors_of_a_model_with_arms_that_differ_agree_with_the_bootstrap() -> N
     """80 resamples have a standard error of 8 %."""
     log = clickbait().log(visits=1_200, users=400)
     found = evaluated(log, sj.policies.FixedArm(1), methods=["DM"]).reward["DM"]
-    rows = [np.flatnonzero(log["user"] == u) for u in range(400)]
-    rng, means = np.random.default_rng(0), []
-    for _ in range(80):
-        users = rng.integers(400, size=400)
-        picked = np.concatenate([rows[u] for u in users])
-        again = {name: column[picked] for name, column in log.items()}
-        copy = np.repeat(np.arange(400), [rows[u].size for u in users])
-        again |= {"user": copy, "visit": copy * 1_200 + again["visit"]}
-        means.append(evaluated(again, sj.policies.FixedArm(1), methods=["DM"]).reward["DM"].mean)
+    every = (
+        evaluated(again, sj.policies.FixedArm(1), methods=["DM"]) for again in resampled(log, 1_200)
+    )
+    means = [one.reward["DM"].mean for one in every]
     assert found.std_error == pytest.approx(np.std(means), rel=0.36)
 
 

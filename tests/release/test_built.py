@@ -56,6 +56,15 @@ def test_what_the_wheel_says_of_itself(built: Built) -> None:
     assert pythons == {"3.11", "3.12", "3.13", "3.14"}
 
 
+def test_the_wheel_has_the_templates(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = set(archive.namelist())
+    for file in (ROOT / "src" / "sojourn").rglob("templates/**/*"):
+        if file.is_file():
+            assert file.relative_to(ROOT / "src").as_posix() in names, file
+    assert "sojourn/paper/templates/report.html" in names
+
+
 def test_the_source_distribution_has_all_that_is_kept(built: Built) -> None:
     """Whoever has it can run the tests and build the site."""
     if not (ROOT / ".git").exists():

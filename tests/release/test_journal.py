@@ -1,11 +1,11 @@
 """The paper for JOSS: its numbers are those of the package, its form is the journal's."""
 
-import importlib.util
 import re
 
 import pytest
 import yaml
 from environments import ROOT
+from small import module_of
 
 FOLDER = ROOT / "paper"
 TEXT = (FOLDER / "paper.md").read_text(encoding="utf-8")
@@ -19,11 +19,7 @@ KNOWN = {"95", "1,000"}
 
 @pytest.fixture(scope="module")
 def filled() -> str:
-    spec = importlib.util.spec_from_file_location("paper_main", FOLDER / "__main__.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made: str = module.paper()
+    made: str = module_of(FOLDER / "__main__.py", "paper_main").paper()
     return made
 
 

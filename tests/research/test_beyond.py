@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_outcomes import save
 
 from research.__main__ import main
 from research.outcomes import Outcomes, spread
@@ -15,7 +16,7 @@ from research.studies.beyond import STUDY, conclusions
 from research.studies.beyond.claims import CLAIMS, GAIN, Harmless, NearBetterCase, SeldomWorse
 from research.studies.beyond.outcomes import POLICIES, BeyondOutcome, worst
 from research.studies.beyond.trials import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS, TRIALS, trial
-from research.study import OUTCOMES, TypicalRatio
+from research.study import TypicalRatio
 from sojourn import theory
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Verdict, check
@@ -57,13 +58,6 @@ def findings_of(changed: Mapping[str, float]) -> Outcomes[BeyondOutcome]:
             for problem, ratio in zip(list(problems)[:2], (0.5, 2.0), strict=True)
         ]
     )
-
-
-def save(findings: Outcomes[BeyondOutcome], folder: Path, *, seed: int, quick: bool) -> None:
-    """Write the file that a study would."""
-    rows = [outcome.to_dict() for outcome in findings.every]
-    data = {"seed": seed, "quick": quick, "outcomes": rows}
-    (folder / OUTCOMES).write_text(json.dumps(data))
 
 
 def test_problems_of_the_study() -> None:
@@ -252,7 +246,7 @@ def test_a_study_is_resumed_redrawn_and_repeated(
 
 def test_the_page_has_everything(tmp_path: Path) -> None:
     findings = findings_of({"IMED": 60.0, BOUND: 50.0, "Gated IMED": 70.0})
-    save(findings, tmp_path, seed=3, quick=False)
+    save(findings.every, tmp_path, seed=3, quick=False)
     trials = [o.trial for o in findings.every]
     replace(STUDY, trials=trials).conduct(out=tmp_path, redraw=True)
     page = (tmp_path / "report.md").read_text()
@@ -268,7 +262,7 @@ def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     findings = findings_of({"IMED": 60.0, BOUND: 50.0})
-    save(findings, tmp_path, seed=0, quick=True)
+    save(findings.every, tmp_path, seed=0, quick=True)
     assert main(["beyond", "--redraw", "--out", str(tmp_path)]) == 0
     assert "Report:" in capsys.readouterr().out
     assert main(["beyond", "--redraw", "--out", str(tmp_path), "--json"]) == 0
@@ -326,6 +320,6 @@ def test_every_policy_goes_by_its_own_label() -> None:
 
 def test_outcomes_of_other_policies_are_refused(tmp_path: Path) -> None:
     """Labels of the first version named other policies."""
-    save(Outcomes([made_up({"UCB": 1.0, "IMED": 2.0})]), tmp_path, seed=0, quick=True)
+    save([made_up({"UCB": 1.0, "IMED": 2.0})], tmp_path, seed=0, quick=True)
     with pytest.raises(ValueError, match="has other policies than this version"):
         STUDY.conduct(out=tmp_path, redraw=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes, PathOutcome
@@ -113,9 +114,7 @@ def test_a_study_is_kept_and_redrawn(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_verdicts_as_json(tmp_path: Path, run: Any) -> None:
-    kept = [outcome.to_dict() for outcome in every(9.0).every]
-    data = {"seed": 0, "quick": True, "outcomes": kept}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save(every(9.0).every, tmp_path)
     page = tmp_path / "docs" / "by-arm.md"
     done = run("by-arm", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
     assert done.code == 0

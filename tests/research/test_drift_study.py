@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes, PathOutcome
@@ -66,8 +67,7 @@ def test_the_page_has_every_policy() -> None:
 
 def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) -> None:
     found = outcomes(0.5, 1.01)
-    data = {"seed": 0, "quick": True, "outcomes": [o.to_dict() for o in found.every]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save(found.every, tmp_path)
     done = run("drift", "--redraw", "--out", str(tmp_path), "--json")
     assert done.code == 0
     assert [claim["verdict"] for claim in json.loads(done.out)] == ["confirmed"] * 2

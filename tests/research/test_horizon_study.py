@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes
@@ -16,18 +17,18 @@ from research.studies.horizon.claims import CLAIMS
 from research.studies.horizon.trials import (
     EXACT,
     GROWTH,
+    INFORMED,
     KNOWING,
     PRICED,
     PROBLEMS,
     TAILS,
     TENFOLD,
     TENTH,
-    TOLD,
     TRIALS,
     HorizonOutcome,
     Path,
     RunsTrial,
-    told,
+    informed,
 )
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Report, Verdict, check
@@ -38,7 +39,7 @@ def test_every_problem_has_growth_tails_and_told_horizons() -> None:
     assert len({trial.name for trial in TRIALS}) == len(TRIALS)
     for name in PROBLEMS:
         own = [trial for trial in TRIALS if trial.problem == name]
-        assert [trial.group for trial in own[:4]] == [GROWTH, TAILS, TOLD, TOLD]
+        assert [trial.group for trial in own[:4]] == [GROWTH, TAILS, INFORMED, INFORMED]
         assert own[0].checkpoints == (1_000, 10_000, 100_000, 1_000_000)
         assert own[1].runs == 10_000 and PRICED in own[1].labels
 
@@ -48,7 +49,7 @@ def test_who_is_told_a_horizon_is_told_that_of_the_trial() -> None:
     policies = dict(zip(trial.labels, trial.build(PROBLEMS["B"]()), strict=True))
     numbers = {x: policies[x].visits for x in (PRICED, KNOWING, EXACT, TENTH, TENFOLD)}  # type: ignore[attr-defined]
     assert list(numbers.values()) == [0, 1_000, 1_000, 100, 10_000]
-    assert set(told(5)) == {KNOWING, EXACT, TENTH, TENFOLD}
+    assert set(informed(5)) == {KNOWING, EXACT, TENTH, TENFOLD}
 
 
 def test_the_papers_policy_is_told_the_case() -> None:
@@ -137,8 +138,7 @@ def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Folder, run: Any) 
     assert report.findings.every[0].runs == 40
     assert (tmp_path / "figures" / "horizon.png").exists()
     found = findings(worst=1.0, **{PRICED: 0.9})
-    data = {"seed": 3, "quick": True, "outcomes": [o.to_dict() for o in found.every]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save(found.every, tmp_path, seed=3)
     page = tmp_path / "docs" / "horizon.md"
     done = run("horizon", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
     assert done.code == 0

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_outcomes import save
 
 import sojourn as sj
 from research.studies.limit import STUDY
@@ -18,9 +19,9 @@ from research.studies.limit.trials import (
     LimitOutcome,
     Limits,
     LimitTrial,
+    informed_title,
     roster,
     title_of,
-    told_title,
 )
 from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.stats.intervals import Interval
@@ -39,16 +40,16 @@ def conduct(trial: LimitTrial, out: Path, **how: Any) -> Report[Limits]:
     return replace(STUDY, trials=[trial]).conduct(out=out, **how)
 
 
-TOLD = told_title(sj.policies.PricedIndex)
+INFORMED = informed_title(sj.policies.PricedIndex)
 EVERY = [
     *(
         title_of(cls)
         for cls in (*sj.policies.POLICIES.values(), *sj.policies.ORACLES.values())
         if cls not in FOR_CHANGES
     ),
-    *(TOLD, told_title(sj.policies.UCBQLearning)),
+    *(INFORMED, informed_title(sj.policies.UCBQLearning)),
 ]
-BEST = {"Priced index": 1.1, TOLD: 1.05, "Exact index": 1.05}
+BEST = {"Priced index": 1.1, INFORMED: 1.05, "Exact index": 1.05}
 
 
 def test_every_policy_of_the_registry_plays() -> None:
@@ -57,7 +58,7 @@ def test_every_policy_of_the_registry_plays() -> None:
     players = TRIALS[4].players()
     assert players["Exact index"] == sj.policies.ExactIndex(CASES[4].user, visits=5)
     assert players["Priced index"] == sj.policies.PricedIndex()
-    assert players[TOLD] == sj.policies.PricedIndex(visits=5)
+    assert players[INFORMED] == sj.policies.PricedIndex(visits=5)
 
 
 def test_cases_are_a_dozen_that_have_a_limit() -> None:
@@ -142,8 +143,7 @@ def test_a_study_is_kept_goes_on_and_is_redrawn(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_verdicts_as_json(tmp_path: Path, run: Any) -> None:
-    data = {"seed": 0, "quick": True, "outcomes": [made(1.5, **BEST).to_dict()]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save([made(1.5, **BEST)], tmp_path)
     page = tmp_path / "docs" / "limit.md"
     done = run("limit", "--redraw", "--out", str(tmp_path), "--page", str(page), "--json")
     assert done.code == 0

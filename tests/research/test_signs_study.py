@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes, PathOutcome
@@ -58,8 +59,7 @@ def test_the_page_tells_losses_apart() -> None:
 
 def test_a_study_is_kept_and_redrawn_by_the_command(tmp_path: Path, run: Any) -> None:
     found = outcomes(20.0, 1.0)
-    data = {"seed": 0, "quick": True, "outcomes": [o.to_dict() for o in found.every]}
-    (tmp_path / "outcomes.json").write_text(json.dumps(data))
+    save(found.every, tmp_path)
     done = run("signs", "--redraw", "--out", str(tmp_path), "--json")
     assert done.code == 0
     assert [claim["verdict"] for claim in json.loads(done.out)] == ["confirmed"] * 2

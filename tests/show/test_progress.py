@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sojourn.cli.progress import by_work
+from sojourn.cli.reproduce import by_work
 from sojourn.paper.study import Overall
 from sojourn.show import progress as module
 from sojourn.show.progress import Now, by_share, progress

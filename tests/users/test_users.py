@@ -3,13 +3,13 @@
 import importlib
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import gymnasium
 import numpy as np
 import pytest
+from small import refused
 
 import sojourn as sj
 import sojourn.users
@@ -23,13 +23,6 @@ HARSH = sj.TwoState(q00=1, q01=0, q10=0, q11=0)
 
 def steep(state: float) -> float:
     return 0.3 - 0.2 * state * state
-
-
-def refused(make: Callable[[], object]) -> str:
-    with pytest.raises(ValueError) as refusal:
-        make()
-    assert "\n" not in str(refusal.value)
-    return str(refusal.value)
 
 
 @pytest.mark.parametrize("name", ["q00", "q01", "q10", "q11"])

@@ -121,10 +121,10 @@ CLAIMS: tuple[Claim[Findings], ...] = (
     ),
     *(
         claim(
-            f"{safe} is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
-            Apart(safe, "KL-ULCB", ("A", "B", "C", "D")),
+            f"{gated} is below KL-ULCB on A, B, C and D, with intervals that do not overlap.",
+            Apart(gated, "KL-ULCB", ("A", "B", "C", "D")),
         )
-        for safe in ("Gated IMED", "Gated Thompson")
+        for gated in ("Gated IMED", "Gated Thompson")
     ),
     *(
         claim(

@@ -161,11 +161,13 @@ def _worst(findings: Findings) -> str:
     if not there:
         return ""
     ranked = sorted(
-        (worst(there, label, in_hindsight=True), label)
-        for label in POLICIES
-        if any(label in o for o in there)
+        (
+            (worst(there, label, in_hindsight=True), label)
+            for label in POLICIES
+            if any(label in o for o in there)
+        ),
+        key=lambda pair: (pair[0].ratio.low, pair[0].problem, pair[0].ratio.value, pair[1]),
     )
-    ranked.sort(key=lambda pair: pair[0].ratio.low)
     (best, label), (second, next_label) = ranked[:2]
     paper = min((w for w in ranked if w[1] not in OURS), key=lambda pair: pair[0].ratio.low)
     return (

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ... import problems
 from ...outcomes import Outcomes, spread
-from ...problems import DRAWS, PRIOR
+from ...problems import DRAWS
 from ...study import NOT_RUN, short, table
 from .conclusions import conclude
 from .outcomes import POLICIES, BeyondOutcome, comparable, worst
@@ -28,7 +29,7 @@ def tables(findings: Findings) -> dict[str, Any]:
     return {
         "headline": _headline(findings.with_roster("headline")),
         "conclusions": "\n\n".join(conclude(findings)),
-        "prior": PRIOR,
+        "problems": problems,
         "draws": DRAWS,
         "drawn": len(drawn),
         "random": _random(drawn),

@@ -7,7 +7,7 @@ from sojourn.stats.intervals import Interval
 
 from ...outcomes import Outcomes
 from ...study import claim
-from .trials import GROWTH, KNOWING, LEARNED, PRICED, TAILS, TO, TOLD, HorizonOutcome
+from .trials import GROWTH, INFORMED, KNOWING, LEARNED, PRICED, TAILS, TO, HorizonOutcome
 
 Findings = Outcomes[HorizonOutcome]
 
@@ -79,7 +79,7 @@ CLAIMS: tuple[Claim[Findings], ...] = (
     ),
     claim(
         f"Not to know the number of visits costs {PRICED} at most {COSTLY - 1:.0%}.",
-        EndRatio(TOLD, PRICED, KNOWING, COSTLY),
+        EndRatio(INFORMED, PRICED, KNOWING, COSTLY),
     ),
     claim(f"The worst run of {PRICED} has at most {HEAVY:g} times its mean regret.", Worst(PRICED)),
     claim(

@@ -10,6 +10,7 @@ from ...study import NOT_RUN, short, table
 from .trials import (
     EXACT,
     GROWTH,
+    INFORMED,
     KNOWING,
     LEARNED,
     PAPER,
@@ -19,7 +20,6 @@ from .trials import (
     TAILS,
     TENFOLD,
     TENTH,
-    TOLD,
     HorizonOutcome,
 )  # fmt: skip
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Findings = Outcomes[HorizonOutcome]
 
-TOLD_EXACT = (EXACT, TENTH, TENFOLD)
+INFORMED_EXACT = (EXACT, TENTH, TENFOLD)
 
 
 def tables(findings: Findings) -> dict[str, str]:
@@ -38,7 +38,7 @@ def tables(findings: Findings) -> dict[str, str]:
         "headline": _headline(growth),
         "growth": _growth(growth),
         "tails": _tails(findings.played(TAILS)),
-        "told": _told(findings.played(TOLD)),
+        "told": _told(findings.played(INFORMED)),
         "rare": f"one in {1 / RARE:,.0f}",
         "priced": PRICED,
     }
@@ -90,7 +90,7 @@ def _told(outcomes: list[HorizonOutcome]) -> str:
             o.trial.problem, f"{o.trial.visits:,}", f"{o.runs:,}", str(o.regret(PRICED)),
             short(o.ratio(PRICED, KNOWING)),
         ]  # fmt: skip
-        exact = [f"{o.regret(x)} ({o.paths[x].worst[-1]:,.0f})" for x in TOLD_EXACT]
+        exact = [f"{o.regret(x)} ({o.paths[x].worst[-1]:,.0f})" for x in INFORMED_EXACT]
         rows.append([*own, *exact])
     heads = [
         "problem", "visits", "runs", PRICED, "over itself, told the visits",

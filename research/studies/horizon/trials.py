@@ -32,7 +32,7 @@ KNOWING = f"{PRICED}, told the visits"
 EXACT = "Exact index, told the visits"
 TENTH, TENFOLD = "Exact index, told a tenth", "Exact index, told ten times as many"
 
-GROWTH, TAILS, TOLD = "growth", "tails", "told"
+GROWTH, TAILS, INFORMED = "growth", "tails", "told"
 """The groups."""
 
 CLOSE = ((0.7, 0.65, 0.6, 0.4, 0.3), (0.6, 0.3, 0.25, 0.05))
@@ -55,7 +55,7 @@ ANYTIME: Roster = {
 """Policies that need not know how many visits there will be."""
 
 
-def told(visits: int) -> Roster:
+def informed(visits: int) -> Roster:
     """Policies that are told a number of visits, if that is the right one."""
 
     def exact(factor: float) -> Maker:
@@ -101,8 +101,8 @@ LONG: Mapping[str, tuple[int, int]] = {
 }  # fmt: skip
 """Runs, full and quick, to the last checkpoint."""
 
-TOLD_RUNS: Mapping[int, int] = {1_000: 512, 10_000: 32, 100_000: 8}
-FEW_TOLD: Mapping[str, Mapping[int, int]] = {"A": {1_000: 64, 10_000: 8}}
+INFORMED_RUNS: Mapping[int, int] = {1_000: 512, 10_000: 32, 100_000: 8}
+FEW_INFORMED: Mapping[str, Mapping[int, int]] = {"A": {1_000: 64, 10_000: 8}}
 """Runs of those who are told the horizon, by that, and where there are fewer. They have no leases,
 or shorter ones, and take from 45 to 300 ns per step."""
 
@@ -125,9 +125,9 @@ def _trials() -> list[Trial]:
             _trial(name, GROWTH, ANYTIME, TO[-1], *LONG[name]),
             _trial(name, TAILS, ANYTIME, TAIL_VISITS.get(name, 10_000), *TAIL_RUNS),
         ]
-        for visits, runs in FEW_TOLD.get(name, TOLD_RUNS).items():
-            roster = {PRICED: PricedIndex(), **told(visits)}
-            found.append(_trial(name, TOLD, roster, visits, runs, max(2, runs // QUICK_SHARE)))
+        for visits, runs in FEW_INFORMED.get(name, INFORMED_RUNS).items():
+            roster = {PRICED: PricedIndex(), **informed(visits)}
+            found.append(_trial(name, INFORMED, roster, visits, runs, max(2, runs // QUICK_SHARE)))
     return found
 
 

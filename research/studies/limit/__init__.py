@@ -8,7 +8,7 @@ from sojourn.paper.trials import Trial
 
 from ...study import Store, study
 from .claims import CLAIMS
-from .page import draw_limit, draw_story, tables
+from .page import draw_headline, draw_limit, tables
 from .trials import TRIALS, LimitOutcome, Limits
 
 
@@ -22,5 +22,5 @@ def _found(trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]], path: Pat
 
 STUDY = study(
     "limit", TRIALS, CLAIMS, tables,
-    {"limit-story": draw_story, "limit": draw_limit}, Store(_row, _found),
+    {"limit-story": draw_headline, "limit": draw_limit}, Store(_row, _found),
 )  # fmt: skip

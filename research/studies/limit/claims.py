@@ -7,7 +7,7 @@ from sojourn.paper.verdicts import Claim, Measure, Measured
 from sojourn.policies import KLUCB, KLULCB, ExactIndex, LearnedIMED, PricedIndex
 
 from ...study import claim
-from .trials import Limits, title_of, told_title
+from .trials import Limits, informed_title, title_of
 
 SLACK = 1.05
 """By how much the best may seem to be below the limit: brackets and noise."""
@@ -57,7 +57,7 @@ class Typical(Measure[Limits]):
 
 
 PAPER, LEARNED = title_of(KLULCB), title_of(LearnedIMED)
-PRICED, KNOWING, EXACT = title_of(PricedIndex), told_title(PricedIndex), title_of(ExactIndex)
+PRICED, KNOWING, EXACT = title_of(PricedIndex), informed_title(PricedIndex), title_of(ExactIndex)
 
 HEADLINE: Mapping[str, str] = {
     title_of(KLUCB): "nothing",

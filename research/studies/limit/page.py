@@ -28,7 +28,7 @@ def tables(findings: Limits) -> dict[str, Any]:
     """What the template of the page is filled with."""
     return {
         "headline": _headline(findings),
-        "story": _story(findings),
+        "sentence": _in_a_sentence(findings),
         "nanoseconds": NANOSECONDS,
         "times": TIMES,
         "memory": MEMORY,
@@ -50,7 +50,7 @@ def _headline(found: Limits) -> str:
     return table(heads, rows, left=range(2))
 
 
-def _story(found: Limits) -> str:
+def _in_a_sentence(found: Limits) -> str:
     """The headline in a sentence, if those it is about have played."""
     about = (PAPER, PRICED, KNOWING, EXACT)
     if not all(found.of(label) for label in about):
@@ -106,7 +106,7 @@ def draw_limit(findings: Limits) -> "Picture":
     return draw_multiples(findings, findings.labels)
 
 
-def draw_story(findings: Limits) -> "Picture":
+def draw_headline(findings: Limits) -> "Picture":
     """The policies of the headline."""
     there = [label for label in HEADLINE if findings.of(label)]
     return draw_multiples(findings, there)

@@ -91,7 +91,7 @@ def title_of(cls: type[Policy]) -> str:
     return cls.title or cls.__name__
 
 
-def told_title(cls: type[Policy]) -> str:
+def informed_title(cls: type[Policy]) -> str:
     """The same of a policy that is told the number of visits, and could do without."""
     return f"{title_of(cls)}, told the visits"
 
@@ -104,13 +104,13 @@ def roster(case: Case) -> Roster:
     and the prior, too.
     """
     visits: dict[str, Any] = {"visits": round(case.visits)}
-    told: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
+    informed: dict[str, Any] = {"visits": case.visits, "prior": case.prior}
     every = [cls for cls in POLICIES.values() if cls not in FOR_CHANGES]
     may_know = [cls for cls in every if any(field.name == "visits" for field in fields(cls))]
     return {
         **{title_of(cls): partial(_policy, cls) for cls in every},
-        **{told_title(cls): partial(_policy, cls, **visits) for cls in may_know},
-        **{title_of(cls): partial(_policy, cls, **told) for cls in ORACLES.values()},
+        **{informed_title(cls): partial(_policy, cls, **visits) for cls in may_know},
+        **{title_of(cls): partial(_policy, cls, **informed) for cls in ORACLES.values()},
     }
 
 

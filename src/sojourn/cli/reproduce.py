@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from ..show.progress import Now, Show, progress
 from ..show.tables import Table
 from ..validation import InputError
 from .arguments import AsJson, Seed, Workers, option, with_options
 from .output import STOPPED, note, print_json, print_table
-from .progress import by_work, progress
 
 if TYPE_CHECKING:
-    from ..paper.study import Study
+    from ..paper.study import Overall, Study
     from ..paper.verdicts import Report
 
 EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
@@ -34,6 +34,18 @@ class StudyOptions(NamedTuple):
     seed: Seed = 0
     workers: Workers = None
     as_json: AsJson = False
+
+
+def by_work(show: Show) -> Callable[["Overall"], None]:
+    """Takes the progress of many pieces of work, with the time left that it has."""
+
+    def take(now: "Overall") -> None:
+        if now.compiling is None:
+            show(Now(now.work, now.share, left=now.left))
+        else:
+            show(Now(now.work, now.share, f"compiling {now.compiling}, once per machine"))
+
+    return take
 
 
 def precision_of(quick: bool, precision: str | None, best: str) -> str:

@@ -17,11 +17,18 @@ from ..extras import require
 
 require("sojourn.gym", "gym", "gymnasium")
 
-from .agents import Agent, MabwiserAgent, PolicyAgent, RiverAgent, agent_for
+from .agents import (
+    Agent,
+    MabwiserAgent,
+    Played,
+    PolicyAgent,
+    RiverAgent,
+    agent_for,
+    play,
+    play_many,
+)
+from .environments import VisitEnv, VisitsEnv
 from .makers import make, make_vec, register
-from .play import Played, play, play_many
-from .visit import VisitEnv
-from .visits import VisitsEnv
 
 __all__ = [
     "Agent", "MabwiserAgent", "Played", "PolicyAgent", "RiverAgent", "VisitEnv", "VisitsEnv",

@@ -12,8 +12,7 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..rewards import Reward, reward_of
 from ..users import EXAMPLES, USERS, ByArm, Levels, User
-from .visit import VisitEnv
-from .visits import VisitsEnv
+from .environments import VisitEnv, VisitsEnv
 
 MEANS = (0.9, 0.8)  # of the paper's first problem
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from .names import check_name, check_names
 from .records import Arm
 from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
-from .sharing import check_alike
 from .stores.base import (
     Store,
     counters,
@@ -80,7 +79,6 @@ def checked(
         raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
     known = () if found is None else found.arms
     if found is not None:
-        settings = _continued(found.settings, settings)
         _check_same(store, name, found.settings, json.loads(settings.to_json()))
     text = settings.to_json()
     names = {arm.name for arm in known}
@@ -90,15 +88,6 @@ def checked(
     if changed:
         _try_out(settings, merged(known, new), make)
     return Checked(settings, new, found is None, changed)
-
-
-def _continued(text: str, settings: Settings) -> Settings:
-    """An experiment that takes any reward, by settings older than this choice, goes on so."""
-    known = plain_settings(text)
-    any_reward = "bins" in known and known.get("reward_threshold", 0.0) == 0.0
-    if settings.reward_threshold is None and any_reward:
-        return replace(settings, reward_threshold=0.0)
-    return settings
 
 
 def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm] = ()) -> None:
@@ -152,7 +141,7 @@ def in_one_sentence(settings: Settings) -> Iterator[None]:
 
 def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:
     """Broken settings of an experiment that nobody has visited may become anything."""
-    known = {"reward_threshold": 0.0, **plain_settings(text)}
+    known = plain_settings(text)
     fixed = ("user", "bins", "reward_threshold")
     differs = [what for what in fixed if what not in known or known[what] != given[what]]
     if not differs or not (_readable(text) or counters(store, name)):
@@ -244,7 +233,7 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     if found is None and taken:
         raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
     if found is not None:
-        allocation = _allocation_continued(allocation_of(store, name), allocation, name)
+        allocation = _continued(allocation_of(store, name), allocation, name)
     check_guardrail(allocation, settings)
     for variant, child in names.items():
         checked(store, child, settings[variant], arms, make)
@@ -289,7 +278,7 @@ def _planned(store: Store, name: str, given: Given) -> Allocation:
     return Allocation.of(shares, given.holdout, at=store.ping(), guardrail=given.guardrail)
 
 
-def _allocation_continued(known: Allocation, given: Allocation, name: str) -> Allocation:
+def _continued(known: Allocation, given: Allocation, name: str) -> Allocation:
     """The allocation that is there, with the guardrail that is given, if one is."""
     if (set(known.variants), known.holdout) != (set(given.variants), given.holdout):
         raise Conflict(
@@ -338,3 +327,15 @@ def stored_allocation(store: Store, name: str) -> tuple[str, Allocation]:
         return text, Allocation.from_json(text)
     except (KeyError, TypeError, ValueError) as error:
         raise Broken(f"the variants of {name!r} cannot be read ({error})") from error
+
+
+def check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
+    """InputError if a variant that learns from all cannot use what the others count."""
+    own = variants[variant]
+    for name, other in variants.items():
+        if own.policy.learns_from == "departures" and other.bins != own.bins:
+            raise InputError(
+                f"learns_from of {variant!r} is not allowed: its policy has {own.bins} bins of the "
+                f"state, by which departures are counted, and {name!r} has {other.bins}; give "
+                "their policies as many, such as VisitIMED(bins=2)"
+            )

@@ -6,6 +6,7 @@ counts (`Learner.absorb`), and a change that the store rejects has them subtract
 memory of the others (Q-learning) is made by replaying the log, and cannot take anything back.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from ..policies.base import Array, Policy, by_means
 from ..policies.reasons import explainer
 from ..policies.wrapper import base_policy, plays_each_once
 from ..validation import InputError
-from .records import LEAVE, Arm, Counts, Event, Step, told
+from .records import LEAVE, NO_ARM, Arm, Counts, Event, Key, Step, added, told
 from .settings import Settings
+from .stores.base import Store
 
 BY_ARM = ("pulls", "successes", "seen", "left")
 BY_BIN = ("moves",)
@@ -273,3 +275,34 @@ def _by_arm_axes(policy: Policy) -> dict[str, int]:
         for name, both in shapes.items()
         if both[0] != both[1]
     }
+
+
+OF_ARMS = (*BY_ARM, "issued")
+
+
+def counted_by(store: Store, experiments: Sequence[str], arms: Sequence[Arm]) -> Counts:
+    """The sums of what these experiments count, as the store has them, that a policy learns from.
+
+    Arms are found by name; what others count of an arm that is not here is nobody's, as that of a
+    retired one. Prior counts of theirs are not counted, nor is one that was dropped.
+    """
+    here = {arm.name: arm.position for arm in arms}
+    total: defaultdict[Key, float] = defaultdict(float)
+    for stored in store.read(experiments).values():
+        place = {arm.position: here.get(arm.name, NO_ARM) for arm in stored.arms}
+        for (what, i, j, k), n in added(stored.own, stored.others).items():
+            if what in OF_ARMS:
+                total[what, place.get(i, NO_ARM), j, k] += n
+            elif what in BY_BIN:
+                total[what, i, j, k] += n
+    return dict(total)
+
+
+def more(now: Counts, before: Counts) -> Counts:
+    """What has to be added to counters to make them those of now.
+
+    >>> more({("pulls", 0, 0, 0): 3.0}, {("pulls", 0, 0, 0): 1.0, ("pulls", 1, 0, 0): 2.0})
+    {('pulls', 0, 0, 0): 2.0, ('pulls', 1, 0, 0): -2.0}
+    """
+    found = {key: now.get(key, 0.0) - before.get(key, 0.0) for key in {**now, **before}}
+    return {key: n for key, n in found.items() if n}

@@ -23,10 +23,9 @@ from .answers import Choice
 from .errors import Conflict, Ended, LiveError, NotFound, Unavailable
 from .executors import Call, late
 from .journal import Journal, Steps
-from .learner import Learner
+from .learner import Learner, counted_by, more
 from .records import Arm, Change, Counts, Event, Row
 from .settings import Settings
-from .sharing import counted_by, more
 from .stores.base import Stored, find_visit, loaded
 from .transition import Transition
 from .writer import Ticket

@@ -23,9 +23,6 @@ MOST_BINS = 64
 """Bins of live visits. Others wait while a learned policy thinks: 0.2 ms with so many, compiled
 (and 0.3 s with 1,000); and the figures of the dashboard take 40 ms."""
 
-USUAL: dict[str, Any] = {"external": False, "shadow": True, "learns_from": ()}
-"""Settings that are written only if they are others."""
-
 DEEPEST = 3
 """Policies within policies: each level takes seconds to compile."""
 
@@ -35,10 +32,9 @@ class Settings:
     """All that `Experiment` takes, apart from the arms.
 
     Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
-    good from there on; with 0, which is what experiments have that are older than this setting,
-    any reward above 0 is good. Of an `external` experiment the caller chooses the arms, and the
-    policy learns from them; with `shadow` it also says what it would have shown. `learns_from`
-    names other experiments, from whose counters the policy learns as well.
+    good from there on; with 0, any reward above 0 is good. Of an `external` experiment the caller
+    chooses the arms, and the policy learns from them; with `shadow` it also says what it would have
+    shown. `learns_from` names other experiments, from whose counters the policy learns as well.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -143,15 +139,12 @@ from 0 to 1
     def to_json(self) -> str:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain |= {"policy": policy_data(self.policy), "user": states.describe(self.user)}
-        for name, usual in USUAL.items():
-            if plain[name] == usual:
-                del plain[name]  # so that versions without it can read the rest
         return json.dumps({**plain, "bins": self.bins})
 
     @classmethod
     def from_json(cls, text: str) -> "Settings":
         """The inverse of `to_json`; InputError if a policy or user is not of this package."""
-        data = {"reward_threshold": 0.0, **json.loads(text)}  # 0: it is older than this setting
+        data = json.loads(text)
         data.pop("bins", None)
         data |= {"policy": _made(data["policy"]), "user": states.from_description(data["user"])}
         return cls(**data)

@@ -17,26 +17,23 @@ from typing import Any, ClassVar, NamedTuple
 from ...validation import InputError
 from .. import records
 from ..errors import Busy, Conflict, NotFound, Unavailable
-from ..monitor.trends import PLACES, Trend, as_counts, bucket_of, parts
+from ..monitor.trends import Trend, as_counts
 from ..records import (
     AUDIT_ACTOR,
     HOUR,
     Arm,
     Bucket,
-    Change,
     Counts,
     Edit,
     Event,
-    Key,
     Ledger,
     Part,
     Row,
     Snapshot,
 )
-from ..rollout import groups
 from ..rollout.groups import Group
 from . import tables
-from .base import LEASE, Linked, R, Stored, Upkeep, answers, chains
+from .base import LEASE, R, Stored, Upkeep
 from .tables import EVENT, KEEP_ARCHIVED, VISIT, chart, names, start_of, sums_of, thin
 
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
@@ -214,56 +211,6 @@ class SqlStore(ABC):
             if note is not None:
                 self._insert(run, "sojourn_edit", [astuple(replace(note, at=now))])
         return True
-
-    def append(self, changes: Sequence[Change]) -> list[bool]:
-        """Apply changes: visits first; then the events and counts of those that went in."""
-        with self._writing() as run:
-            joined, found = chains(changes, self._now(run))
-            among, named = self._among(sorted({chain.row.experiment for chain in joined}))
-            known = set(run(f"SELECT name FROM sojourn_experiment WHERE name {among}", (named,)))
-            joined = [chain for chain in joined if (chain.row.experiment,) in known]
-            joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
-            done = self._insert(run, "sojourn_visit", [c.row for c in joined], tables.KEEP_VISIT)
-            kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
-            events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
-            self._insert(run, "sojourn_event", events)
-            total: defaultdict[tuple[str, Key], float] = defaultdict(float)
-            trends: defaultdict[tuple[str, float, int], list[float]]
-            trends = defaultdict(lambda: [0.0] * len(PLACES))
-            for chain in kept:
-                name, start = chain.row.experiment, bucket_of(chain.row.touched)
-                for key, amount in chain.counts:
-                    total[name, key] += amount
-                    for arm, place in parts(key):
-                        trends[name, start, arm][place] += amount
-            rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
-            self._insert(run, "sojourn_counter", rows, tables.KEEP_COUNTER)
-            over_time = [
-                (name, self.writer, start, arm, *sums)
-                for (name, start, arm), sums in trends.items()
-            ]
-            self._insert(run, "sojourn_trend", over_time, tables.KEEP_TREND)
-            minutes: dict[tuple[str, float], Bucket] = {}
-            for event in events:
-                if event.kind == records.LEAVE:
-                    ended = records.visit_of(event).within(records.MINUTE)
-                    minute = event.experiment, ended.start
-                    minutes[minute] = minutes[minute].plus(ended) if minute in minutes else ended
-            charted = [(name, self.writer, *bucket) for (name, _), bucket in minutes.items()]
-            self._insert(run, "sojourn_minute", charted, tables.KEEP_MINUTE)
-            self._insert(run, "sojourn_group", self._groups(kept), tables.KEEP_GROUP)
-        return answers(found, {chain.row[:2] for chain in kept})
-
-    def _groups(self, kept: Iterable[Linked]) -> list[tuple[Any, ...]]:
-        """What changes add to groups, each group once."""
-        found: defaultdict[str, list[Group]] = defaultdict(list)
-        for chain in kept:
-            group = groups.added_by(chain.row, chain.events)
-            if group is not None:
-                found[chain.row.experiment].append(group)
-        return [
-            (name, self.writer, *g) for name in sorted(found) for g in groups.joined(found[name])
-        ]
 
     def visits(
         self,

@@ -7,19 +7,35 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ...validation import InputError
+from .. import records
 from ..errors import Unavailable
+from ..monitor.trends import PLACES, bucket_of, parts
+from ..records import Bucket, Change, Key
+from ..rollout import groups
+from ..rollout.groups import Group
 from . import not_allowed
+from .base import Linked, answers, chains
 from .files import Lock, make_private, whole
 from .pool import Pool
 from .sql import ReadView, Run, SqlStore
-from .tables import TABLES, VERSION, names
+from .tables import (
+    KEEP_COUNTER,
+    KEEP_GROUP,
+    KEEP_MINUTE,
+    KEEP_TREND,
+    KEEP_VISIT,
+    TABLES,
+    VERSION,
+    names,
+)
 
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
@@ -203,6 +219,56 @@ class SqliteStore(SqlStore):
         else:
             with self._clearly(), self._readers.one(self.deadline) as db:
                 yield self._run(db)
+
+    def append(self, changes: Sequence[Change]) -> list[bool]:
+        """Apply changes: visits first; then the events and counts of those that went in."""
+        with self._writing() as run:
+            joined, found = chains(changes, self._now(run))
+            among, named = self._among(sorted({chain.row.experiment for chain in joined}))
+            known = set(run(f"SELECT name FROM sojourn_experiment WHERE name {among}", (named,)))
+            joined = [chain for chain in joined if (chain.row.experiment,) in known]
+            joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
+            done = self._insert(run, "sojourn_visit", [c.row for c in joined], KEEP_VISIT)
+            kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
+            events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
+            self._insert(run, "sojourn_event", events)
+            total: defaultdict[tuple[str, Key], float] = defaultdict(float)
+            trends: defaultdict[tuple[str, float, int], list[float]]
+            trends = defaultdict(lambda: [0.0] * len(PLACES))
+            for chain in kept:
+                name, start = chain.row.experiment, bucket_of(chain.row.touched)
+                for key, amount in chain.counts:
+                    total[name, key] += amount
+                    for arm, place in parts(key):
+                        trends[name, start, arm][place] += amount
+            rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
+            self._insert(run, "sojourn_counter", rows, KEEP_COUNTER)
+            over_time = [
+                (name, self.writer, start, arm, *sums)
+                for (name, start, arm), sums in trends.items()
+            ]
+            self._insert(run, "sojourn_trend", over_time, KEEP_TREND)
+            minutes: dict[tuple[str, float], Bucket] = {}
+            for event in events:
+                if event.kind == records.LEAVE:
+                    ended = records.visit_of(event).within(records.MINUTE)
+                    minute = event.experiment, ended.start
+                    minutes[minute] = minutes[minute].plus(ended) if minute in minutes else ended
+            charted = [(name, self.writer, *bucket) for (name, _), bucket in minutes.items()]
+            self._insert(run, "sojourn_minute", charted, KEEP_MINUTE)
+            self._insert(run, "sojourn_group", self._groups(kept), KEEP_GROUP)
+        return answers(found, {chain.row[:2] for chain in kept})
+
+    def _groups(self, kept: Iterable[Linked]) -> list[tuple[Any, ...]]:
+        """What changes add to groups, each group once."""
+        found: defaultdict[str, list[Group]] = defaultdict(list)
+        for linked in kept:
+            group = groups.added_by(linked.row, linked.events)
+            if group is not None:
+                found[linked.row.experiment].append(group)
+        return [
+            (name, self.writer, *g) for name in sorted(found) for g in groups.joined(found[name])
+        ]
 
     def _time(self) -> tuple[str, list[Any]]:
         return "?", [self._clock()]

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...live import Edit, LiveError, Store, archive, drop_archived, erase
+from ...live import Busy, Edit, LiveError, Store, archive, drop_archived, erase
 from ...live.archiving import Erased, finish_erasing
-from ...live.stores.base import all_of_their_own
+from ...live.stores.base import LEASE, all_of_their_own
 from ...validation import InputError
 from .. import bodies
 from ..answers import Changes, Dropped
@@ -30,7 +30,10 @@ async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
         if folder is not None:
-            await asyncio.to_thread(drop_archived, store, name, folder)
+            try:
+                await asyncio.to_thread(drop_archived, store, name, folder)
+            except LiveError as error:  # the experiment is gone all the same
+                log.warning("the archive of the dropped experiment stays: %s", error)
     return Dropped(experiment)
 
 
@@ -63,17 +66,21 @@ async def keep_up(catalog: Catalog, options: Options) -> None:
     """Once an hour, until cancelled: move old visits to the archive, and finish erasures."""
     store = catalog.journal.store
     while True:
+        pause = ROUND
         try:
             await asyncio.to_thread(_finish, store, options.archive)
             if options.archive is not None and options.keep_days is not None:
                 before = await asyncio.to_thread(store.ping) - DAY * options.keep_days
                 for name in await asyncio.to_thread(all_of_their_own, store):
                     await _archive(store, name, before, options.archive)
+        except Busy as error:  # another process is at it, or has died and still has the lease
+            log.info("archive: %s", error)
+            pause = min(LEASE, ROUND)
         except LiveError as error:
             log.warning("archive: %s", error)
         except Exception:
             log.exception("archive: tried again in an hour")
-        await asyncio.sleep(ROUND)
+        await asyncio.sleep(pause)
 
 
 def _finish(store: Store, folder: Path | None) -> None:
