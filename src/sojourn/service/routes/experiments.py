@@ -130,7 +130,7 @@ def settings_from(plain: dict[str, Any]) -> Settings:
 def described(experiment: Experiment) -> ServedExperiment:
     """An experiment with its settings and arms."""
     settings = json.loads(experiment.settings.to_json())
-    del settings["bins"]
+    del settings["bins"], settings["learns_from"]
     policy = PolicyData(**settings.pop("policy"))
     arms = list(_arms(experiment).values())
     return ServedExperiment(experiment.name, arms, policy, **settings)
