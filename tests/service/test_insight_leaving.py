@@ -64,14 +64,14 @@ def test_visit_values_are_those_of_the_model() -> None:
     exact = [value(mean, shifted(shift)) for mean, shift in zip(MEANS, SHIFTS, strict=True)]
     assert exact[:2] == pytest.approx([2.05, 6.34], abs=0.01)
     rows = found(expected())
-    assert [rows[arm.name].value for arm in ARMS] == pytest.approx(exact, rel=1e-3)
+    assert [rows[arm.name][0] for arm in ARMS] == pytest.approx(exact, rel=1e-3)
     for row in insight(TWO, ARMS, expected((400.0, 400.0, 400.0))).arms:
         assert row.visit_value is not None
         low, high = row.visit_value.low, row.visit_value.high
         assert low < exact[[arm.name for arm in ARMS].index(row.name)] < high
     graded = Settings(policy=sj.policies.LearnedIMED(bins=2), user=START, reward_threshold=0.5)
     half = {key: 0.5 * n if key[0] == "successes" else n for key, n in expected().items()}
-    assert [found(half, graded)[a.name].value for a in ARMS] == pytest.approx(
+    assert [found(half, graded)[a.name][0] for a in ARMS] == pytest.approx(
         [x / 2.0 for x in exact], rel=1e-3
     )
 

@@ -284,12 +284,13 @@ def test_a_store_that_is_busy_or_away(
 ) -> None:
     catalog = http.app.state.catalog
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(catalog.journal.writer, "reserve", fail)
-        patch.setattr(catalog.journal.store, "read", fail)
+        for name in ("read", "ping"):
+            patch.setattr(catalog.journal.store, name, fail)
         for answer in (http.put(VISIT, json={}), http.get("/v1/experiments"), http.get("/readyz")):
             assert (answer.status_code, answer.json()["error"]) == (503, word)
             assert answer.headers["retry-after"] == "1"

@@ -140,7 +140,11 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
     said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": True}})
     alarm = Alarm(
-        at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
+        at=1.0,
+        variant="new",
+        reason="it is bad",
+        shares=split.allocation.shares,
+        action=STOP_EXPLORING,
     )
     split._rollout.change(lambda plan: plan.stopped(alarm))
     page = http.get("/experiments/shorts").text
