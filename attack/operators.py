@@ -13,7 +13,7 @@ from .ground import Ground
 from .load import TIMEOUT, Load, lives
 from .tally import Tally
 
-GOOD = {200, 201, 204, 404, 409, 410, 503}
+GOOD = {200, 201, 202, 204, 404, 409, 410, 503}
 """How calls about an experiment that comes and goes may end."""
 
 

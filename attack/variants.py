@@ -69,7 +69,9 @@ class VariantsLoad(Load):
         moved = sum(len(found) > 1 for found in self.homes.values())
         self.tally.expect(not moved, f"{moved} visits were in two variants")
         edits = store.series(Edit, "load", limit=1000)
-        acted = [e for e in edits if e.who == "guardrail" and CHANGED & json.loads(e.detail).keys()]
+        acted = [
+            e for e in edits if e.actor == "guardrail" and CHANGED & json.loads(e.detail).keys()
+        ]
         self.tally.expect(len(acted) == 1, f"the guardrail has acted {len(acted)} times")
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn import FixedArm
 from sojourn.logs import Evaluation
 from sojourn.logs.evaluating.evaluate import METHODS
+from sojourn.policies import FixedArm
 
 from .report import Table
 

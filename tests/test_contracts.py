@@ -1,4 +1,4 @@
-"""A stranger's mistakes are caught, in one sentence each, before they win a table."""
+"""`sj.check`: mistakes in policies and user models of your own, one sentence each."""
 
 import random
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from sojourn import Problem, paper, theory
 from sojourn.policies import POLICIES, Policy
 from sojourn.registry import described
-from sojourn.simulation.bounds import bound_name
+from sojourn.simulation.tables import bound_name
 
 from . import names
 from .markdown import table

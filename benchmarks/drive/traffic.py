@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn.client import AccessDenied, AsyncClient, AsyncExperiment
-from sojourn.client.async_client import OtherSettings
-from sojourn.client.described import described_user
-from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.client.messages import NoResponse, Request, Response, described_user
 from sojourn.live import LiveError, NotFound, Unavailable
+from sojourn.live.answers import OtherSettings
 from sojourn.policies import Policy
 from sojourn.policies.departures import GOOD
 from sojourn.problem import Problem

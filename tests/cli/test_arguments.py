@@ -11,8 +11,7 @@ from sojourn.cli.problems import find_problem
 from sojourn.policies import Policy
 from sojourn.policy_names import find_policy
 from sojourn.registry import described
-from sojourn.simulation.bounds import bound_for
-from sojourn.simulation.tables import labels
+from sojourn.simulation.tables import bound_for, labels
 
 PROBLEM = sj.paper.SETTINGS["A"]
 

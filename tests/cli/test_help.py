@@ -5,14 +5,18 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from commands import Run
 
-from sojourn.cli.main import app
-from sojourn.logs.reading.spec import BAD, RARE, TIES
+import sojourn.cli
+from sojourn.cli.arguments import DECLARED
+from sojourn.cli.main import app, make_app
+from sojourn.logs.reading.spec import BAD, RARE, TIES, LogSpec
 
 HEAVY = ("numba", "ibis", "matplotlib", "sojourn.simulation")
 
@@ -35,13 +39,14 @@ def example(path: tuple[str, ...]) -> list[str]:
 
 
 def test_all_commands_are_there() -> None:
-    assert {" ".join(path) for path in COMMANDS} == {
+    assert {" ".join(path) for path in COMMANDS} >= {
         "", "theory", "limit", "simulate", "recommend", "reproduce", "fit",
         "evaluate", "serve", "keys", "keys new", "keys list", "keys revoke", "store",
         "store verify", "store export", "store backup", "store archive", "store drop",
         "store erase", "store audit", "store warm-start", "monitor", "monitor compare",
         "monitor shadow", "monitor drift",
     }  # fmt: skip
+    assert 11 <= len(COMMANDS[()].commands) <= 13
 
 
 def test_help_shows_the_commands_in_panels(run: Run) -> None:
@@ -78,11 +83,45 @@ def test_examples_run(run: Run, path: tuple[str, ...]) -> None:
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_words_that_help_repeats_are_those_of_the_rooms() -> None:
+def test_words_that_help_repeats_are_those_of_the_specification() -> None:
     metavars = {p.name: p.metavar for p in COMMANDS["fit",].params}
     assert metavars["ties"] == "|".join(TIES)
     assert metavars["rare"] == "|".join(RARE)
     assert metavars["bad"] == "|".join(BAD)
+
+
+def test_every_field_of_a_log_spec_is_an_option() -> None:
+    """Under the same name, with the help of the field; `evaluate` keeps rare arms."""
+    said = {f.name: f.metadata["help"] for f in fields(LogSpec)}
+    options = {p.name: p.help for p in COMMANDS["fit",].params}
+    assert {name: options[name] for name in said} == said
+    assert said.keys() - {p.name for p in COMMANDS["evaluate",].params} == {"min_pulls", "rare"}
+
+
+def test_options_of_a_user_mean_the_same_everywhere() -> None:
+    named = ("q", "user", "start", "stays_first")
+    of = {path: {p.name: (p.help, p.metavar) for p in COMMANDS[path].params} for path in COMMANDS}
+    for command in ("simulate", "recommend", "limit"):
+        assert all(of[command,][name] == of["theory",][name] for name in named)
+
+
+def test_a_module_that_declares_a_command_is_all_that_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hello.py").write_text(
+        "from sojourn.cli.arguments import OPERATE, command\n"
+        "@command(OPERATE, 'hello', 'sojourn hello')\n"
+        "def hello_command() -> None:\n"
+        "    'Say hello.'\n"
+        "    print('hello')\n"
+    )
+    monkeypatch.setattr("sojourn.cli.__path__", [*sojourn.cli.__path__, str(tmp_path)])
+    try:
+        found: Any = typer.main.get_command(make_app())
+    finally:
+        assert DECLARED.pop().name == "hello"
+        del sys.modules["sojourn.cli.hello"]
+    assert set(found.commands) == {*COMMANDS[()].commands, "hello"}
 
 
 def test_help_loads_no_engine() -> None:

@@ -9,7 +9,7 @@ from commands import Run
 from test_help import COMMANDS
 
 import sojourn as sj
-from sojourn.live import Experiment, Variant
+from sojourn.live import Ask, Experiment, Logged, Variant
 
 PROBLEM = ("--means", "0.9,0.8", "--q", "0.8,0.2,0.2,0.1")
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         both = [Variant("old", 0.5, external=True), Variant("new", 0.5)]
         Experiment(
             "feed", ["a"], variants=both, holdout="old", store=live.journal, compiled=False
-        ).visit().choose("a")
+        ).visit().decide(Ask(logged=Logged("a")))
     Path("counts.json").write_text(json.dumps({"a": {"pulls": 10, "successes": 4}}))
     lengths = [(visit, step) for visit in range(60) for step in range(1 + visit % 7)]
     steps = [f"{v},{s},{'ab'[v % 2]},{(v + s * s) % 3 % 2}" for v, s in lengths]
@@ -47,7 +47,7 @@ LINES: dict[str, tuple[str, type, str]] = {
     "store archive": ("store archive live.db --to archive --older-than 0 --json", dict, "archived"),
     "store drop": ("store drop live.db shorts --yes --json", dict, "dropped"),
     "store erase": ("store erase live.db u42 --json", dict, "archived"),
-    "store audit": ("store audit live.db --json", list, "who"),
+    "store audit": ("store audit live.db --json", list, "actor"),
     "monitor compare": ("monitor compare live.db feed --json", dict, "variants"),
     "monitor shadow": ("monitor shadow live.db feed:old --json", dict, "verdict"),
     "monitor drift": ("monitor drift live.db shorts --json", dict, "series"),

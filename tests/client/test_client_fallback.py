@@ -11,15 +11,7 @@ from typing import Any
 import asgi
 import pytest
 
-from sojourn.client import (
-    AsyncClient,
-    AsyncExperiment,
-    Busy,
-    Client,
-    NotFound,
-    Unavailable,
-    standby,
-)
+from sojourn.client import AsyncClient, AsyncExperiment, Busy, Client, NotFound, Unavailable, caller
 from sojourn.client.client import Visit
 from sojourn.client.messages import NoResponse, Request, Response, headers
 from sojourn.live import Ask, Store, open_store
@@ -69,7 +61,7 @@ def line(app: asgi.Caller) -> Line:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service is tried again at once."""
-    monkeypatch.setattr(standby, "PAUSE", 0.0)
+    monkeypatch.setattr(caller, "AWAY_PAUSE", 0.0)
 
 
 def client_on(line: Line, **options: Any) -> Client:
@@ -214,7 +206,7 @@ def test_the_ranking_is_read_again_in_the_background(
     other.warm_start({**PRIOR, "news": (400, 399)})
     visit.choose(1)
     assert shorts.ranking[0] == "cooking"
-    monkeypatch.setattr(standby, "REFRESH", 0.0)
+    monkeypatch.setattr(caller, "REFRESH", 0.0)
     visit.choose(1)
     deadline = time.monotonic() + 20
     while shorts.ranking[0] != "news" and time.monotonic() < deadline:
@@ -298,7 +290,7 @@ def test_closing_ends_what_is_in_the_background() -> None:
         slow = Slow()
         async with AsyncClient("http://x", fallback=5, transport=slow) as client:
             shorts = AsyncExperiment("shorts", client._caller)
-            shorts._standby._asked -= standby.REFRESH
+            shorts._standby._asked -= caller.REFRESH
             await (await shorts.avisit()).adecide()
             await asyncio.sleep(0)
             assert slow.asked and not slow.ended

@@ -110,11 +110,11 @@ RECORDS = {
     "client": "AsyncExperiment AsyncVisit Experiment Visit",
     "gym": "Agent Played",
     "live": (
-        "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Look Measured Opening"
-        " Part PostgresStore Series Shadow SqliteStore Store VisitInfo"
+        "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Measured Opening"
+        " Part PostgresStore Series Shadow Snapshot SqliteStore Store VisitInfo"
     ),
     "logs": (
-        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Crowd EmaFit"
+        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Population EmaFit"
         " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",

@@ -51,7 +51,7 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
         assert (changed.kind, changed.name) == (ARM, "b")
         assert abs(change.at - BEGAN - 6 * HOUR) <= HOUR
         assert change.before == pytest.approx(0.8, abs=0.07) and changed.mean == change.after
-        when = f"{datetime.fromtimestamp(change.at, UTC):until 4 October %H:%M UTC, .}"
+        when = f"{datetime.fromtimestamp(change.at, UTC):until 4 October %H:%M UTC, 0.}"
         assert when in str(
             found
         ) and f"(GLR {change.statistic:.1f} > {change.threshold:.1f})" in str(found)

@@ -171,7 +171,7 @@ def test_when_it_cannot_tell() -> None:
         seen = report(feed)
         assert seen.verdict == "cannot tell" and "logged.propensity" in seen.reason
         assert not seen.measures and seen.weighed == 0
-        assert seen.match[1:] == (0.0, 1.0)  # of 30 users
+        assert (seen.match.low, seen.match.high) == (0.0, 1.0)  # of 30 users
     with external(sj.policies.FixedArm(2)) as feed:
         crowd(feed, 40)
         seen = report(feed)

@@ -20,12 +20,14 @@ from sojourn.live import (
     NotFound,
     Opening,
     Variant,
+    VisitInfo,
     archive,
     export,
     verify,
 )
 from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
 from sojourn.live.rollout.groups import Group
+from sojourn.validation import InputError
 
 ARMS = ["a", "b", "c"]
 
@@ -267,3 +269,71 @@ def test_sums_by_groups_outlive_the_visits(tmp_path: Path) -> None:
         with journal.store._writing() as run:  # type: ignore[attr-defined]
             run("DELETE FROM sojourn_group WHERE experiment = 'shorts:old' AND epoch = 1")
         assert ("grouped", 0, 0, 0) in verify(journal.store, "shorts:old")
+
+
+def test_an_experiment_has_at_least_one_branch() -> None:
+    """Without variants it speaks for its only one; with them, each is asked by name."""
+    with Experiment("alone", ARMS, compiled=False) as alone:
+        assert list(alone.variants) == [""] and alone.branch is alone.variants[""]
+        assert alone.branch.name == "alone" and alone.allocation is None
+        assert (alone.settings, alone.policy) == (alone.branch.settings, alone.branch.policy)
+        for change in (alone.roll_back, alone.undo, alone.compare, alone.history):
+            with pytest.raises(InputError, match="'alone' has no variants"):
+                change()
+        visit = alone.visit(id="v")
+        visit.choose()
+        assert visit.info() == VisitInfo("v", None, "open", 1, 1.0, "a")
+    with split() as both:
+        assert [branch.name for branch in both.variants.values()] == ["shorts:old", "shorts:new"]
+        for ask in (lambda: both.policy, lambda: both.memory, both.counts, lambda: both.branch):
+            with pytest.raises(InputError, match="'shorts' has variants: ask one of old, new"):
+                ask()
+        both.add_arm("d")
+        both.retire_arm("a")
+        assert both.arms == ("b", "c", "d") == both.variants["old"].arms
+        both.warm_start({"d": (4, 3)})
+        assert {b.all_arms[3].pulls for b in both.variants.values()} == {4.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"holdout": "old"}, "holdout is not allowed without variants"),
+        ({"webhook": "http://x"}, "webhook is not allowed without variants"),
+        ({"guardrail": Guardrail()}, "guardrail is not allowed without variants"),
+        ({"variants": [Variant("a", 1.0)]}, "holdout is missing"),
+        (
+            {"variants": [Variant("a", 0.5), Variant("b", 0.5)], "holdout": "a", "external": True},
+            "external is not allowed with variants: set it in a Variant",
+        ),
+    ],
+)
+def test_what_only_some_experiments_may_have(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        Experiment("news", ARMS, compiled=False, **given)
+
+
+def test_the_policy_of_an_experiment_is_that_of_variants_without_one() -> None:
+    variants = [Variant("old", 0.5), Variant("new", 0.5, sj.policies.KLUCB())]
+    more = {"variants": variants, "holdout": "old", "compiled": False}
+    with Experiment("news", ARMS, sj.policies.UCB(c=3.0), **more) as news:
+        assert news.variants["old"].policy.c == 3.0  # type: ignore[attr-defined]
+        assert isinstance(news.variants["new"].policy, sj.policies.KLUCB)
+
+
+def test_an_ask_checks_itself() -> None:
+    """Before anything is locked, and wherever it is made."""
+    ask = Ask(reward=True, step=2, candidates=["a", "b"])  # type: ignore[arg-type]
+    assert ask == Ask(reward=1.0, step=2, candidates=("a", "b"))
+    with pytest.raises(InputError, match="reward = 2 is not allowed"):
+        Ask(reward=2)
+    with pytest.raises(InputError, match="step = 0 is not allowed"):
+        Ask(step=0)
+    with pytest.raises(InputError, match="request = '' is not allowed"):
+        Ask(request="")
+    with pytest.raises(InputError, match="candidates has the name 'a' twice"):
+        Ask(candidates=("a", "a"))
+    with pytest.raises(InputError, match=r"logged = 'a' is not allowed: it must be Logged\(...\)"):
+        Ask(logged="a")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"user = '' is not allowed"):
+        Opening(user="")

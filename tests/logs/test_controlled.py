@@ -7,13 +7,13 @@ from worlds import WORLDS
 import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.model.adjusted import joint_model
-from sojourn.logs.model.crowd import Crowd, always
 from sojourn.logs.model.design import groups_of, layout_of, shrink
 from sojourn.logs.model.joint import LAMBDA, SIGMA, TAU, _evaluate, fit_jointly, latent_classes
 from sojourn.logs.model.sample import Sample
 from sojourn.logs.model.users import OwnFirstStep
 from sojourn.logs.report.words import conclusions
 from sojourn.stats.effects import Spread, contrasts, holm
+from sojourn.users.population import Population, always
 
 SAFE = 4.5
 
@@ -124,12 +124,12 @@ def _pair(name: str) -> tuple[Sample, object]:
 @pytest.mark.parametrize(("seed", "kinds", "last"), [(1, 1, None), (2, 3, None), (3, 2, 3)])
 def test_values_of_crowds_solve_their_equations(seed: int, kinds: int, last: int | None) -> None:
     rng = np.random.default_rng(seed)
-    crowd = Crowd(
+    crowd = Population(
         rng.dirichlet(np.ones(kinds)),
         rng.random((kinds, 2)),
         rng.uniform(0.1, 0.9, (kinds, 3, 2, 2, 2)),
-        ends=(1, 3),
-        last=last,
+        np.array([0, 1, 1, 2]),
+        last or 0,
     )
     crowd.leave[:, 0, :, 1] = crowd.leave[:, 0, :, 0]
     rule = rng.dirichlet(np.ones(2), 3)
@@ -150,8 +150,8 @@ def test_values_of_crowds_solve_their_equations(seed: int, kinds: int, last: int
                             stay = 1.0 - crowd.leave[kind, layer, arm, previous, reward]
                             after[reward] += chosen * p * stay
                 here = after
-        assert crowd.worth(rule)[row] == pytest.approx(total, rel=1e-9)
-    alone = np.array([crowd.worth(always(arm, 2)) for arm in range(2)]).T
+        assert crowd.worth_under(rule)[row] == pytest.approx(total, rel=1e-9)
+    alone = np.array([crowd.worth_under(always(arm, 2)) for arm in range(2)]).T
     assert np.allclose(crowd.worth_of_arms(), alone)
 
 
@@ -159,9 +159,9 @@ def test_mistake_costs_of_a_crowd_are_those_of_the_problem() -> None:
     q = (0.5, 0.2, 0.3, 0.1)
     leave = np.broadcast_to(np.array(q).reshape(2, 2), (1, 2, 2, 2, 2)).copy()
     leave[:, 0, :, 0] = leave[:, 0, :, 1]
-    crowd = Crowd(np.ones(1), np.array([[0.75, 0.4]]), leave, ends=(1,))
+    crowd = Population(np.ones(1), np.array([[0.75, 0.4]]), leave, np.array([0, 1]))
     problem = sj.Problem([0.75, 0.4], sj.TwoState(*q))
-    assert crowd.worth(always(0, 2)).reward == pytest.approx(problem.value(), rel=1e-12)
+    assert crowd.worth_under(always(0, 2)).reward == pytest.approx(problem.value(), rel=1e-12)
     costs = crowd.mistake_costs(0)[0, -1]
     assert costs.tolist() == pytest.approx([problem.mistake_cost(s) for s in (0, 1)], rel=1e-12)
 

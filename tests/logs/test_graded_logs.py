@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, export
-from sojourn.logs.deciding.crowds import draw_crowds
+from sojourn.logs.deciding.populations import draw_populations
 
 VALUES = (0.0, 0.25, 0.5, 1.0)
 CHANCES = {"a": (0.1, 0.2, 0.3, 0.4), "b": (0.4, 0.3, 0.2, 0.1)}
@@ -85,7 +85,7 @@ def test_the_fitted_problem_is_graded(played: Experiment, tmp_path: Path) -> Non
     binary = fit.problem(graded=False)
     assert not binary.graded and binary.means == pytest.approx([arm.good for arm in fit.arms])
     assert fit.case in ("normal", "undecided")
-    (drawn,) = draw_crowds(fit, 1)
+    (drawn,) = draw_populations(fit, 1)
     assert drawn.means.max() == pytest.approx(max(binary.means), abs=0.1)
 
 

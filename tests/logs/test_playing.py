@@ -7,35 +7,27 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.streams import draw, policy_stream, stream_key
-from sojourn.logs.deciding.playing import (
-    GAIN,
-    LONGER,
-    PULLS,
-    REWARD,
-    STEPS,
-    VISITS,
-    play,
-    play_visits,
-    stage,
-)
-from sojourn.logs.model.crowd import Crowd, always
+from sojourn.logs.deciding.playing import GAIN, LONGER, PULLS, REWARD, STEPS, VISITS, Place, play
+from sojourn.simulation import chunks
+from sojourn.users.population import Population, always
 
 TOLERANCE = 4.5
 RULE = np.array([[0.5, 0.5], [0.3, 0.7], [0.8, 0.2]])
 
 
-def crowd(seed: int = 1) -> Crowd:
+def population(seed: int = 1) -> Population:
     rng = np.random.default_rng(seed)
     leave = rng.uniform(0.1, 0.6, (3, 3, 2, 2, 2))
     leave[:, 0, :, 0] = leave[:, 0, :, 1]  # nothing is previous at the first step
-    return Crowd(np.array([0.2, 0.5, 0.3]), rng.uniform(0.2, 0.9, (3, 2)), leave, ends=(1, 3))
+    shares, means = np.array([0.2, 0.5, 0.3]), rng.uniform(0.2, 0.9, (3, 2))
+    return Population(shares, means, leave, np.array([0, 1, 1, 2]))
 
 
 def twin(
-    people: Crowd, rule: np.ndarray, policy: sj.policies.IMED, visits: int, number: int
+    people: Population, rule: np.ndarray, policy: sj.policies.IMED, visits: int, number: int
 ) -> dict[int, float]:
     """Seed 5, run 2, step by step from the tables."""
-    value = {of: people.values(rule, of) for of in (True, False)}
+    value = {of: people.values_under(rule, of) for of in (True, False)}
     keys = [np.uint64(stream_key(5, 2, np.uint64(2 + arm))) for arm in range(people.arms)]
     starts, coins = np.uint64(stream_key(5, 2, np.uint64(1))), policy_stream(5, 2)
     memory, pulls = policy.memory(people.arms), [0] * people.arms
@@ -65,17 +57,17 @@ def twin(
 
 
 @pytest.mark.parametrize("number", [60, 7])
-def test_runs_are_those_of_the_twin(number: int) -> None:
+def test_runs_are_those_of_the_twin(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """People who come once, or in turn and back again."""
-    people = crowd()
-    place = stage([people], RULE, number)
+    people = population()
+    place = Place.of([people], RULE, number)
     made = play(place, sj.policies.IMED(), 5, 2, 60, 10**6)
     expected = twin(people, RULE, sj.policies.IMED(), 60, number)
     assert made[VISITS] == 60
     for column, value in expected.items():
         assert made[column] == pytest.approx(value, rel=1e-12, abs=1e-9), column
-    plain = np.zeros_like(made)
-    play_visits.plain(sj.policies.IMED(), place, 5, 2, 60, 10**6, plain)
+    monkeypatch.setattr(chunks, "run_phase", chunks.run_phase.plain)
+    plain = play(place, sj.policies.IMED(), 5, 2, 60, 10**6)
     np.testing.assert_allclose(plain, made, rtol=1e-12, atol=1e-9)
 
 
@@ -91,11 +83,11 @@ def test_runs_are_those_of_the_twin(number: int) -> None:
 )
 def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) -> None:
     """Both ways of counting agree with the exact worth, and advantages vary less."""
-    people, runs, visits = crowd(), 40, 400
-    place = stage([people], RULE)
+    people, runs, visits = population(), 40, 400
+    place = Place.of([people], RULE)
     made = np.array([play(place, policy, 0, run, visits, 10**6) for run in range(runs)])
     made = made[:, :PULLS] / made[:, [VISITS]]
-    now, then = people.worth(RULE), people.worth(rows)
+    now, then = people.worth_under(RULE), people.worth_under(rows)
     for column, exact in (
         (GAIN, then.reward - now.reward),
         (LONGER, then.length - now.length),
@@ -108,28 +100,30 @@ def test_gains_are_those_of_exact_values(policy: sj.Policy, rows: np.ndarray) ->
 
 
 def test_the_rule_itself_gains_nothing() -> None:
-    place = stage([crowd()], always(1, 2))
+    place = Place.of([population()], always(1, 2))
     made = play(place, sj.policies.FixedArm(1), 0, 0, 500, 10**6)
     assert made[[GAIN, LONGER]] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_means_that_drift_count_part_by_part() -> None:
-    people, runs, visits = crowd(), 40, 300
+    people, runs, visits = population(), 40, 300
     parts = [replace(people, means=people.means * share) for share in (1.0, 0.6, 0.2)]
-    place = stage(parts, RULE)
+    place = Place.of(parts, RULE)
     made = np.array(
         [play(place, sj.policies.FixedArm(0), 1, run, visits, 10**6) for run in range(runs)]
     )
+    alone = [p.worth_under(always(0, 2)).reward for p in parts]
     for column, exact in (
-        (GAIN, np.mean([p.worth(always(0, 2)).reward - p.worth(RULE).reward for p in parts])),
-        (REWARD, np.mean([p.worth(always(0, 2)).reward for p in parts])),
+        (GAIN, np.mean(alone) - np.mean([p.worth_under(RULE).reward for p in parts])),
+        (REWARD, np.mean(alone)),
     ):
         each = made[:, column] / visits
         assert abs(each.mean() - exact) < TOLERANCE * each.std(ddof=1) / np.sqrt(runs)
 
 
 def test_a_visit_that_never_ends_is_cut_off() -> None:
-    people = crowd()
-    endless = replace(stage([people], RULE), leave=np.zeros_like(people.leave))
-    made = play(endless, sj.policies.FixedArm(0), 0, 0, 10, 1_000)
+    people = population()
+    endless = replace(people, leave=np.zeros_like(people.leave))
+    place = replace(Place.of([people], RULE), populations=(endless,))
+    made = play(place, sj.policies.FixedArm(0), 0, 0, 10, 1_000)
     assert made[STEPS] == 1_000 and made[VISITS] == 1

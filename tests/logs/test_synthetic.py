@@ -8,9 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.engine.streams import policy_stream
-from sojourn.logs import synthetic
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.policies import Policy
+from sojourn.simulation import chunks
 
 TOLERANCE = 4.5  # standard errors
 TWO_STATE = sj.Problem([0.6, 0.8, 0.5], sj.TwoState(0.6, 0.2, 0.3, 0.05, start={0: 0.4, 1: 0.6}))
@@ -124,7 +124,7 @@ def test_a_graded_log_is_a_run_of_the_simulator(
     interpreted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both in plain Python: compiled they are compared above."""
-    monkeypatch.setattr(synthetic, "write_log", synthetic.write_log.plain)
+    monkeypatch.setattr(chunks, "run_phase", chunks.run_phase.plain)
     log = synthetic_log(GRADED, RULE, visits=60, seed=11, run=3)
     row = interpreted(GRADED, RULE, 11, 3, [60])[0]
     assert (log["reward"].sum(), log["arm"].size) == (pytest.approx(row[1], rel=1e-12), row[2])

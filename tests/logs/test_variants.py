@@ -9,16 +9,11 @@ from worlds import WORLDS, world
 import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.deciding.baseline import baseline, cut_off
-from sojourn.logs.deciding.crowds import plain_crowd
-from sojourn.logs.deciding.worst_cases import (
-    Evidence,
-    Variant,
-    advance,
-    evidence,
-    in_layers,
-    variants,
-)
-from sojourn.logs.model.crowd import always
+from sojourn.logs.deciding.populations import plain_population
+from sojourn.logs.deciding.worst_cases import Evidence, Variant, advance, evidence, variants
+from sojourn.logs.model.design import LAYER_OF_STEP
+from sojourn.stats.intervals import Interval
+from sojourn.users.population import always
 
 ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
 COLUMNS = (*ROLES, "censored")
@@ -31,11 +26,11 @@ def fitted(name: str, seed: int = 0, visits: int = 4_000) -> Fit:
 
 
 def seen(fit: Fit) -> Evidence:
-    return evidence(fit.sample, plain_crowd(fit), fit.incumbent.rule)
+    return evidence(fit.sample, plain_population(fit), fit.incumbent.rule)
 
 
 def stressed(fit: Fit) -> dict[str, Variant]:
-    crowd = plain_crowd(fit)
+    crowd = plain_population(fit)
     return {v.name: v for v in variants(fit, crowd, baseline(fit, crowd).rule)}
 
 
@@ -64,39 +59,44 @@ def test_spread_of_users_is_noticed() -> None:
 
 def test_a_crowd_in_more_layers_is_the_same() -> None:
     fit = fitted("normal")
-    crowd, rule = plain_crowd(fit), always(0, 3)
-    assert in_layers(crowd).worth(rule) == pytest.approx(crowd.worth(rule))
-    assert in_layers(in_layers(crowd)).ends == in_layers(crowd).ends
+    crowd, rule = plain_population(fit), always(0, 3)
+    assert crowd.in_layers(LAYER_OF_STEP).worth_under(rule) == pytest.approx(
+        crowd.worth_under(rule)
+    )
+    again = crowd.in_layers(LAYER_OF_STEP).in_layers(LAYER_OF_STEP)
+    np.testing.assert_array_equal(again.leave, crowd.in_layers(LAYER_OF_STEP).leave)
 
 
 def test_variants_change_one_thing_each() -> None:
     fit = fitted("normal")
-    crowd, made = in_layers(plain_crowd(fit)), stressed(fit)
+    crowd, made = plain_population(fit).in_layers(LAYER_OF_STEP), stressed(fit)
     rule = fit.incumbent.rule
     assert list(made) == ["arms", "users", "personal", "drift", "fatigue"]
-    (arms,), (fatigue,) = made["arms"].crowds, made["fatigue"].crowds
+    (arms,), (fatigue,) = made["arms"].populations, made["fatigue"].populations
     np.testing.assert_array_equal(arms.means, crowd.means)
-    assert arms.worth(always(0, 3)).reward < crowd.worth(always(0, 3)).reward, "it looks best"
+    usual = crowd.worth_under(always(0, 3)).reward
+    assert arms.worth_under(always(0, 3)).reward < usual, "it looks best"
     np.testing.assert_allclose(fatigue.leave[:, 0], crowd.leave[:, 0])
     assert (fatigue.leave[:, 1:] >= crowd.leave[:, 1:] - 1e-12).all()
-    assert fatigue.worth(rule).length < crowd.worth(rule).length
-    (users,) = made["users"].crowds
+    assert fatigue.worth_under(rule).length < crowd.worth_under(rule).length
+    (users,) = made["users"].populations
     assert users.shares.sum() == pytest.approx(1.0) and users.shares.size == 4
-    drift = made["drift"].crowds
+    drift = made["drift"].populations
     best = int(np.argmax(crowd.means[0]))
     path = [c.means[0, best] for c in drift]
     assert path == sorted(path, reverse=True) and path[0] > crowd.means[0, best] > path[-1]
-    (personal,) = made["personal"].crowds
+    (personal,) = made["personal"].populations
     assert made["personal"].keeps and np.abs(personal.means - crowd.means).max() < 0.02
 
 
 def test_a_recommender_that_knows_its_users_is_noticed() -> None:
     """Everyone has a favourite, which is shown nine times in ten: 0.75, to all others 0.35."""
     fit, truth = fitted("favourites"), WORLDS["favourites"]()
-    (personal,) = stressed(fit)["personal"].crowds
+    (personal,) = stressed(fit)["personal"].populations
     assert np.abs(personal.means - truth.shares @ truth.means[:, 0]).max() < 0.05
     (alone, *_) = truth.by_arm
-    gain = personal.worth(always(0, 3)).reward - plain_crowd(fit).worth(fit.incumbent.rule).reward
+    now = plain_population(fit).worth_under(fit.incumbent.rule).reward
+    gain = personal.worth_under(always(0, 3)).reward - now
     assert gain == pytest.approx(alone.reward - truth.worth().reward, abs=0.5)
 
 
@@ -109,16 +109,17 @@ def test_the_model_has_what_was_cut_off() -> None:
     log["censored"] = (log["step"] == 4).astype(int)
     log["left"] = log["left"] * (1 - log["censored"])
     fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
-    crowd = plain_crowd(fit)
+    crowd = plain_population(fit)
     now = baseline(fit, cut_off(crowd, fit.totals))
     assert now.reward.low < now.model.reward < now.reward.high
     assert now.length.low < now.model.length < now.length.high
     assert abs(now.missed.value) < 0.03 and now.censored > 0.3
-    uncut = crowd.worth(fit.incumbent.rule)
+    uncut = crowd.worth_under(fit.incumbent.rule)
     assert uncut.reward == pytest.approx(made.worth().reward, rel=0.05)
     assert uncut.reward > now.reward.high
     whole = fitted("normal")
-    assert cut_off(plain_crowd(whole), whole.totals).ends == plain_crowd(whole).ends
+    plain = plain_population(whole)
+    assert cut_off(plain, whole.totals) is plain
 
 
 def test_visits_are_cut_off_step_by_step() -> None:
@@ -131,19 +132,19 @@ def test_visits_are_cut_off_step_by_step() -> None:
     log["censored"] = (log["step"] == limit[kept]).astype(int)
     log["left"] = log["left"] * (1 - log["censored"])
     fit = sj.fit({c: log[c] for c in COLUMNS}, **ROLES, censored="censored", ema=False)
-    crowd, rule = plain_crowd(fit), fit.incumbent.rule
+    crowd, rule = plain_population(fit), fit.incumbent.rule
     ends = fit.totals.steps.sum(axis=(0, 2, 3))
     there, length = np.array([[0.0, 1.0]]), 0.0
     for step in range(1, 9):
         length += there.sum()
         there = advance(crowd, rule, there, step) * (1.0 - ends[step - 1, 2] / ends[step - 1].sum())
     assert there.sum() == 0.0, "no visit has nine steps"
-    assert cut_off(crowd, fit.totals).worth(rule).length == pytest.approx(length, rel=1e-9)
+    assert cut_off(crowd, fit.totals).worth_under(rule).length == pytest.approx(length, rel=1e-9)
 
 
 def test_totals_have_assumed_variants() -> None:
     totals = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.79, 0.18]}
     fit = Fit.from_counts(**totals)
-    now = baseline(fit, plain_crowd(fit))
-    assert now.reward is None and now.missed == (0.0, 0.0, 0.0)
+    now = baseline(fit, plain_population(fit))
+    assert now.reward is None and now.missed == Interval.exact(0.0)
     assert list(stressed(fit)) == ["arms", "users", "drift", "fatigue"]

@@ -10,7 +10,7 @@ from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.streams import policy_stream
 from sojourn.policies import UCB, AdaUCB, Counts, Greedy, KLUCBSwitch, LearnedAdaUCB
 from sojourn.policies.published import log_plus
-from sojourn.simulation.bounds import bound_name
+from sojourn.simulation.tables import bound_name
 
 
 def counts(policy: sj.Policy, pulls: list[float], successes: list[float]) -> Counts:

@@ -32,7 +32,7 @@ from research.studies.horizon.trials import (
 )
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Report, Verdict, check
-from sojourn.simulation.runs import run_regrets
+from sojourn.simulation.store import run_regrets
 
 
 def test_every_problem_has_growth_tails_and_told_horizons() -> None:

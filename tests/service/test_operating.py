@@ -50,7 +50,7 @@ def test_drop_erase_and_the_log_of_changes(tmp_path: Path) -> None:
             assert answer.status_code == 404, (method, path, answer.text)
         changes = http.get("/v1/changes", **signed).json()["changes"]
         who = token.split("_")[1]
-        assert [(c["who"], c["experiment"], c["what"]) for c in changes] == [
+        assert [(c["actor"], c["experiment"], c["what"]) for c in changes] == [
             (who, "shorts", "dropped"), (who, "", "erased a user"), (who, "shorts", "changed"),
             (who, "shorts", "created"),
         ]  # fmt: skip

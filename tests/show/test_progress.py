@@ -9,7 +9,7 @@ from sojourn.paper.study import Overall
 from sojourn.show import progress as module
 from sojourn.show.progress import Now, by_share, progress
 from sojourn.simulation import Progress
-from sojourn.simulation.watching import by_runs
+from sojourn.simulation.reduce import by_runs
 
 
 def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

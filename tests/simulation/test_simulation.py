@@ -22,8 +22,7 @@ from sojourn.paper import SETTINGS
 from sojourn.policy_names import policies_of
 from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress, backends
 from sojourn.simulation.chunks import chunk
-from sojourn.simulation.grid import checkpoint_grid
-from sojourn.simulation.precision import FLOOR, HOPELESS, chunk_runs
+from sojourn.simulation.precision import FLOOR, HOPELESS, checkpoint_grid, chunk_runs
 from sojourn.simulation.work import Job
 
 TOLERANCE = 4.5  # standard errors

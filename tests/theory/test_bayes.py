@@ -10,9 +10,8 @@ from numpy.polynomial.legendre import leggauss
 
 import sojourn as sj
 from sojourn.theory import bayes
-from sojourn.theory.ends import Ends
 from sojourn.theory.induction import count_states, layout, step_back
-from sojourn.theory.quadrature import Nodes, incomplete_beta, of_greatest, posteriors
+from sojourn.theory.quadrature import Ends, Nodes, incomplete_beta, of_greatest, posteriors
 from sojourn.values.finite import FiniteUser, Horizon, Visits
 from sojourn.values.prior import find_counts
 

@@ -19,7 +19,7 @@ from sojourn.cli import main
 from sojourn.engine.steps import draw_next
 from sojourn.live import Ask
 from sojourn.live.states import describe, from_description, states_in_words
-from sojourn.theory.model import as_two_state
+from sojourn.theory.gaps import as_two_state
 
 NEXT = [[0, 1], [0, 2], [1, 2]]
 LEAVE = [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]

@@ -18,7 +18,7 @@ from sojourn.paper.trials import Maker, Roster, Trial
 from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
 from sojourn.problem import Problem
 from sojourn.simulation import Result
-from sojourn.simulation.runs import run_regrets
+from sojourn.simulation.store import run_regrets
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments
 from sojourn.users import TwoState

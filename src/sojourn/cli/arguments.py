@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import Signature, signature
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,25 +20,51 @@ Seed = Annotated[int, option("The same seed gives the same numbers.")]
 Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
 
-Register = Callable[[str, str], Callable[[Callable[..., None]], Callable[..., None]]]
+LOG, LIVE, MODEL, OPERATE = PANELS = ("Your log", "Live", "Simulate and theory", "Operate")
+"""What help shows together."""
+
+Command = Callable[..., None]
+Register = Callable[[Command], Command]
 
 
-def group(help_: str, example: str) -> tuple[typer.Typer, Register]:
-    """A group of commands, and the decorator of each: its name and an example."""
+class Declared(NamedTuple):
+    """A command, or a group of them, and where help shows it."""
+
+    panel: str
+    name: str
+    run: Command | typer.Typer
+    example: str
+
+
+DECLARED: list[Declared] = []
+"""All commands. A module that declares one is found by `main`; nothing else has to name it."""
+
+
+def command(panel: str, name: str, example: str) -> Register:
+    """Declare a command of `sojourn`."""
+
+    def declare(run: Command) -> Command:
+        DECLARED.append(Declared(panel, name, run, example))
+        return run
+
+    return declare
+
+
+def group(panel: str, name: str, help_: str, example: str) -> Callable[[str, str], Register]:
+    """Declare a group of commands; what it returns declares each of them."""
     app = typer.Typer(help=help_, epilog=f"Example: {example}", no_args_is_help=True)
-    return app, lambda name, example: app.command(name, epilog=f"Example: {example}")
+    DECLARED.append(Declared(panel, name, app, example))
+    return lambda name, example: app.command(name, epilog=f"Example: {example}")
 
 
-def with_options(
-    name: str, make: Callable[..., Any], **settings: Any
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(name: str, make: Callable[..., Any], **settings: Any) -> Register:
     """Give a command the options of `make` in place of its parameter `name`, and there the result.
 
     Keyword-only parameters of `make` are no options, but come from `settings`.
     """
     options = {o.name: o for o in signature(make).parameters.values() if o.kind != o.KEYWORD_ONLY}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Command) -> Command:
         @wraps(command)
         def run(*args: Any, **given: Any) -> None:
             chosen = {key: given.pop(key) for key in options if key in given}

@@ -8,11 +8,14 @@ import typer
 
 from .. import validation
 from ..validation import InputError
-from .arguments import AsJson, group, option
+from .arguments import OPERATE, AsJson, group, option
 from .output import print_json
 
-app, command = group(
-    "API keys of the service.", "sojourn keys new keys.json --experiment shorts --expires 90"
+command = group(
+    OPERATE,
+    "keys",
+    "API keys of the service.",
+    "sojourn keys new keys.json --experiment shorts --expires 90",
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys (hashes only).")]

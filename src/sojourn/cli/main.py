@@ -3,13 +3,15 @@
 Bad input ends with exit code 2 and one sentence on standard error, a store that fails with 1;
 a bug of this package ends with a traceback and 70. Results go to standard output,
 as tables or, with --json, as JSON and nothing else; notes and progress go to standard error.
-Commands import the rooms they need when they run, so that help is quick.
+A command is a function with `arguments.command` in any module of this package. Commands import
+what they need when they run, so that help is quick.
 """
 
 import sys
 import traceback
 from collections.abc import Sequence
-from types import ModuleType
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated
 
 import typer
@@ -18,44 +20,28 @@ from ..extras import MissingExtra
 from ..live.errors import LiveError
 from ..validation import InputError, PolicyError
 from ..version import __version__
-from . import (
-    evaluate,
-    fit,
-    keys,
-    limit,
-    monitor,
-    recommend,
-    reproduce,
-    serve,
-    simulate,
-    store,
-    theory,
-)
-from .arguments import option
+from .arguments import DECLARED, PANELS, option
 from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
-PANELS: dict[str, tuple[ModuleType, ...]] = {
-    "Your log": (fit, evaluate),
-    "Live": (serve, monitor),
-    "Simulate and theory": (theory, limit, simulate, recommend, reproduce),
-    "Operate": (store, keys),
-}
-"""What help shows together. A module has one command, or `app`: a group of them."""
+FIRST = ("logs", "serve", "simulate", "theory")
+"""Modules whose commands help shows before others of the same panel."""
 
 
-def _add(module: ModuleType, panel: str) -> None:
-    name = module.__name__.rpartition(".")[2]
-    if hasattr(module, "app"):
-        app.add_typer(module.app, name=name, rich_help_panel=panel)
-        return
-    epilog = f"Example: {module.EXAMPLE}"
-    app.command(name, epilog=epilog, rich_help_panel=panel)(getattr(module, f"{name}_command"))
+def make_app() -> typer.Typer:
+    """With the commands of every module beside this one."""
+    modules = (module.name for module in iter_modules(sys.modules[__package__].__path__))
+    for name in dict.fromkeys((*FIRST, *modules)):
+        import_module(f"{__package__}.{name}")
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    for panel, name, run, example in sorted(DECLARED, key=lambda one: PANELS.index(one.panel)):
+        if isinstance(run, typer.Typer):
+            made.add_typer(run, name=name, rich_help_panel=panel)
+        else:
+            made.command(name, epilog=f"Example: {example}", rich_help_panel=panel)(run)
+    return made
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for panel, modules in PANELS.items():
-    for module in modules:
-        _add(module, panel)
+app = make_app()
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """Any mistake in the arguments; where Typer keeps this class depends on its version."""

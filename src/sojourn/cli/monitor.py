@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from .arguments import AsJson, group, option
+from .arguments import LIVE, AsJson, group, option
 from .output import print_json
 from .stores import reading, store_and, store_words
 
 if TYPE_CHECKING:
     from ..live import Comparison, History
 
-app, command = group(
+command = group(
+    LIVE,
+    "monitor",
     "Compare variants, evaluate a policy in the shadow, detect drift.",
     "sojourn monitor compare live.db shorts",
 )

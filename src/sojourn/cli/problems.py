@@ -1,6 +1,6 @@
 """The problem that the words of a command name, or that its options describe.
 
-The rooms that these words need are imported when a word is looked up, so that help is quick.
+What these words need is imported when a word is looked up, so that help is quick.
 """
 
 import json
@@ -16,6 +16,7 @@ from .arguments import option
 
 if TYPE_CHECKING:
     from ..problem import Problem
+    from ..users import User
 
 ARMS = {"means", "rewards"}
 """The options that say what arms give; the others are about the user."""
@@ -24,50 +25,54 @@ OPTIONS = {"odds": "--log-odds"}
 """Options whose name is not that of the key in a problem file."""
 
 
+Named = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
+    ),
+]
+TwoStateUsers = Annotated[
+    list[str] | None,
+    option(
+        "Two-state user: q00,q01,q10,q11. Repeat for a user of each arm.", "--q", metavar="1,0,0,0"
+    ),
+]
+AnyUsers = Annotated[
+    list[str] | None,
+    option(
+        "Any user model, with its settings as in a problem file: 'chain: "
+        "next=[[0,1],[0,2],[1,2]] leave=[[0.6,0.1],[0.3,0.05],[0.1,0.02]]'. Repeat for a user of "
+        "each arm.",
+        metavar="'MODEL: KEY=VALUE ...'",
+    ),
+]
+Start = Annotated[
+    str | None, option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5")
+]
+StaysFirst = Annotated[bool, option("Nobody leaves at the first step.", "--stays-first")]
+
+
 def find_problem(
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="A setting of the paper, such as A or ema-100, or a .toml or .json problem file.",
-        ),
-    ] = None,
+    problem: Named = None,
     means: Annotated[str | None, option("Mean reward of every arm.", metavar="0.9,0.8")] = None,
     rewards: Annotated[
         str | None,
         option(
             "Instead of --means, if rewards are not only 0 and 1: for every arm a mean, beta:a,b, "
-            "values with their chances (0:.2,.5:.3,1:.5) or sample:x,y,...",
+            "values with their chances (0:0.2,0.5:0.3,1:0.5) or sample:x,y,...",
             metavar="'beta:2,5 0.4'",
         ),
     ] = None,
-    q: Annotated[
-        list[str] | None,
-        option(
-            "Two-state user: q00,q01,q10,q11. Repeat for a user of each arm.",
-            "--q",
-            metavar="1,0,0,0",
-        ),
-    ] = None,
+    q: TwoStateUsers = None,
     theta: Annotated[
         float | None, option("Moving-average user: weight of a new reward.", metavar="0.5")
     ] = None,
     c6: Annotated[
         float | None, option("Moving-average user: c6 of the leave curve.", metavar="1000")
     ] = None,
-    user: Annotated[
-        list[str] | None,
-        option(
-            "Any user model, with its settings as in a problem file: 'chain: "
-            "next=[[0,1],[0,2],[1,2]] leave=[[.6,.1],[.3,.05],[.1,.02]]'. Repeat for a user of "
-            "each arm.",
-            metavar="'MODEL: KEY=VALUE ...'",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        option("First state, or states with their probabilities.", metavar="1|0:0.5,1:0.5"),
-    ] = None,
+    user: AnyUsers = None,
+    start: Start = None,
     log_odds: Annotated[
         str | None, option("Log odds of leaving that every arm adds to the user's.", metavar="2,0")
     ] = None,
@@ -75,9 +80,7 @@ def find_problem(
         str | None,
         option("From where on a reward counts as good, or as of each level.", metavar="0.5"),
     ] = None,
-    stays_first: Annotated[
-        bool, option("Nobody leaves at the first step.", "--stays-first")
-    ] = False,
+    stays_first: StaysFirst = False,
     *,
     default: str | None = None,
 ) -> "Problem":
@@ -122,6 +125,30 @@ def find_problem(
     tables = [{**table, **around} for table in users]
     arms = {key: value for key, value in read.items() if key in ARMS}
     return files.from_dict({**arms, "user": tables if len(tables) > 1 else tables[0]})
+
+
+def find_user(
+    problem: Named = None,
+    q: TwoStateUsers = None,
+    user: AnyUsers = None,
+    start: Start = None,
+    stays_first: StaysFirst = False,
+) -> "User":
+    """The user of a problem, or the one that options describe.
+
+    >>> find_user(q=[".8,.2,.2,.1"]) == find_user("B")
+    True
+    """
+    if problem is not None and (q or user or start or stays_first):
+        raise InputError(
+            f"give either the problem {problem!r} or options that describe a user, not both"
+        )
+    if problem is not None:
+        return find_problem(problem).user
+    if not q and not user:
+        raise InputError("give a user: --q or --user, or the problem whose user it is")
+    some = "0.5,0.4"  # a problem needs means, and they do not matter here
+    return find_problem(means=some, q=q, user=user, start=start, stays_first=stays_first).user
 
 
 def _users(

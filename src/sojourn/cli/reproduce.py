@@ -9,14 +9,12 @@ import typer
 from ..show.progress import Now, Show, progress
 from ..show.tables import Table
 from ..validation import InputError
-from .arguments import AsJson, Seed, Workers, option, with_options
+from .arguments import MODEL, AsJson, Seed, Workers, command, option, with_options
 from .output import STOPPED, note, print_json, print_table
 
 if TYPE_CHECKING:
     from ..paper.study import Overall, Study
     from ..paper.verdicts import Report
-
-EXAMPLE = "sojourn reproduce a b --quick --out reproduction"
 
 Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
 
@@ -88,6 +86,7 @@ def conduct(
         print(say(report, report_file))
 
 
+@command(MODEL, "reproduce", "sojourn reproduce a b --quick --out reproduction")
 @with_options("options", StudyOptions)
 def reproduce_command(
     names: Annotated[

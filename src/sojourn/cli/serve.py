@@ -14,9 +14,8 @@ import typer
 from ..extras import require
 from ..service.options import Options
 from ..validation import InputError
-from .arguments import with_options
+from .arguments import LIVE, command, with_options
 
-EXAMPLE = "sojourn serve --demo"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
 
@@ -52,6 +51,7 @@ def _given(**given: Any) -> dict[str, Any]:
 _given.__signature__ = Signature(list(_parameters()))  # type: ignore[attr-defined]
 
 
+@command(LIVE, "serve", "sojourn serve --demo")
 @with_options("given", _given)
 def serve_command(
     context: typer.Context,

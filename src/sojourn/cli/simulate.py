@@ -1,4 +1,4 @@
-"""The command `sojourn simulate`."""
+"""The commands `sojourn simulate` and `sojourn recommend`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,15 +7,23 @@ import typer
 
 from ..extras import require
 from ..validation import InputError
-from .arguments import AsJson, Seed, Workers, find_checkpoints, number_or_text, option, with_options
+from .arguments import (
+    MODEL,
+    AsJson,
+    Seed,
+    Workers,
+    command,
+    find_checkpoints,
+    number_or_text,
+    option,
+    with_options,
+)
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem
 
 if TYPE_CHECKING:
     from ..problem import Problem
     from ..simulation import Result
-
-EXAMPLE = "sojourn simulate B -p UCB -p ULCB:c0=-0.5,c=4 --runs 200 --seed 1"
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
@@ -30,6 +38,7 @@ WITHOUT = "the\npaper has no bound for this problem."
 PICTURES = (".png", ".pdf", ".svg")
 
 
+@command(MODEL, "simulate", "sojourn simulate B -p UCB -p ULCB:c0=-0.5,c=4 --runs 200 --seed 1")
 @with_options("problem", find_problem)
 def simulate_command(
     problem: "Problem",
@@ -103,6 +112,39 @@ def simulate_command(
     if plot is not None:
         result.plot(plot)
     _print(result, as_json)
+
+
+@command(MODEL, "recommend", "sojourn recommend --means 0.9,0.8 --q 0.8,0.2,0.2,0.1")
+@with_options("problem", find_problem)
+def recommend_command(
+    problem: "Problem",
+    visits: Annotated[int, option("Visits that the policy will serve.")] = 20_000,
+    incumbent: Annotated[
+        str | None,
+        option(
+            "The current recommender: gains are over it first, and it is kept unless they are "
+            "significant. "
+            "Uniform, FixedArm:arm=2, KLUCB.",
+            metavar="POLICY",
+        ),
+    ] = None,
+    known_problem: Annotated[
+        bool, option("The problem is known exactly: take its best policy.", "--known-problem")
+    ] = False,
+    precision: Annotated[
+        str, option("The 95 % half-width of regrets to simulate to.", metavar="5%")
+    ] = "5%",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """The policy to run on a problem, why, and what it gains over the current one and KL-UCB."""
+    from ..recommendation import recommend
+
+    advice = recommend(
+        problem, visits=visits, certain=known_problem, precision=number_or_text(precision) or "5%",
+        present=incumbent, seed=seed, progress=True,
+    )  # fmt: skip
+    print_json(advice.to_dict()) if as_json else print(advice)
 
 
 def _print(result: "Result", as_json: bool) -> None:

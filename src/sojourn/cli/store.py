@@ -12,12 +12,15 @@ import typer
 
 from ..show.tables import Table
 from ..validation import InputError
-from .arguments import AsJson, group, option
+from .arguments import OPERATE, AsJson, group, option
 from .output import note, print_json, print_table
 from .stores import file_errors_as_input, reading, store_and, store_first, store_words, writable
 
-app, command = group(
-    "Verify, export, archive and delete what a store holds.", "sojourn store verify live.db"
+command = group(
+    OPERATE,
+    "store",
+    "Verify, export, archive and delete what a store holds.",
+    "sojourn store verify live.db",
 )
 
 DAY = 86_400.0
@@ -240,7 +243,7 @@ def audit_command(
         [f"{datetime.fromtimestamp(edit.at, UTC):%Y-%m-%d %H:%M:%S}", *astuple(edit)[1:]]
         for edit in found
     ]
-    print_table(Table(["when (UTC)", "who", "experiment", "what", "details"], rows))
+    print_table(Table(["when (UTC)", "actor", "experiment", "what", "details"], rows))
 
 
 @command("warm-start", "sojourn store warm-start live.db shorts counts.csv")

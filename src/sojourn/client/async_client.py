@@ -5,16 +5,24 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ..live.answers import NOT_SENT, Ask, Decision, Logged, Opening, ranked, reward_of, shallow
+from ..live.answers import (
+    NOT_SENT,
+    Ask,
+    Decision,
+    Logged,
+    Opening,
+    OtherSettings,
+    ranked,
+    reward_of,
+    shallow,
+)
 from ..live.errors import Conflict
 from ..live.names import check_name
 from ..validation import InputError
-from .caller import RETRIES, TIMEOUT, Caller, Transport
-from .described import described_policy, described_user
-from .messages import AccessDenied, Request
-from .standby import Away, Standby
+from .caller import RETRIES, TIMEOUT, Away, Caller, Standby, Transport
+from .messages import AccessDenied, Request, described_policy, described_user
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -22,20 +30,6 @@ if TYPE_CHECKING:
 
 
 DECIDED = tuple(field.name for field in fields(Decision) if field.init)
-
-
-class OtherSettings(TypedDict, total=False):
-    """Settings of an experiment besides its policy and user; see `sojourn.Experiment`."""
-
-    reward_threshold: float | None
-    default_reward: float
-    reward_wait: float | None
-    idle_timeout: float
-    late_horizon: float | None
-    introduce_in_any_state: bool
-    count_in_flight: bool
-    external: bool
-    shadow: bool
 
 
 class AsyncClient:

@@ -1,4 +1,4 @@
-"""How a call is made: over a transport, and again while that may help.
+"""How a call is made: over a transport, again while that may help, and what stands in for it.
 
 Everything is written once, as coroutines. The blocking client runs them on a transport that blocks
 instead of awaiting, so that they finish in one go (`finish`).
@@ -6,19 +6,22 @@ instead of awaiting, so that they finish in one go (`finish`).
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from math import inf
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .. import validation
-from ..live.errors import Unavailable
+from ..live.errors import Busy, Unavailable
 from .messages import NoResponse, Request, Response
 
 RETRIES, TIMEOUT = 6, 10.0
 FIRST_PAUSE, LONGEST_PAUSE, SHORTEST_TIMEOUT = 0.05, 10.0, 0.01
 RETRY_STATUSES = {429, 502, 503, 504}  # the service, or a proxy before it, asks to try again later
+AWAY_PAUSE = 5.0  # seconds without calls after one that failed
+REFRESH = 60.0  # seconds after which a ranking is asked for again
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -82,6 +85,51 @@ def pause(attempt: int, wait: float = 0.0) -> float:
     """
     backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**attempt)
     return min(wait, LONGEST_PAUSE) + backoff * random.uniform(0.5, 1.0)
+
+
+class Away(Unavailable):
+    """The service is away, and there is a ranking to answer from."""
+
+
+class Standby:
+    """The ranking of one experiment, best arm first, and whether its service was away just now."""
+
+    def __init__(self) -> None:
+        self.ranking: tuple[str, ...] = ()
+        self._asked, self._away_until = time.monotonic(), 0.0
+
+    def tell(self, ranking: Iterable[str]) -> None:
+        """What the service says now."""
+        self.ranking, self._asked = tuple(ranking), time.monotonic()
+
+    def stale(self) -> bool:
+        """Whether to ask for the ranking again; once True, not before the next `REFRESH`."""
+        now = time.monotonic()
+        if now - self._asked < REFRESH:
+            return False
+        self._asked = now
+        return True
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """A circuit breaker around a call: `Away` if it fails, and at once if one has just failed.
+
+        After the pause one call tries; the others go on without waiting for what becomes of it.
+        """
+        now = time.monotonic()
+        if now < self._away_until:
+            raise Away("the service did not answer a moment ago")
+        if self._away_until:
+            self._away_until = now + AWAY_PAUSE
+        try:
+            yield
+        except (Unavailable, Busy) as error:
+            self._away_until = time.monotonic() + AWAY_PAUSE * random.uniform(0.5, 1.0)
+            raise Away(str(error)) from error
+        except Exception:
+            self._away_until = 0.0  # it has answered
+            raise
+        self._away_until = 0.0
 
 
 def finish(coroutine: Coroutine[Any, Any, T]) -> T:

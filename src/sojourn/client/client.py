@@ -5,8 +5,8 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ..live.answers import Ask, Logged
-from .async_client import AsyncExperiment, AsyncVisit, OtherSettings
+from ..live.answers import Ask, Logged, OtherSettings
+from .async_client import AsyncExperiment, AsyncVisit
 from .caller import RETRIES, TIMEOUT, Caller, blocking, finish
 
 if TYPE_CHECKING:

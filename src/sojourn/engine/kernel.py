@@ -150,7 +150,7 @@ def run_chunk(
 def run_phase(
     policy: Any, user: Any, leaser: Any, coaster: Any, rewards: Any, prices: Any,
     memory: Any, board: Any, rng: Any, pulled: NDArray[np.int64], won: NDArray[Any],
-    levels: int, seed: int, run: int,
+    levels: int, seed: int, run: int, people: int,
     visit: int, checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
     fault: NDArray[np.int64], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
@@ -160,7 +160,7 @@ def run_phase(
     """
     fresh = make_tally(levels, rewards)
     own = (
-        make_world(rewards, prices, seed, run),
+        make_world(rewards, prices, seed, run, people),
         Tally(pulled, won, fresh.pulls, fresh.lost),
         memory,
         board,

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from .loops import jitable
 from .streams import FIRST_ARM, STARTS, draw, stream_key
 
+NEVER_BACK = 2**62
+"""So many people that nobody comes twice."""
+
 
 class World(NamedTuple):
     """What a run plays in: rewards of the arms, what a pull costs, and the streams of draws."""
 
     rewards: Any  # `Coins` or `Grades`
-    prices: Any  # `sojourn.values.prices`
+    prices: Any  # `sojourn.values.functions`
     keys: NDArray[np.uint64]
     start_key: np.uint64
+    people: int  # they come in turn; `NEVER_BACK`: each of them once
 
 
 class Tally(NamedTuple):
@@ -32,13 +36,13 @@ class Tally(NamedTuple):
 
 
 @jitable
-def make_world(rewards: Any, prices: Any, seed: int, run: int) -> World:
+def make_world(rewards: Any, prices: Any, seed: int, run: int, people: int = NEVER_BACK) -> World:
     """The world of one run."""
     keys = np.empty(rewards.means.size, np.uint64)
     for arm in range(keys.size):
         keys[arm] = stream_key(seed, run, FIRST_ARM + np.uint64(arm))
     start_key = np.uint64(stream_key(seed, run, STARTS))  # Python would make it an int
-    return World(rewards, prices, keys, start_key)
+    return World(rewards, prices, keys, start_key, people)
 
 
 @jitable
@@ -122,5 +126,6 @@ def step(
 
 @jitable
 def begin(user: Any, world: World, visit: int) -> float:
-    """The state in which visit number `visit`, from 1, starts."""
-    return user.begin(draw(world.start_key, visit))  # type: ignore[no-any-return]
+    """The state in which visit number `visit`, from 1, starts: it is drawn once for each person."""
+    person = visit if visit <= world.people else (visit - 1) % world.people + 1
+    return user.begin(draw(world.start_key, person))  # type: ignore[no-any-return]

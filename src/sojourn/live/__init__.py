@@ -41,12 +41,7 @@ if TYPE_CHECKING:
     from .monitor.drift import Drift as Drift, Series as Series, drift as drift
     from .monitor.shadow import Shadow as Shadow, shadow as shadow
     from .records import Bucket as Bucket, Edit as Edit, Part as Part, Snapshot as Snapshot
-    from .rollout.allocation import (
-        Alarm as Alarm,
-        Allocation as Allocation,
-        Epoch as Epoch,
-        Guardrail as Guardrail,
-    )
+    from .rollout.allocation import Alarm as Alarm, Allocation as Allocation, Guardrail as Guardrail
     from .rollout.comparison import (
         Comparison as Comparison,
         History as History,

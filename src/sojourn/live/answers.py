@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from .. import validation
 from ..registry import described
@@ -12,6 +12,20 @@ from .names import check_name, check_names
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
 NOT_SENT = "not sent"  # and in a client whose service is away
+
+
+class OtherSettings(TypedDict, total=False):
+    """Settings of an experiment besides its policy and user; see `sojourn.Experiment`."""
+
+    reward_threshold: float | None
+    default_reward: float
+    reward_wait: float | None
+    idle_timeout: float
+    late_horizon: float | None
+    introduce_in_any_state: bool
+    count_in_flight: bool
+    external: bool
+    shadow: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ A file has whole visits: `experiment/day=2026-11-16/<token>.parquet`, by the day
 last touched (UTC), a line for each event. Only the holder of the store's lease writes files
 (`Store.upkeep`). A file is written and synced first; then the visits and their events are deleted
 from the store, in one transaction that adds their sums to those of the archive and lists the file.
-A file that is not listed was left by a process that died in between, and its visits are still in
-the store.
+A file that is not listed was left by a process that died in between; its visits are still in the
+store.
 """
 
 import hashlib
@@ -54,7 +54,11 @@ class Archived(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """In how many visits a user was; `archived` is None if the archive is still to be rewritten."""
+    """In how many visits a user was; `archived` is None if the archive is still to be rewritten.
+
+    >>> Erased(visits=2, archived=0)
+    Erased(visits=2, archived=0)
+    """
 
     visits: int
     archived: int | None

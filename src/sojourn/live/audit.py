@@ -47,7 +47,7 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
 
 
 def _without_groups(archived: Counts) -> tuple[Counts, Counts]:
-    """The sums of the archive that events tell, and those of the groups, which rows have told."""
+    """The sums of archived events, and the sums of archived visits by group."""
     grouped = {key: n for key, n in archived.items() if key[0] == GROUPED}
     return {key: n for key, n in archived.items() if key not in grouped}, grouped
 
@@ -61,10 +61,10 @@ def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:
     total = [sum(column) for column in zip(*ledger.rows.values(), strict=True)] or [0, 0, 0.0]
     open_rows = ledger.rows.get("open", (0, 0, 0.0))[0]
     rows = open_rows, total[0] - open_rows, total[1], total[2]
-    told = by_kind["open"] - left, left, by_kind["issued"], by_kind["successes"]
+    logged = by_kind["open"] - left, left, by_kind["issued"], by_kind["successes"]
     names = "visits open", "visits ended", "steps of visits", "rewards of visits"
     keys = [(name, 0, 0, 0) for name in names]
-    kept, by_events = (dict(zip(keys, map(float, each), strict=True)) for each in (rows, told))
+    kept, by_events = (dict(zip(keys, map(float, each), strict=True)) for each in (rows, logged))
     return kept, by_events
 
 

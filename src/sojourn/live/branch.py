@@ -29,6 +29,11 @@ class Branch:
     An experiment without variants has one branch, of its own name. With variants it has one for
     each, named `experiment:variant`. While the branch is not `exploring`, it plays only the arm
     that its policy estimates to be best. After `dropped`, calls raise `NotFound`.
+
+    >>> from sojourn.live import Experiment
+    >>> with Experiment("shorts", ["dance", "news"], compiled=False) as shorts:
+    ...     shorts.branch.name, shorts.branch.arms
+    ('shorts', ('dance', 'news'))
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Checks that a store keeps what `Store` promises, for those who write one.
+"""Checks that a store does what `Store` promises, for authors of stores.
 
     from sojourn.live import conformance
 
@@ -198,8 +198,8 @@ def changes_build_on_one_another(store: Store, open_store: Open, durable: bool) 
     second = change(first.row, step=1)
     third = change(second.row, step=2)
     assert store.append([first, second, change(None, "w"), third]) == [True] * 4
-    stranger = change(third.row._replace(version=-5), step=3)
-    assert store.append([stranger, change(stranger.row, step=4)]) == [False, False]
+    stale = change(third.row._replace(version=-5), step=3)
+    assert store.append([stale, change(stale.row, step=4)]) == [False, False]
     total, events = all_of(store)
     assert [event.step for event in events if event.visit == "v"] == [0, 1, 2]
     assert sum(n for key, n in total.items() if key[0] == "issued") == 4
@@ -393,11 +393,11 @@ def dropped_experiments(store: Store, open_store: Open, durable: bool) -> None:
 
 @check
 def erased_users(store: Store, open_store: Open, durable: bool) -> None:
-    """Their id is nowhere, and who has read their visit before cannot change it."""
+    """Their id is nowhere, and a process that has read their visit before cannot change it."""
     first, other = change(None), change(None, "w")
     event = first.events[0]._replace(user="u")
-    told = other.events[0]._replace(user="x")
-    other = other._replace(row=other.row._replace(user="x"), events=(told,))
+    opened = other.events[0]._replace(user="x")
+    other = other._replace(row=other.row._replace(user="x"), events=(opened,))
     assert store.append([first._replace(events=(event,)), other]) == [True, True]
     assert store.erase("u") == 1
     assert store.append([change(first.row, step=1)]) == [False]
@@ -412,7 +412,7 @@ def erased_users(store: Store, open_store: Open, durable: bool) -> None:
 
 @check
 def erasing_goes_on(store: Store, open_store: Open, durable: bool) -> None:
-    """Who is being erased is known, also after a death, until they are in no file any more."""
+    """Users who are being erased are listed until that is done, also after a crash."""
     store.erase("u")
     if durable:
         store.close()
@@ -516,7 +516,7 @@ def readiness(store: Store, open_store: Open, durable: bool) -> None:
 
 @check
 def audit_log(store: Store, open_store: Open, durable: bool) -> None:
-    """Who changed what; saving what is there already is no change."""
+    """Changes are in the audit log; saving what is already there is none."""
     save(store, "e", "{}", [Arm(0, "a")])
     token = AUDIT_ACTOR.set("ann")
     try:
@@ -524,10 +524,10 @@ def audit_log(store: Store, open_store: Open, durable: bool) -> None:
     finally:
         AUDIT_ACTOR.reset(token)
     second, first = store.series(Edit, None)
-    assert (first.who, first.what, first.detail) == (
+    assert (first.actor, first.what, first.detail) == (
         "process", "created", '{"arms": {"a": {}}}'
     )  # fmt: skip
-    assert (second.who, second.experiment, second.what) == ("ann", "e", "changed")
+    assert (second.actor, second.experiment, second.what) == ("ann", "e", "changed")
     assert second.detail == '{"x": 2, "arms": {"a": {"retired": 1}, "b": {}}}'
     assert store.series(Edit, None, limit=1) == [second] and store.series(Edit, "d") == []
     store.close()

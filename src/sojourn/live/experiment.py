@@ -4,13 +4,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from .. import validation
 from ..policies import Policy, VisitIMED
 from ..users import User
 from ..validation import InputError
-from .answers import Ask, Decision, Opening
+from .answers import Ask, Decision, Opening, OtherSettings
 from .branch import Branch
 from .enrolment import (
     Given,
@@ -32,6 +32,13 @@ from .rollout.guardrail import Rollout
 from .settings import Settings
 from .stores.base import has_variants, loaded
 from .visit import Routing, Visit
+
+
+class ExperimentSettings(OtherSettings, total=False):
+    """Those of `OtherSettings`, and the experiments from which the policy learns as well."""
+
+    learns_from: Sequence[str]
+
 
 ONLY = ""
 """The key of the branch of an experiment without variants."""
@@ -112,14 +119,14 @@ class Experiment:
         seed: int | None = None,
         run: int = 0,
         compiled: bool = True,
-        **settings: Any,
+        **settings: Unpack[ExperimentSettings],
     ) -> None:
         check_name("name", name)
         if seed is not None:
             seed = validation.whole("seed", seed, 0, 2**63 - 1)
         options: dict[str, Any] = {"seed": seed, "run": run, "compiled": compiled}
         make = partial(Learner, seed=0, run=run, compiled=compiled)
-        common = {"user": user, **settings}
+        common: dict[str, Any] = {"user": user, **settings}
         if variants:
             common |= {} if policy is None else {"policy": policy}
             given = Given(arms, variants, holdout, guardrail, common)

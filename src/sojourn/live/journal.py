@@ -213,7 +213,7 @@ class Journal:
     async def show(self, work: Callable[[], T], executor: Executor | None = None) -> T:
         """What a function that reads the store returns, within the deadline.
 
-        Calls of visits have threads of their own, so that they do not wait for those who look on.
+        Calls of visits have threads of their own, so they do not wait for dashboards.
         """
         shown: T = await (executor or self.showing).submit(work).arrive(self.deadline)
         return shown

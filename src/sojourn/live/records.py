@@ -149,10 +149,10 @@ that it starts inherit it."""
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A line of the audit log: who changed what of an experiment, and when."""
+    """A line of the audit log: which actor changed what of an experiment, and when."""
 
     at: float
-    who: str
+    actor: str
     experiment: str
     what: str
     detail: str

@@ -239,7 +239,7 @@ class Writer:
             self._settle(batch)
 
     def _settle(self, batch: list[Ticket]) -> None:
-        """Wake all who wait for a batch: one call into each event loop, one notify for threads."""
+        """Wake what waits for a batch: one call into each event loop, one notify for threads."""
         loops: dict[Any, list[asyncio.Future[None]]] = defaultdict(list)
         for ticket in batch:
             ticket.done = True

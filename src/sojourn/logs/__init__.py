@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ..lazy import exports
 
 if TYPE_CHECKING:
+    from ..users.population import Population as Population
     from . import report as report
     from .deciding.advice import Advice as Advice
     from .deciding.decide import decide as decide
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         JointModel as JointModel,
     )
     from .model.costs import Costs as Costs, Inequality as Inequality
-    from .model.crowd import Crowd as Crowd
     from .model.diagnostics import Diagnostic as Diagnostic
     from .model.ema import EmaFit as EmaFit
     from .model.fit import Alternative as Alternative, fit as fit, sensitivity as sensitivity

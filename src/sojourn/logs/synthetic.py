@@ -1,57 +1,115 @@
 """Synthetic logs with true propensities, to check estimators against.
 
-The visits are those of the simulator: with users who are all alike, the log of (seed, run) is
-step by step what `simulate` plays in that run.
+The visits are those of the simulator, played in its loop: with users who are all alike, the log of
+(seed, run) is step by step what `simulate` plays in that run.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..engine.loops import jitable, loop
-from ..engine.rewards import Coins, Grades, coin
-from ..engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
+from ..engine.kernel import columns
+from ..engine.rewards import coin
+from ..engine.streams import Stream
 from ..engine.structs import Compiled
+from ..engine.unmanaged import merged
 from ..policies import Policy
+from ..policies.wrapper import Wrapper
 from ..policy_names import policy_of
 from ..problem import Problem
 from ..problem_files import problem_of
+from ..simulation.chunks import Stage, play_stages
+from ..stats.moments import Array
 from ..validation import InputError
 
 Log = dict[str, NDArray[Any]]
 
 NO_HORIZON = 2**62
-VISIT, STEP, ARM, LEFT, CUT = range(5)
-CHANCE, STATE, REWARD = range(3)
+ROOM = 1.25
+"""Rows to begin with, as a multiple of the steps that are expected under the best rule."""
+
+
+class Rows(NamedTuple):
+    """A row for each step, as far as there is room; `logged` says how many steps there are."""
+
+    logged: NDArray[np.int64]
+    logged_arm: NDArray[np.int64]
+    logged_chance: Array
+    logged_state: Array
+    logged_reward: Array
+    logged_over: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Recorder(Wrapper):
+    """A policy that writes down what it sees and does, and the probability of each choice."""
+
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
+        chances = self.policy.probabilities(memory, state)
+        arm = self.policy.choose(memory, state, rng)
+        row = memory.logged[0]
+        if row < memory.logged_arm.size and 0 <= arm < chances.size:
+            memory.logged_arm[row], memory.logged_state[row] = arm, state
+            memory.logged_chance[row] = chances[arm]
+        return arm
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        self.policy.update(memory, state, arm, reward, left, next_state)
+        row = memory.logged[0]
+        if row < memory.logged_arm.size:
+            memory.logged_reward[row], memory.logged_over[row] = reward, left
+        memory.logged[0] = row + 1
 
 
 @dataclass(frozen=True, eq=False)
-class OwnCoins(Compiled):
-    """Arms with rewards of 0 and 1, and a row of means for each person."""
+class OwnRewards(Compiled):
+    """Rewards of users who come in turn, in visits that are cut off after `horizon` steps."""
 
-    means: NDArray[np.float64]
+    means: Array
+    rewards: Any
+    """`Coins` or `Grades`."""
+    own: Array
+    """Means by [user, arm]; a single row if all users are alike."""
+    horizon: float
+    clock: NDArray[np.int64]
+    """The current visit, from 0, and the steps in it so far."""
 
-    def for_person(
-        self, person: int, user: Any, arm: int, state: float, u: float
-    ) -> tuple[float, bool, float]:
-        """What u decides for a person; they come in turn."""
-        return coin(user, self.means[person % self.means.shape[0], arm], arm, state, u)
+    def nothing(self) -> NDArray[Any]:
+        return self.rewards.nothing()  # type: ignore[no-any-return]
+
+    def counted(self, reward: float) -> float:
+        return self.rewards.counted(reward)  # type: ignore[no-any-return]
+
+    def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
+        """What u decides for the user of this visit: reward, whether it is over, next state."""
+        if self.own.shape[0] > 1:
+            mean = self.own[self.clock[0] % self.own.shape[0], arm]
+            reward, left, after = coin(user, mean, arm, state, u)
+        else:
+            reward, left, after = self.rewards.outcome(user, arm, state, u)
+        self.clock[1] += 1
+        over = left or self.clock[1] == self.horizon
+        if over:
+            self.clock[0] += 1
+            self.clock[1] = 0
+        return reward, over, after
 
 
-@dataclass(frozen=True, eq=False)
-class SameGrades(Compiled):
-    """Arms with graded rewards, the same for all."""
+@dataclass(frozen=True)
+class NoPrices(Compiled):
+    """Nothing is said of regret."""
 
-    rewards: Grades
+    def is_free(self, arm: int) -> bool:
+        return True
 
-    def for_person(
-        self, person: int, user: Any, arm: int, state: float, u: float
-    ) -> tuple[float, bool, float]:
-        return self.rewards.outcome(user, arm, state, u)
+    def gap(self, user: Any, state: float, arm: int) -> float:
+        return 0.0
 
 
 def synthetic_log(
@@ -94,80 +152,69 @@ def synthetic_log(
     seed, run = validation.whole("seed", seed, 0, 2**63 - 1), validation.whole("run", run, 0, 2**62)
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
         raise InputError(f"policy = {policy!r} is not allowed: it must know its probabilities")
-    world = _people(problem, users, spread, seed, run)
-    numbers, chances = write_log(
-        policy, problem.user, world, problem.arms, seed, run, visits, horizon
-    )
-    reward = chances[:, REWARD].copy()
-    return {
-        "user": numbers[:, VISIT] % users,
-        "visit": numbers[:, VISIT].copy(),
-        "step": numbers[:, STEP].copy(),
-        "arm": numbers[:, ARM].copy(),
-        "reward": reward if problem.graded else reward.astype(np.int8),
-        "left": numbers[:, LEFT].astype(np.int8),
-        "censored": numbers[:, CUT].astype(np.int8),
-        "propensity": chances[:, CHANCE].copy(),
-        "state": chances[:, STATE].copy(),
-    }
-
-
-def _people(
-    problem: Problem, users: int, spread: float, seed: int, run: int
-) -> OwnCoins | SameGrades:
-    """What arms give, with a row of means for each user, or one row for all."""
-    if not isinstance(problem.coins, Coins):
-        if spread > 0.0:
+    shift = np.zeros(1)
+    if spread > 0.0:
+        if problem.graded:
             raise InputError(
                 f"spread = {spread!r} is not allowed: it is a shift of the logit of means of "
                 "rewards 0 and 1, and these rewards are graded; it must be 0"
             )
-        return SameGrades(problem.coins)
-    means = np.array([problem.means])
-    if spread == 0.0:
-        return OwnCoins(means)
-    shift = spread * np.random.default_rng([seed, run]).standard_normal(users)
-    odds = np.exp(shift)[:, None] * means
-    return OwnCoins(odds / (1.0 - means + odds))
+        shift = spread * np.random.default_rng([seed, run]).standard_normal(users)
+    room = min(int(ROOM * problem.expected_steps(visits)) + 1_000, visits * horizon)
+    rows = _record(problem, policy, shift, seed, run, visits, horizon, room)
+    if (steps := int(rows.logged[0])) > room:
+        rows = _record(problem, policy, shift, seed, run, visits, horizon, steps)
+    return _columns(problem, rows, steps, users, horizon)
 
 
-@jitable
-def longer(rows: NDArray[Any]) -> NDArray[Any]:
-    """The same rows with room for as many more."""
-    more = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
-    more[: rows.shape[0]] = rows
-    return more
+def _record(
+    problem: Problem, policy: Policy, shift: Array, seed: int, run: int, visits: int, horizon: int,
+    room: int,
+) -> Rows:  # fmt: skip
+    """Play the visits; of all steps as many as there is room for are written down."""
+    clock = np.zeros(2, np.int64)
+    stages = [
+        Stage(
+            after,
+            own.user,
+            OwnRewards(np.array(own.means), own.coins, _shifted(own.means, shift), horizon, clock),
+            NoPrices(),
+        )
+        for after, own in problem.phases
+    ]
+    rows = Rows(
+        np.zeros(1, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros(room),
+        np.zeros(room), np.zeros(room, np.int8),
+    )  # fmt: skip
+    play_stages(
+        stages, Recorder(policy), seed, run, np.array([visits]),
+        np.zeros((1, columns(problem.user.space.bins, problem.arms))),
+        memory=merged(policy.memory(problem.arms), rows),
+    )  # fmt: skip
+    return rows
 
 
-@loop
-def write_log(
-    policy: Any, user: Any, world: Any, arms: int, seed: int, run: int, visits: int, horizon: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """One run: whole numbers and, apart, propensities, states and rewards."""
-    memory, rng = policy.memory(arms), policy_stream(seed, run)
-    starts, pulled = np.uint64(stream_key(seed, run, STARTS)), np.zeros(arms, np.int64)
-    numbers, chances = np.empty((1024, 5), np.int64), np.empty((1024, 3), np.float64)
-    row = 0
-    for visit in range(visits):
-        state = user.begin(draw(starts, visit + 1))
-        step, over = 0, False
-        while not over:
-            if row == numbers.shape[0]:
-                numbers, chances = longer(numbers), longer(chances)
-            before = user.experience(state)
-            chance = policy.probabilities(memory, before)
-            arm = policy.choose(memory, before, rng)
-            pulled[arm] += 1
-            own = np.uint64(stream_key(seed, run, FIRST_ARM + np.uint64(arm)))
-            u = draw(own, pulled[arm])
-            reward, left, state = world.for_person(visit, user, arm, state, u)
-            step += 1
-            cut = step == horizon
-            over = left or cut
-            policy.update(memory, before, arm, reward, over, user.experience(state))
-            numbers[row, VISIT], numbers[row, STEP], numbers[row, ARM] = visit, step, arm
-            numbers[row, LEFT], numbers[row, CUT] = int(left and not cut), int(cut)
-            chances[row, CHANCE], chances[row, STATE] = chance[arm], before
-            chances[row, REWARD] = reward
-            row += 1
-    return numbers[:row], chances[:row]
+def _shifted(means: tuple[float, ...], shift: Array) -> Array:
+    """Means by [user, arm], with a shift of the logit for each user."""
+    mean, odds = np.array([means]), np.exp(shift)[:, None] * np.array([means])
+    return np.asarray(odds / (1.0 - mean + odds))
+
+
+def _columns(problem: Problem, rows: Rows, steps: int, users: int, horizon: int) -> Log:
+    over = rows.logged_over[:steps] == 1
+    visit = np.cumsum(over) - over
+    begins = np.flatnonzero(np.append(True, over[:-1]))
+    step = np.arange(over.size) - begins[visit] + 1
+    censored = step == horizon
+    reward = rows.logged_reward[:steps]
+    return {
+        "user": visit % users,
+        "visit": visit,
+        "step": step,
+        "arm": rows.logged_arm[:steps].copy(),
+        "reward": reward.copy() if problem.graded else reward.astype(np.int8),
+        "left": (over & ~censored).astype(np.int8),
+        "censored": censored.astype(np.int8),
+        "propensity": rows.logged_chance[:steps].copy(),
+        "state": rows.logged_state[:steps].copy(),
+    }

@@ -11,7 +11,7 @@ import numpy as np
 from ..policies import Policy
 from ..problem import Problem
 from ..simulation import Estimate, Result
-from ..simulation.bounds import bound_for, lower_bounds
+from ..simulation.tables import bound_for, lower_bounds
 from ..stats.intervals import Interval, Pair
 from .verdicts import Measure
 

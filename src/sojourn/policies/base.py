@@ -1,4 +1,4 @@
-"""What a policy is: a memory, a choice, an update; and what it says of itself."""
+"""The base of policies (a memory, a choice, an update), their mixins and their labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -18,11 +18,11 @@ from ..registry import described, plain_name as plain_name
 Array = NDArray[np.float64]
 
 MOST_BINS = 1000
-"""Bins of the state: learned policies keep a table of bins x bins, and think in their cube."""
+"""Bins of the state: learned policies keep a table of bins x bins and solve in their cube."""
 
 
 class Counts(NamedTuple):
-    """What index policies remember: pulls and successes of every arm, and all pulls so far.
+    """The memory of index policies: pulls and successes of each arm, and the number of all pulls.
 
     >>> from sojourn.policies import UCB
     >>> UCB().memory(2)
@@ -53,7 +53,7 @@ def fade_counts(memory: Any, factor: float) -> None:
 
 @jitable
 def uncount(memory: Any, arm: int, reward: float) -> None:
-    """Take back one pull; sums of graded rewards are kept from rounding to below 0."""
+    """Remove one pull; sums of graded rewards must not round to below 0."""
     memory.pulls[arm] -= 1.0
     memory.successes[arm] = min(max(memory.successes[arm] - reward, 0.0), memory.pulls[arm])
     memory.clock[0] -= 1.0
@@ -61,7 +61,7 @@ def uncount(memory: Any, arm: int, reward: float) -> None:
 
 @jitable
 def forget_counts(memory: Any, arm: int) -> None:
-    """As if an arm had not been pulled."""
+    """Remove all pulls of an arm."""
     memory.clock[0] -= memory.pulls[arm]
     memory.pulls[arm] = memory.successes[arm] = 0.0
 
@@ -87,7 +87,7 @@ def least_mean(memory: Any) -> float:
 
 
 def by_means(memory: Any, worth: Callable[[Array], Array] = lambda mean: mean) -> Array:
-    """What arms are worth by their empirical means; -inf for those never shown."""
+    """A function of the empirical mean of each arm; -inf for arms never shown."""
     shown = memory.pulls > 0.0
     mean: Array = memory.successes / np.where(shown, memory.pulls, 1.0)
     return np.where(shown, worth(mean), -inf)
@@ -95,7 +95,7 @@ def by_means(memory: Any, worth: Callable[[Array], Array] = lambda mean: mean) -
 
 @jitable
 def certain(arms: int, arm: int) -> Array:
-    """The probabilities of a choice that is sure."""
+    """The probabilities of a deterministic choice."""
     chances = np.zeros(arms)
     chances[arm] = 1.0
     return chances
@@ -118,10 +118,10 @@ def arms_in(memory: Any) -> int:
 class Policy(Compiled):
     """Base of the policies: frozen values; what they learn is in a memory passed to each call.
 
-    A policy has ``choose(memory, state, rng)``, which returns an arm. States are what a policy sees
-    of the user: a number in [0, 1]. `Policy` itself keeps `Counts`; override `memory` and `update`
-    to keep something else. Methods are compiled from their Python text; those whose names begin
-    with an underscore, properties and class methods are not.
+    A subclass defines ``choose(memory, state, rng)``, which returns an arm. The state is what a
+    policy sees of the user, a number in [0, 1]. The memory is `Counts` unless `memory` and `update`
+    are overridden. Methods are compiled from their Python text, except properties, class methods,
+    methods marked as interpreted and methods whose names begin with an underscore.
 
     `sojourn.check` tells whether a class keeps the contract.
 
@@ -138,7 +138,7 @@ class Policy(Compiled):
     """
 
     title: ClassVar[str] = ""
-    """What the literature calls it: the name of the class, but for hyphens, spaces and case."""
+    """Its name in the literature: the name of the class with hyphens, spaces and case."""
 
     learns_from: ClassVar[str] = "rewards"
     """What changes its choices: "nothing", "rewards", or "departures" as well."""
@@ -163,10 +163,10 @@ class Policy(Compiled):
 
     @interpreted
     def greedy_values(self, memory: Any, state: float) -> Array:
-        """What every arm is worth in a state by what was seen: without bonus, draw or chance.
+        """Estimated value of each arm in a state, without exploration; -inf if never shown.
 
-        It is -inf for an arm never shown. Where exploring is stopped (`Experiment.explore`), the
-        arm that is worth most is played. Here worth is the empirical mean.
+        While exploration is off (`Experiment.explore`), the arm of greatest value is played. The
+        default is the empirical mean.
 
         >>> from sojourn.policies import KLUCB
         >>> policy, memory = KLUCB(), KLUCB().memory(3)
@@ -179,9 +179,9 @@ class Policy(Compiled):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """This policy as the paper would set it for `problem`; few policies need to know it.
+        """This policy with the parameters that the paper would choose for `problem`.
 
-        Those that learn from departures after good and bad rewards are told which are good.
+        Policies that learn from departures get the threshold from which a reward is good.
         """
         cuts = problem.user.space.cuts if problem.graded and cls.learns_from == "departures" else ()
         if len(cuts) == 1 and "threshold" in {field.name for field in fields(cls)}:
@@ -190,7 +190,7 @@ class Policy(Compiled):
 
     @property
     def label(self) -> str:
-        """What tables, pictures and the API call it; the command line takes it as it is printed.
+        """Its name in tables, figures and the API; the command line accepts it as printed.
 
         >>> from sojourn.policies import KLULCB, LearnedIMED
         >>> KLULCB().label, KLULCB().opposite().label, LearnedIMED(floor=-1).label
@@ -200,7 +200,7 @@ class Policy(Compiled):
 
     @interpreted
     def check_arms(self, arms: int) -> None:
-        """Raise InputError if this policy cannot play this many arms."""
+        """Raise InputError if the policy does not support this many arms."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Watched(NamedTuple):
 
 @jitable
 def unseen(arms: int, bins: int) -> Watched:
-    """Nothing seen, optimistic everywhere."""
+    """A fresh memory: optimistic in every bin."""
     return Watched(
         np.zeros(arms),
         np.zeros(arms),
@@ -74,7 +74,7 @@ def count_steps(
 
 @jitable
 def good_rewards(memory: Any, arm: int) -> float:
-    """How many pulls of an arm had a good reward; where it is not known, a share of its mean."""
+    """Number of pulls of an arm with a good reward; where unknown, estimated from its mean."""
     known = good = 0.0
     for b in range(memory.optimism.size):
         known += memory.seen[arm, b, 0] + memory.seen[arm, b, 1]
@@ -290,7 +290,7 @@ def forget_watched(memory: Any, arm: int) -> None:
 
 @jitable
 def forget_leaving(memory: Any) -> None:
-    """As if nobody had been seen to stay or leave."""
+    """Remove all departures."""
     memory.moves[:] = 0.0
     memory.seen[:] = 0.0
     memory.left[:] = 0.0
@@ -316,7 +316,7 @@ def look_soon(memory: Any, since: float, growth: float) -> None:
 
 @dataclass(frozen=True)
 class Watcher(Forgetting):
-    """Of policies that count departures by bin and level: how they do it, and how they forget."""
+    """Mixin of policies that count departures by bin of the state and level of the reward."""
 
     if TYPE_CHECKING:
         bins: int
@@ -348,17 +348,17 @@ class Watcher(Forgetting):
         self.tell(memory, arm, 1, reward)
 
     def fade(self, memory: Any, factor: float) -> None:
-        """Let all that was counted weigh less."""
+        """Multiply all counts by a factor."""
         fade_watched(memory, factor)
 
     def take_back(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Forget one step."""
+        """Remove one step."""
         unwatch(self, memory, state, arm, reward, left, next_state)
 
     def forget_arm(self, memory: Any, arm: int) -> None:
-        """Forget what was learned of an arm."""
+        """Remove all observations of an arm."""
         forget_watched(memory, arm)
 
     def departure_cells(self) -> int:
@@ -371,9 +371,9 @@ class Watcher(Forgetting):
         return 2 * level_of(state, int(self.bins)) + good
 
     def forget_departures(self, memory: Any) -> None:
-        """Forget who left when."""
+        """Remove all departures."""
         forget_leaving(memory)
 
     def refit_soon(self, memory: Any, since: float) -> None:
-        """Draw the next conclusion as soon as if it had begun `since` steps ago."""
+        """Refit as early as if counting had begun `since` steps ago."""
         look_soon(memory, since, self.growth)

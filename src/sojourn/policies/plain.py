@@ -1,4 +1,4 @@
-"""Yardsticks that learn nothing."""
+"""Policies that learn nothing: baselines, and rules with fixed probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["Uniform", "FixedArm"]
 
 @dataclass(frozen=True)
 class Uniform(Counting, Explains, Policy):
-    """Any arm, with equal chance.
+    """A uniformly random arm.
 
     >>> Uniform()
     Uniform()
@@ -32,7 +32,7 @@ class Uniform(Counting, Explains, Policy):
         return int(draw_uniform(rng) * memory.pulls.size)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """The same for all."""
+        """The same for all arms."""
         return np.full(memory.pulls.size, 1.0 / memory.pulls.size)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -62,11 +62,11 @@ class FixedArm(Counting, Explains, Policy):
         return int(self.arm)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """All on the one arm."""
+        """1 for the arm, 0 for all others."""
         return certain(memory.pulls.size, int(self.arm))
 
     def greedy_values(self, memory: Counts, state: float) -> Array:
-        """Nothing but the one arm, shown or not."""
+        """1 for the arm, -inf for all others."""
         return np.where(self.probabilities(memory, state) > 0.0, 1.0, -np.inf)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -110,7 +110,7 @@ class Rule(Counting, Explains, Policy):
         object.__setattr__(self, "chances", rows)
 
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
-        """An arm by its chance; one of chance 1 draws nothing."""
+        """A random arm by its probability; an arm of probability 1 needs no draw."""
         row = self.chances[level_of(state, len(self.chances))]
         last = 0
         for arm in range(len(row)):
@@ -126,11 +126,11 @@ class Rule(Counting, Explains, Policy):
         return last
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """The row of the state."""
+        """The row of the table for this state."""
         return np.array(self.chances[level_of(state, len(self.chances))])
 
     def greedy_values(self, memory: Counts, state: float) -> Array:
-        """The chances: the likeliest arm of the rule is what it holds best."""
+        """The probabilities themselves: while exploration is off the likeliest arm is played."""
         return self.probabilities(memory, state)
 
     def _mood(self, choice: Seen) -> str:

@@ -1,4 +1,4 @@
-"""Policies around a policy, and the mixture whose choices have known chances.
+"""Policies around another policy, and the mixture whose choices have known probabilities.
 
 An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
 little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
@@ -21,7 +21,7 @@ __all__ = ["EpsilonMixture"]
 
 @dataclass(frozen=True)
 class Wrapper(Explains, Policy):
-    """Chooses and learns as `policy`, whose memory it uses; subclasses change a part of that."""
+    """Chooses and learns as `policy` does, with its memory; subclasses change a part of that."""
 
     policy: Policy = field(default_factory=KLULCB)
 
@@ -31,25 +31,25 @@ class Wrapper(Explains, Policy):
             raise InputError(f"policy = {self.policy!r} is not allowed: it must be a policy")
 
     def memory(self, arms: int) -> Any:
-        """What `policy` remembers."""
+        """The memory of `policy`."""
         return self.policy.memory(arms)
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        """What `policy` chooses."""
+        """The choice of `policy`."""
         return self.policy.choose(memory, state, rng)
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """Those of `policy`."""
+        """The selection probabilities of `policy`."""
         return self.policy.probabilities(memory, state)
 
     def greedy_values(self, memory: Any, state: float) -> Array:
-        """As `policy` knows it."""
+        """The estimates of `policy`."""
         return self.policy.greedy_values(memory, state)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """`policy` learns from all steps, whoever chose."""
+        """`policy` learns from every step."""
         self.policy.update(memory, state, arm, reward, left, next_state)
 
     @property
@@ -70,7 +70,7 @@ class Wrapper(Explains, Policy):
 
 
 def plays_each_once(policy: Policy) -> bool:
-    """Whether a policy, or the one it wraps, begins with every arm once."""
+    """Whether a policy, or the one it wraps, plays each arm once first."""
     if isinstance(policy, Wrapper):
         return plays_each_once(policy.policy)
     return isinstance(policy, PlaysEachOnce)
@@ -98,18 +98,18 @@ class EpsilonMixture(Forgetting, Wrapper):
         object.__setattr__(self, "epsilon", validation.number("epsilon", self.epsilon, 0, 1))
 
     def anything(self, memory: Any, rng: Stream) -> int:
-        """Any arm, with chance epsilon, else -1."""
+        """A uniformly random arm with probability epsilon, otherwise -1."""
         if draw_uniform(rng) < self.epsilon:
             return int(draw_uniform(rng) * arms_in(memory))
         return -1
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        """Any arm with chance epsilon, else what `policy` chooses."""
+        """A uniformly random arm with probability epsilon, otherwise the choice of `policy`."""
         arm = self.anything(memory, rng)
         return arm if arm >= 0 else self.policy.choose(memory, state, rng)
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """epsilon / arms, and the rest as `policy`; empty if that one cannot say."""
+        """epsilon / arms, plus 1 - epsilon times those of `policy`; empty if these are unknown."""
         inner = self.policy.probabilities(memory, state)
         return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner  # type: ignore[no-any-return]
 
@@ -145,7 +145,7 @@ class EpsilonMixture(Forgetting, Wrapper):
 
 
 def base_policy(policy: Policy) -> Any:
-    """The policy that learns: the one within an `EpsilonMixture`, else itself."""
+    """The policy that learns: the inner one of an `EpsilonMixture`, otherwise itself."""
     return base_policy(policy.policy) if isinstance(policy, EpsilonMixture) else policy
 
 

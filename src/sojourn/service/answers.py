@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..live import Alarm, Edit, Epoch, Guardrail
+from ..live import Alarm, Edit, Guardrail
 from ..live.answers import Decision, VisitInfo
+from ..live.rollout.allocation import Epoch
 
 
 @dataclass(frozen=True, slots=True)

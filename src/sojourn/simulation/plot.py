@@ -12,7 +12,7 @@ from ..show import style
 from ..show.style import Line, Look, Plot
 from ..stats.moments import Array, Estimate
 from ..validation import InputError
-from .bounds import bound_for, lower_bounds
+from .tables import bound_for, lower_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

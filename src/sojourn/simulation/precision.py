@@ -1,4 +1,4 @@
-"""How many runs: a number of them, or as many as a precision needs.
+"""How many runs, a number or as many as a precision needs, and at which visits totals are kept.
 
 With a precision every policy goes on until the 95 % half-width of its regret at the last
 checkpoint is small enough. It is looked at only after certain numbers of chunks: first when there
@@ -11,11 +11,13 @@ looks the intervals cover the truth almost as often as with a fixed number of ru
 has the measurement.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validation
 from ..engine.kernel import REGRET, columns
@@ -167,3 +169,48 @@ class Plan:
 def _after(look: int) -> int:
     """The next look: a quarter more chunks."""
     return max(look + 1, (5 * look + 3) // 4)
+
+
+Checkpoints = int | str | Iterable[int] | None
+
+SPACED = 24  # checkpoints unless said otherwise
+
+SPACINGS: dict[str, Callable[[int, int], NDArray[np.float64]]] = {
+    "log": lambda visits, count: np.geomspace(1, visits, count),
+    "linear": lambda visits, count: np.linspace(visits / count, visits, count),
+}
+
+
+def checkpoint_grid(visits: int, checkpoints: Checkpoints = None) -> NDArray[np.int64]:
+    """The numbers of visits at which to keep totals, ending with `visits`.
+
+    `checkpoints` is a list of them, or how many to spread evenly on a logarithmic scale, or
+    "log:24" or "linear:50". Numbers that coincide after rounding are kept once.
+
+    >>> checkpoint_grid(100, 3).tolist(), checkpoint_grid(100, [50]).tolist()
+    ([1, 10, 100], [50, 100])
+    >>> checkpoint_grid(100, "linear:4").tolist(), checkpoint_grid(100, "log:3").tolist()
+    ([25, 50, 75, 100], [1, 10, 100])
+    """
+    if checkpoints is None:
+        checkpoints = SPACED
+    if isinstance(checkpoints, str):
+        points = _spread(visits, checkpoints)
+    elif isinstance(checkpoints, Iterable):
+        points = np.array(
+            [validation.whole("checkpoints", c, 1, visits) for c in checkpoints], float
+        )
+    else:
+        points = SPACINGS["log"](visits, validation.whole("checkpoints", checkpoints, 1))
+    whole = np.append(points.round(), visits).astype(np.int64)
+    return np.unique(np.maximum(whole, 1))
+
+
+def _spread(visits: int, text: str) -> NDArray[np.float64]:
+    name, _, count = (part.strip() for part in text.partition(":"))
+    if name not in SPACINGS or not count.isdecimal() or int(count) == 0:
+        raise InputError(
+            f"checkpoints = {text!r} is not allowed: "
+            "it must be a number, a list of numbers, or text such as 'log:24' or 'linear:50'"
+        )
+    return SPACINGS[name](visits, int(count))

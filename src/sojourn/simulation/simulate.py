@@ -15,12 +15,10 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
-from .grid import Checkpoints, checkpoint_grid
-from .precision import MAX_RUNS, Plan, Precision, chunk_runs
-from .reduce import Progress, Reduction, Stopped
+from .precision import MAX_RUNS, Checkpoints, Plan, Precision, checkpoint_grid, chunk_runs
+from .reduce import Progress, Reduction, Stopped, check_watch, watched
 from .result import Result, Stream
 from .store import ChunkStore
-from .watching import check_watch, watched
 from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise

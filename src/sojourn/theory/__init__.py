@@ -5,6 +5,7 @@ from .bayes import BayesOptimum, TooLarge, bayes_memory, bayes_optimum
 from .gaps import (
     Condition,
     Conjecture,
+    DoesNotApply,
     case,
     conjecture,
     gap_condition,
@@ -12,7 +13,6 @@ from .gaps import (
     monotone_gap,
 )
 from .lemmas import Lemma3, Lemma4, lemma3, lemma4
-from .model import DoesNotApply
 from .one_armed import LowerBound, bayes_lower_bound
 from .plan import Plan
 from .premises import AssumptionWarning, Check, assumptions, sufficient_condition, warn_about

@@ -9,7 +9,7 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
-from .model import DoesNotApply, first_step_costs, outside, two_state
+from .gaps import DoesNotApply, first_step_costs, outside, two_state
 from .slopes import bounds
 
 

@@ -29,7 +29,7 @@ from ..engine.loops import jitable, loop
 from ..users import User
 from ..values.finite import Array, FiniteUser, Horizon, Moves, Visits
 from ..values.prior import Prior, check_finite, is_proper, priors_of
-from .model import DoesNotApply
+from .gaps import DoesNotApply
 from .quadrature import Nodes, posteriors
 
 MOST_ARMS, MOST_PULLS = 1_000_000, 20_000

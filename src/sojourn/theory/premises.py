@@ -8,8 +8,18 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, TwoState
-from .gaps import Condition, monotone_gap
-from .model import BY_ARM, GRADED, all_costs, grid, moving_average, outside, tolerance, two_state
+from .gaps import (
+    BY_ARM,
+    GRADED,
+    Condition,
+    all_costs,
+    grid,
+    monotone_gap,
+    moving_average,
+    outside,
+    tolerance,
+    two_state,
+)
 
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 POSITIVE = "q > 0 everywhere"

@@ -11,8 +11,7 @@ from ..problem_files import problem_of
 from ..show.plain import plain
 from ..show.tables import Part, Shown, Table
 from ..values import MeanVariance
-from .gaps import Condition, case, gap_condition
-from .model import first_step_costs, outside
+from .gaps import Condition, case, first_step_costs, gap_condition, outside
 from .premises import Check, assumptions, sufficient_condition
 from .slopes import Bound, bounds
 

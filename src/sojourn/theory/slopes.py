@@ -14,8 +14,16 @@ from .. import validation
 from ..engine.divergence import bernoulli_kl
 from ..problem import Problem
 from ..problem_files import problem_of
-from .gaps import gap_condition, mistake_costs
-from .model import all_costs, first_step_costs, moving_average, outside, tolerance, two_state
+from .gaps import (
+    all_costs,
+    first_step_costs,
+    gap_condition,
+    mistake_costs,
+    moving_average,
+    outside,
+    tolerance,
+    two_state,
+)
 from .premises import POSITIVE, Check, assumptions
 
 

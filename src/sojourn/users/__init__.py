@@ -1,4 +1,4 @@
-"""User models: who comes, and when they leave. `USERS` has those that can be named."""
+"""User models: how visits start, move and end. `USERS` has those that have a name."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Users made of another one: whose first step is different, and who go by levels of rewards."""
+"""Users made of another one: with a first step of its own, or with graded rewards by level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields

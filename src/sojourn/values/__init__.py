@@ -1,8 +1,7 @@
 """What a visit is worth: V*, Q*, gaps, and the length and reward of a visit, exactly."""
 
 from .by_arm import ValuesByArm, solve_by_arm
-from .functions import ByState, Piecewise
-from .prices import CommonPrices, PriceSeries, PriceTable
+from .functions import ByState, CommonPrices, Piecewise, PriceSeries, PriceTable
 from .solution import MeanVariance, Values
 from .solve import solve
 

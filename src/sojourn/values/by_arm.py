@@ -23,9 +23,7 @@ from ..chain import ROUNDING, best_rule, second_moment, total
 from ..rewards import Reward
 from ..users import User, unwrapped
 from ..validation import InputError
-from .functions import Array, ByState
-from .panels import Panels
-from .prices import PriceSeries, PriceTable
+from .functions import Array, ByState, Panels, PriceSeries, PriceTable
 from .solution import MeanVariance, first_states, over_starts
 from .solve import Basis, follows, on_panels, stays
 

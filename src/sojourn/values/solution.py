@@ -9,8 +9,7 @@ import numpy as np
 from ..chain import mistake_cost
 from ..engine.steps import onward
 from ..users import User
-from .panels import Panels
-from .prices import CommonPrices
+from .functions import CommonPrices, Panels
 
 
 class MeanVariance(NamedTuple):

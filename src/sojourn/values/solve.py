@@ -25,8 +25,7 @@ from .. import validation
 from ..chain import mistake_cost, second_moment, total
 from ..engine.steps import next_states
 from ..users import User
-from .functions import Array, ByState
-from .panels import Panels
+from .functions import Array, ByState, Panels
 from .solution import Values
 
 MAX_PANELS = 48

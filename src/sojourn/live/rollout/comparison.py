@@ -1,4 +1,10 @@
-"""Variants compared with their holdout: means per visit and their differences, at any time."""
+"""Variants compared with their holdout: means per visit and their differences, at any time.
+
+Snapshots of the comparison are kept, thinned so that a few hundred last for ever. One is kept when
+what it rests on has grown by a twentieth: n m / (n + m), for n visits of the variant and m of the
+holdout. Its rank follows from that alone, and a store keeps one snapshot of each rank, however many
+processes take them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +78,7 @@ class Comparison:
         if self.ratio_is_wrong:
             table.append(
                 f"The numbers of visits do not follow the shares (p = {self.sample_ratio:.1g}): "
-                "find out why before you believe the differences."
+                "sample-ratio mismatch. Find out why before you use the differences."
             )
         if self.alarm is not None:
             table.append(f"The guardrail has acted: {self.alarm.reason}.")
@@ -174,7 +180,7 @@ def _brief(found: Interval, sign: str = "") -> str:
 
 
 GROWTH = 1.05
-"""How many times as many visits a look rests on at the next rank."""
+"""How many times as many visits a snapshot rests on at the next rank."""
 
 ALPHA = 0.05  # of the intervals, which hold at all looks together
 
@@ -227,7 +233,7 @@ class History:
     alarm: Alarm | None
 
     def of(self, variant: str, metric: str) -> list[Snapshot]:
-        """The looks at one variant and metric, in the order of time."""
+        """The snapshots of one variant and metric, in the order of time."""
         return [
             snapshot
             for snapshot in self.snapshots
@@ -236,7 +242,7 @@ class History:
 
     def __str__(self) -> str:
         if not self.snapshots:
-            return "There is no snapshot yet: they begin with visits of 50 users in both variants."
+            return "There is no snapshot yet: the first needs visits of 50 users in both variants."
         head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
         found: dict[tuple[float, str], dict[str, Snapshot]] = {}
         for snapshot in self.snapshots:
@@ -256,14 +262,14 @@ def _cell(snapshot: Snapshot | None) -> str:
 
 
 def history(store: Store, experiment: str) -> History:
-    """How the comparison of an experiment's variants came about: looks that were kept, and one now.
+    """How the comparison of the variants developed: the snapshots kept, and one now.
 
     >>> from sojourn.live import Experiment, Variant
     >>> both = [Variant("old", 0.5), Variant("new", 0.5)]
     >>> more = {"variants": both, "holdout": "old", "compiled": False}
     >>> with Experiment("shorts", ["dance", "news"], **more) as shorts:
     ...     print(shorts.history())
-    There is no snapshot yet: they begin with visits of 50 users in both variants.
+    There is no snapshot yet: the first needs visits of 50 users in both variants.
     """
     allocation = allocation_of(store, experiment)
     kept = store.series(Snapshot, experiment)

@@ -176,9 +176,10 @@ class Store(Protocol):
     def erase(self, user: str) -> int:
         """Forget the id of a user in all visits and events; how many visits. Sums stay.
 
-        It is the first phase: it does not wait for the lease. Each such visit gets another version,
-        so that whoever has read it before can neither change nor archive it, and the user is listed
-        for `Upkeep.erasing`. The archive is for the holder of the lease: see `archiving.erase`.
+        This is the first phase. It does not wait for the lease. Each of these visits gets a new
+        version, so a process that has read the old one can neither change nor archive it. The user
+        is then listed in `Upkeep.erasing`: the holder of the lease rewrites the archive
+        (`archiving.erase`).
         """
 
     def upkeep(
@@ -186,8 +187,8 @@ class Store(Protocol):
     ) -> AbstractContextManager["Upkeep"]:
         """Take the lease, which one call has at a time, of all threads, processes and machines.
 
-        `Busy` if another one still has it after `wait` seconds. A holder of which nothing was heard
-        for `lease` seconds may be replaced; what it does then is refused.
+        `Busy` if another call still has it after `wait` seconds. A holder that has done nothing for
+        `lease` seconds may be replaced; its later calls are refused.
         """
 
 
@@ -222,7 +223,7 @@ class Upkeep(Protocol):
     def compact(self, before: float, *, shrink: bool = False) -> None:
         """Add up the minutes of the timeline, and trends, before that time to hours.
 
-        With `shrink` the room of what was deleted goes back to the disk; others may have to wait.
+        With `shrink` the space of deleted rows is given back to the disk; other calls may wait.
         """
 
 

@@ -78,7 +78,7 @@ def _locked(file: int) -> bool:
 def whole(target: Path) -> Iterator[Path]:
     """A private file under another name in the same folder, which becomes `target` at the end.
 
-    Whoever is killed before leaves a file .part, and never a part under the name of the whole.
+    A process that is killed before leaves a file .part, and never a part under the final name.
     """
     try:
         file, name = tempfile.mkstemp(".part", f".{target.name}-", target.parent)

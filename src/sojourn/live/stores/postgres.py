@@ -130,14 +130,14 @@ kept AS (
         EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
     {tables.KEEP_VISIT} RETURNING "experiment", "id", "base", "touched", xmax = 0 AS made
 ),
-told AS (
+logged AS (
     INSERT INTO sojourn_event ({names(tables.EVENT)})
     SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **tables.EVENT})}
     JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit, clock
     ORDER BY x.n RETURNING *
 ),
 charted AS (
-    {tables.chart(tables.start_of(MINUTE, "at"), tables.left("told"), "true")}
+    {tables.chart(tables.start_of(MINUTE, "at"), tables.left("logged"), "true")}
 ),
 amounts AS MATERIALIZED (
     SELECT {names(tables.COUNTER, "x.")}, kept.touched
@@ -361,7 +361,7 @@ class PostgresStore(SqlStore):
                 db.execute(f"VACUUM FULL {table}")
 
     def _probe(self) -> None:
-        """Insert an event, which may take room on the disk, and roll back."""
+        """Insert an event, which may need space on the disk, and roll back."""
         row = Event("", "", 0, "probe")._asdict()
         values = ", ".join("%s" for _ in row)
         insert = f"INSERT INTO sojourn_event ({names(tables.EVENT)}) VALUES ({values})"

@@ -107,7 +107,7 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _shrink(self) -> None:
-        """Give the room of what was deleted back to the disk."""
+        """Give the space of deleted rows back to the disk."""
 
     def _overwrite(self) -> None:  # noqa: B027
         """Leave no copy of what was deleted, where that can be helped."""

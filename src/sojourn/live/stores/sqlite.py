@@ -310,7 +310,7 @@ class SqliteStore(SqlStore):
     def erase(self, user: str) -> int:
         """Forget a user; their id is overwritten in the file as well.
 
-        In the write-ahead log it may stay until those who read now are done.
+        It may stay in the write-ahead log until current readers are done.
         """
         found = super().erase(user)
         self._overwrite()

@@ -1,4 +1,4 @@
-"""What is there now: the log's own recommender, as it was, and as the crowd has it."""
+"""What is there now: the log's own recommender, as it was, and as the population has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ import numpy as np
 
 from ...stats.intervals import Interval
 from ...stats.moments import Array
-from ..model.crowd import Crowd, Worth
+from ...users.population import Population, Worth
 from ..model.fitted import Fit
 from ..model.sample import Sample
 from ..model.totals import Totals
@@ -53,21 +53,21 @@ class Baseline:
         return self.missed.value * self.model.reward if self.missed.low > 0.0 else 0.0
 
 
-def baseline(fit: Fit, crowd: Crowd) -> Baseline:
-    """The recommender of a fitted log, and what it earns in a crowd."""
+def baseline(fit: Fit, population: Population) -> Baseline:
+    """The recommender of a fitted log, and what it earns in a population."""
     names = [arm.name for arm in fit.arms]
     if fit.incumbent is None or fit.totals is None or fit.sample is None:
         rule = np.full((3, len(names)), 1.0 / len(names))
         shares = dict.fromkeys(names, 1.0 / len(names))
-        return Baseline(EVENLY, rule, shares, crowd.worth(rule))
+        return Baseline(EVENLY, rule, shares, population.worth_under(rule))
     present, reward = fit.incumbent, fit.incumbent.reward
-    if fit.threshold is not None:  # graded: the crowd has shares of good rewards
+    if fit.threshold is not None:  # graded: the population has shares of good rewards
         reward = _good(fit.sample)
     return Baseline(
         name=LOGGED,
         rule=present.rule,
         shares=dict(zip(names, present.shares.tolist(), strict=True)),
-        model=crowd.worth(present.rule),
+        model=population.worth_under(present.rule),
         reward=reward,
         length=present.length,
         censored=fit.totals.censored / fit.totals.visits,
@@ -83,21 +83,24 @@ def _good(sample: Sample) -> Interval:
     return Interval.from_error(mean, error, least=0.0)
 
 
-def cut_off(crowd: Crowd, totals: Totals | None) -> Crowd:
-    """The crowd, with visits cut off after a step as often as in the log.
+def cut_off(population: Population, totals: Totals | None) -> Population:
+    """The population, with visits cut off after a step as often as in the log.
 
     So nothing is said of what people would do beyond the end of their visits. To a policy such a
     visit is over.
     """
     if totals is None or totals.censored == 0:
-        return crowd
+        return population
     ends = totals.steps.sum(axis=(0, 2, 3)).astype(float)  # step, end
     apart = np.flatnonzero(ends.sum(axis=1) >= FEW)[:APART]
     last = int(apart[-1]) if apart.size else 0
     ends = np.concatenate([ends[:last], ends[last:].sum(axis=0, keepdims=True)])
     cut = ends[:, CENSORED] / ends.sum(axis=1)
-    own = tuple(sorted({*crowd.ends, *range(1, last + 1)}))
-    steps = np.array([*own, own[-1] + 1])
-    goes = 1.0 - cut[np.minimum(steps, last + 1) - 1]
-    leave = crowd.leave[:, [crowd.layer(int(step)) for step in steps]]
-    return replace(crowd, leave=1.0 - (1.0 - leave) * goes[:, None, None, None], ends=own)
+    # Steps up to the last one are layers of their own.
+    steps = np.arange(1, max(population.horizon, last + 1) + 1)
+    layer = np.array([population.layer(int(step)) for step in steps])
+    begins = (np.diff(layer, prepend=-1) != 0) | (steps <= last + 1)
+    refined = population.in_layers(np.cumsum(begins) - 1)
+    goes = 1.0 - cut[np.minimum(steps[begins], last + 1) - 1]
+    leave = 1.0 - (1.0 - refined.leave) * goes[:, None, None, None]
+    return replace(refined, leave=leave)

@@ -1,4 +1,4 @@
-"""`decide`: candidates play in crowds that the log does not rule out, against what is there now."""
+"""`decide`: candidates play in populations that the log allows, against the incumbent."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,17 +7,18 @@ from itertools import product
 import numpy as np
 
 from ... import validation
+from ...engine.steps import NEVER_BACK
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
 from ...simulation.backends import processors
 from ...stats.moments import Array
+from ...users.population import Population
 from ...validation import InputError
-from ..model.crowd import Crowd
 from ..model.fitted import Fit
 from .advice import Advice, advise
 from .baseline import Baseline, baseline, cut_off
-from .crowds import draw_crowds, fitted_crowd
 from .outcomes import Played
-from .playing import NEVER_BACK, Stage, play, stage
+from .playing import Place, play
+from .populations import draw_populations, fitted_population
 from .worst_cases import Variant, variants
 
 DRAWS = 39
@@ -52,15 +53,15 @@ def decide(
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Advice:
-    """What to run on what the log describes, or to keep what is there.
+    """Which policy to run on what the log describes, or whether to keep the current recommender.
 
     KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
     in that case play `visits` visits (by default as many as the log has), once in each of `draws`
-    crowds drawn around the fitted one (`draw_crowds`), and `runs` times (by default 4 to 16, more
-    if they are short) in `variants` of it that the log does not rule out. Gains are over the log's
-    own recommender in the same crowd, in visits cut off as often as in the log. Recommended is the
-    policy of greatest gain among those that on average never lose to it (see `advise`); if there is
-    none, what is there is to be kept. Intervals are of one run: they hold 95 % of what runs gain.
+    populations drawn around the fitted one (`draw_populations`), and `runs` times (by default 4 to
+    16, more if they are short) in `variants` of it that the log allows. Gains are over the log's
+    own recommender in the same population, in visits cut off as often as in the log. The policy of
+    greatest gain is recommended, of those that on average never lose to it (see `advise`); if there
+    is none, the recommender is kept. Intervals are of one run: they hold 95 % of what runs gain.
     The answer does not depend on the number of `workers` (threads). `progress` is called with the
     share done.
 
@@ -79,24 +80,24 @@ def decide(
     if runs is not None:
         runs = validation.whole("runs", runs, 2, 1_000)
     workers = processors() if workers is None else validation.whole("workers", workers, 1)
-    fitted = fitted_crowd(fit)
-    crowd = cut_off(fitted, fit.totals)
-    now = baseline(fit, crowd)
-    drawn = [cut_off(c, fit.totals) for c in draw_crowds(fit, draws, seed=seed)]
+    fitted = fitted_population(fit)
+    population = cut_off(fitted, fit.totals)
+    now = baseline(fit, population)
+    drawn = [cut_off(c, fit.totals) for c in draw_populations(fit, draws, seed=seed)]
     others = variants(fit, fitted, now.rule)
-    cut = [[cut_off(c, fit.totals) for c in v.crowds] for v in others]
-    most = int(max(STEPS * min(1.0, MANY / crowd.arms), FEWEST))
-    length = _length(crowd, now.rule)
+    cut = [[cut_off(c, fit.totals) for c in v.populations] for v in others]
+    most = int(max(STEPS * min(1.0, MANY / population.arms), FEWEST))
+    length = _length(population, now.rule)
     simulated = min(asked, max(1, int(most / length)))
     runs = runs or int(np.clip(2.0 * most / (simulated * length), *RUNS))
     policies, people = candidates(fit.case), _people(fit, simulated)
-    worlds = [(stage([c], now.rule, people), i, 1) for i, c in enumerate(drawn)]
+    worlds = [(Place.of([c], now.rule, people), i, 1) for i, c in enumerate(drawn)]
     worlds += [
-        (stage(crowds, now.rule, people), OTHER_RUNS + i * runs, runs)
-        for i, crowds in enumerate(cut)
+        (Place.of(populations, now.rule, people), OTHER_RUNS + i * runs, runs)
+        for i, populations in enumerate(cut)
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
-    worth = np.array([c.worth(now.rule) for c in drawn])
+    worth = np.array([c.worth_under(now.rule) for c in drawn])
     played = Played(
         policies=policies,
         arms=[arm.name for arm in fit.arms],
@@ -122,9 +123,10 @@ def candidates(case: str) -> list[Policy]:
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
 
 
-def _lost(now: Baseline, variant: Variant, crowd: Crowd) -> float:
+def _lost(now: Baseline, variant: Variant, population: Population) -> float:
     """What the recommender earns in a variant beyond what its rule does there."""
-    return max(now.model.reward - crowd.worth(now.rule).reward, 0.0) if variant.keeps else 0.0
+    earned = population.worth_under(now.rule).reward
+    return max(now.model.reward - earned, 0.0) if variant.keeps else 0.0
 
 
 def _people(fit: Fit, visits: int) -> int:
@@ -138,14 +140,14 @@ def _people(fit: Fit, visits: int) -> int:
     return max(1, round(float(visits * own.sum() / (own @ own))))
 
 
-def _length(crowd: Crowd, rule: Array) -> float:
+def _length(population: Population, rule: Array) -> float:
     """Steps of a visit: those of the recommender, or more if the best arm makes visits longer."""
-    rewards, lengths = crowd.worth_of_arms()
-    return max(crowd.worth(rule).length, float(lengths[np.argmax(rewards)]))
+    rewards, lengths = population.worth_of_arms()
+    return max(population.worth_under(rule).length, float(lengths[np.argmax(rewards)]))
 
 
 def _play(
-    worlds: Sequence[tuple[Stage, int, int]],
+    worlds: Sequence[tuple[Place, int, int]],
     policies: Sequence[Policy],
     seed: int,
     visits: int,

@@ -1,7 +1,7 @@
-"""What candidates did in crowds, and what that says of each, with intervals.
+"""What candidates did in populations, and what that says of each, with intervals.
 
-What is promised is **of one run**: a crowd is drawn, a policy plays its visits once, and so for
-every draw. Its interval contains what the log leaves open and the luck of learning. If the people
+Forecasts are **of one run**: a population is drawn, a policy plays its visits once, and so for
+every draw. The interval contains what the log leaves open and the luck of learning. If the people
 of the log are like one more draw, a run falls below it, and above it, 1 time in 40 each. What is
 decided goes by runs on **average**, whose interval is without the luck.
 """
@@ -74,7 +74,7 @@ class CandidateOutcome:
 
     @property
     def loses(self) -> bool:
-        """Whether it earns less than what is there now, on average, in a crowd the log allows."""
+        """Whether it earns less than the incumbent, on average, in a population the log allows."""
         worst, slight = self.stressed, SLIGHT * (self.reward.value - self.gain.value)
         return self.average.low < 0.0 or worst.high < 0.0 or worst.value < -slight
 
@@ -138,7 +138,7 @@ class Played:
         }
 
     def _luck(self, p: int) -> float:
-        """The variance of gains of runs in one crowd, taken to be alike in all."""
+        """The variance of gains of runs in one population, taken to be alike in all."""
         each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
         return float(np.var(each, axis=1, ddof=1).mean())
 

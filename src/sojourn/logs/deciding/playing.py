@@ -1,6 +1,6 @@
-"""Policies playing in a crowd: a plain loop over visits, and gains over a fixed rule.
+"""Play policies against a population in the simulator's loop: gains over the incumbent's rule.
 
-A visit is that of a person of some kind; people come in turn, and come back as in the log. A policy
+A visit is that of a user of some class; users come in turn, and come back as in the log. A policy
 does not know them. It sees what it would see live, the last reward, and 1 at the first step.
 
 The gain over a rule is summed from advantages: with V the rule's values and Q(step, arm) what is to
@@ -16,124 +16,103 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.loops import jitable, loop
-from ...engine.streams import FIRST_ARM, STARTS, draw, policy_stream, stream_key
+from ...engine.kernel import BY_LEVEL, REGRET, REWARD as WON, columns
+from ...engine.steps import NEVER_BACK
 from ...engine.structs import Compiled
 from ...policies import Policy
+from ...simulation.chunks import Stage, play_stages
 from ...stats.moments import Array
-from ..model.crowd import Crowd
+from ...users.population import Population
 
 GAIN, LONGER, REWARD, STEPS, VISITS, PULLS = range(6)
 """Columns of what a run adds up; from `PULLS` on, one for each arm."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stage(Compiled):
-    """Crowds that differ in their means alone, each for an equal part of the visits, and a rule.
+class Advantages(Compiled):
+    """What a step gives beyond the incumbent's rule: rewards as a price, steps in `account`.
 
-    * `odds[kind]`: cumulative shares;
-    * `means[part, kind, arm]`, `leave[kind, layer, arm, previous, reward]`;
-    * `layer[step - 1]`, for steps up to the horizon of the crowd;
-    * `rewards`, `lengths[part, kind, step - 1, previous]`: what is to come under the rule;
-    * `last`: the step after which every visit is over; 0 for none;
-    * `people`: how many there are.
+    `rewards` and `lengths` are to come under the rule, by state. Once there are `most` steps, the
+    run is told to `stop`.
     """
 
-    odds: Array
-    means: Array
-    leave: Array
-    layer: NDArray[np.int64]
     rewards: Array
     lengths: Array
-    last: int
-    people: int
+    account: Array
+    """Steps beyond those of the rule, all steps, and visits."""
+    most: float
+    stop: NDArray[np.int8]
+
+    def is_free(self, arm: int) -> bool:
+        """Every step is accounted for."""
+        return False
+
+    def gap(self, user: Any, state: float, arm: int) -> float:
+        """The advantage of the rule over the arm, in rewards."""
+        here = int(state)
+        mean = user.means[user.class_of(state), arm]
+        on_0 = (1.0 - mean) * (1.0 - user.leave_probability(state, 0.0, arm))
+        on_1 = mean * (1.0 - user.leave_probability(state, 1.0, arm))
+        after_0, after_1 = int(user.next_state(state, 0.0)), int(user.next_state(state, 1.0))
+        later = on_0 * self.lengths[after_0] + on_1 * self.lengths[after_1]
+        self.account[0] += 1.0 + later - self.lengths[here]
+        self.account[1] += 1.0
+        if user.step_of(state) == 1:
+            self.account[2] += 1.0
+        if self.account[1] >= self.most:
+            self.stop[0] = 1
+        later = on_0 * self.rewards[after_0] + on_1 * self.rewards[after_1]
+        return self.rewards[here] - mean - later  # type: ignore[no-any-return]
 
 
-NEVER_BACK = 2**62
-"""So many people that each comes once."""
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where policies play: populations, each for an equal part of the visits, and a rule's values.
+
+    There are so many `people`, who come in turn.
+    """
+
+    populations: tuple[Population, ...]
+    values: tuple[tuple[Array, Array], ...]
+    people: int = NEVER_BACK
+
+    @classmethod
+    def of(
+        cls, populations: Sequence[Population], rule: Array, people: int = NEVER_BACK
+    ) -> "Place":
+        """The populations, and what is to come under the incumbent's rule."""
+        values = tuple(
+            (p.values_under(rule).ravel(), p.values_under(rule, of_reward=False).ravel())
+            for p in populations
+        )
+        return cls(tuple(populations), values, people)
 
 
-def stage(crowds: Sequence[Crowd], rule: Array, people: int = NEVER_BACK) -> Stage:
-    """The crowds in turn; all but their means are those of the first."""
-    first = crowds[0]
-    return Stage(
-        odds=np.cumsum(first.shares) / first.shares.sum(),
-        means=np.ascontiguousarray([crowd.means for crowd in crowds], np.float64),
-        leave=np.ascontiguousarray(first.leave, np.float64),
-        layer=np.array([first.layer(s) for s in range(1, first.horizon + 1)], np.int64),
-        rewards=np.array([crowd.values(rule) for crowd in crowds]),
-        lengths=np.array([crowd.values(rule, of_reward=False) for crowd in crowds]),
-        last=first.last or 0,
-        people=people,
-    )
-
-
-def play(stage: Stage, policy: Policy, seed: int, run: int, visits: int, most: int) -> Array:
+def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: int) -> Array:
     """What one run of at most `visits` visits and `most` steps adds up to.
 
     A visit that is cut off counts as if the rule had gone on with it.
 
     >>> import sojourn as sj
-    >>> from sojourn.logs.model.crowd import always
-    >>> crowd = Crowd(np.ones(1), np.array([[0.8, 0.4]]), np.full((1, 2, 2, 2, 2), 0.5), ends=(1,))
-    >>> made = play(stage([crowd], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
-    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps a visit, 0.4 more at each
+    >>> from sojourn.users.population import always
+    >>> leave = np.full((1, 1, 2, 2, 2), 0.5)
+    >>> users = Population(np.ones(1), np.array([[0.8, 0.4]]), leave, np.array([0, 0]))
+    >>> made = play(Place.of([users], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
+    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps per visit, 0.4 more at each
     0.8
     """
-    arms = stage.means.shape[2]
+    arms, parts = place.populations[0].arms, len(place.populations)
     policy.check_arms(arms)
+    account, stop = np.zeros(3), np.array([most <= 0], np.int8)
+    stages = [
+        Stage(-(-i * visits // parts), user, user.rewards, Advantages(*own, account, most, stop))
+        for i, (user, own) in enumerate(zip(place.populations, place.values, strict=True))
+    ]
+    bins = place.populations[0].space.bins
+    row = np.zeros((1, columns(bins, arms)))
+    play_stages(stages, policy, seed, run, np.array([visits]), row, people=place.people, stop=stop)
     out = np.zeros(PULLS + arms)
-    play_visits(policy, stage, seed, run, visits, most, out)
+    out[GAIN], out[REWARD] = -row[0, REGRET], row[0, WON]
+    out[LONGER], out[STEPS], out[VISITS] = account
+    out[PULLS:] = row[0, BY_LEVEL + bins :].reshape(bins, arms).sum(axis=0)
     return out
-
-
-@jitable
-def kind_of(odds: Array, u: float) -> int:
-    """The kind that a uniform draw picks."""
-    kind = 0
-    while kind < odds.size - 1 and u >= odds[kind]:
-        kind += 1
-    return kind
-
-
-@loop
-def play_visits(
-    policy: Any, stage: Any, seed: int, run: int, visits: int, most: int, out: Array
-) -> None:
-    """One run; see `play`."""
-    arms, parts, last = stage.means.shape[2], stage.means.shape[0], stage.layer.size - 1
-    memory, rng = policy.memory(arms), policy_stream(seed, run)
-    starts, pulled = np.uint64(stream_key(seed, run, STARTS)), np.zeros(arms, np.int64)
-    steps = 0
-    for visit in range(visits):
-        if steps >= most:
-            break
-        part, person = visit * parts // visits, visit % stage.people
-        kind = kind_of(stage.odds, draw(starts, person + 1))
-        rewards, lengths = stage.rewards[part, kind], stage.lengths[part, kind]
-        previous, step, over = 1, 0, False
-        while not over and steps < most:
-            before = float(previous)
-            arm = policy.choose(memory, before, rng)
-            pulled[arm] += 1
-            own = np.uint64(stream_key(seed, run, FIRST_ARM + np.uint64(arm)))
-            u, mean = draw(own, pulled[arm]), stage.means[part, kind, arm]
-            leave = stage.leave[kind, stage.layer[step], arm, previous]
-            # The chances that the visit goes on after a 0 and after a 1.
-            on0, on1 = (1.0 - mean) * (1.0 - leave[0]), mean * (1.0 - leave[1])
-            later = min(step + 1, last)  # after the last step nothing is to come
-            out[GAIN] += mean + on0 * rewards[later, 0] + on1 * rewards[later, 1]
-            out[GAIN] -= rewards[step, previous]
-            out[LONGER] += 1.0 + on0 * lengths[later, 0] + on1 * lengths[later, 1]
-            out[LONGER] -= lengths[step, previous]
-            # As in the simulator: the lowest share of either part of [0, 1) is a departure.
-            reward = 1 if u < mean else 0
-            left = u < mean * leave[1] if reward == 1 else u < mean + (1.0 - mean) * leave[0]
-            over = left or step + 1 == stage.last
-            policy.update(memory, before, arm, float(reward), over, float(reward))
-            out[REWARD] += reward
-            previous, step, steps = reward, later, steps + 1
-        out[VISITS] += 1.0
-    out[STEPS] += steps
-    for arm in range(arms):
-        out[PULLS + arm] += pulled[arm]

@@ -1,6 +1,6 @@
-"""Crowds that are worse for a change of policy than the fitted one, and that the log allows.
+"""Populations that are worse for a change of policy than the fitted one, and that the log allows.
 
-Each is the fitted crowd but for one thing:
+Each is the fitted population but for one thing:
 
 * **arms**: arms differ in leaving as counted, without shrinking, and the two that look best (of
   greatest mean, and of greatest worth of a visit) drive away as many as their 95 % intervals allow;
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from ...stats.departures import logit, probability
 from ...stats.intervals import Z95
 from ...stats.moments import Array
-from ..model.crowd import LAYER_ENDS, Crowd, layers
+from ...users.population import Population
+from ..model.design import LAYER_ENDS, LAYER_OF_STEP, layers
 from ..model.fitted import Fit
 from ..model.sample import Sample
 from ..model.totals import FIRST
@@ -52,7 +53,7 @@ Codes = NDArray[np.int64]
 
 
 class Effects(NamedTuple):
-    """Log odds of leaving beyond those of a crowd, with standard errors."""
+    """Log odds of leaving beyond those of a population, with standard errors."""
 
     value: Array
     error: Array
@@ -76,7 +77,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Steps that tell who leaves, and what a crowd expects of them."""
+    """Steps that tell who leaves, and what a population expects of them."""
 
     user: Codes
     arm: Codes
@@ -134,13 +135,13 @@ def _variance(total: Array, noise: Array) -> tuple[float, float]:
     return max(value, 0.0), max(value + Z95 * error, 0.0)
 
 
-def evidence(sample: Sample, crowd: Crowd, rule: Array) -> Evidence:
-    """The steps of a log, and what a crowd that was shown arms by a rule expects of them."""
-    rows = np.flatnonzero(sample.telling & (sample.arm < crowd.arms))
+def evidence(sample: Sample, population: Population, rule: Array) -> Evidence:
+    """The steps of a log, and what a population that was shown arms by a rule expects of them."""
+    rows = np.flatnonzero(sample.telling & (sample.arm < population.arms))
     step, arm, reward = sample.step[rows], sample.arm[rows], sample.reward[rows]
     previous = np.where(sample.previous[rows] == FIRST, 1, sample.previous[rows])
-    at = np.minimum(step, crowd.horizon) - 1
-    liked, leave = expectations(crowd, rule)
+    at = np.minimum(step, population.horizon) - 1
+    liked, leave = expectations(population, rule)
     return Evidence(
         user=sample.user[rows],
         arm=arm,
@@ -152,117 +153,110 @@ def evidence(sample: Sample, crowd: Crowd, rule: Array) -> Evidence:
     )
 
 
-def expectations(crowd: Crowd, rule: Array) -> tuple[Array, Array]:
+def expectations(population: Population, rule: Array) -> tuple[Array, Array]:
     """Over those who are still there: chances of a reward, and to leave.
 
     By [step - 1, arm, previous], and by [step - 1, arm, previous, reward], up to the horizon.
     """
-    there = crowd.shares[:, None] * np.array([0.0, 1.0])  # kind, previous
-    liked = np.empty((crowd.horizon, crowd.arms, 2))
-    leave = np.empty((crowd.horizon, crowd.arms, 2, 2))
-    odds = np.stack([1.0 - crowd.means, crowd.means], axis=-1)  # kind, arm, reward
-    for step in range(1, crowd.horizon + 1):
+    there = population.shares[:, None] * np.array([0.0, 1.0])  # kind, previous
+    liked = np.empty((population.horizon, population.arms, 2))
+    leave = np.empty((population.horizon, population.arms, 2, 2))
+    odds = np.stack([1.0 - population.means, population.means], axis=-1)  # kind, arm, reward
+    for step in range(1, population.horizon + 1):
         # A state that nobody is in yet has the kinds of all.
         weight = np.where(there.sum(axis=0) > 1e-12, there, there.sum(axis=1, keepdims=True))
-        going = crowd.leave[:, crowd.layer(step)]  # kind, arm, previous, reward
+        going = population.leave[:, population.layer(step)]  # kind, arm, previous, reward
         mass = np.einsum("kp,kar->apr", weight, odds)
         leave[step - 1] = np.einsum("kp,kar,kapr->apr", weight, odds, going) / mass
         liked[step - 1] = mass[..., 1] / mass.sum(axis=-1)
-        there = advance(crowd, rule, there, step)
+        there = advance(population, rule, there, step)
     return liked, leave
 
 
-def advance(crowd: Crowd, rule: Array, there: Array, step: int) -> Array:
+def advance(population: Population, rule: Array, there: Array, step: int) -> Array:
     """Who goes on after a step, [kind, reward], of those who were there, [kind, previous]."""
-    _, onward = crowd.step(rule, step, True)
+    _, onward = population.transition(rule, step)
     return np.asarray(np.einsum("kp,kpr->kr", there, onward))
 
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """Another crowd, or several in turn; with `keeps` the recommender earns there what it did."""
+    """Another population, or several in turn; with `keeps` the recommender still earns as much."""
 
     name: str
-    crowds: tuple[Crowd, ...]
+    populations: tuple[Population, ...]
     keeps: bool = False
 
 
-def variants(fit: Fit, crowd: Crowd, rule: Array) -> tuple[Variant, ...]:
-    """All variants of a fitted crowd; `rule` is that of the log's recommender.
+def variants(fit: Fit, population: Population, rule: Array) -> tuple[Variant, ...]:
+    """All variants of a fitted population; `rule` is that of the log's recommender.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
-    >>> from sojourn.logs.deciding.crowds import plain_crowd
-    >>> [v.name for v in variants(fit, plain_crowd(fit), np.full((3, 2), 0.5))]
+    >>> from sojourn.logs.deciding.populations import plain_population
+    >>> [v.name for v in variants(fit, plain_population(fit), np.full((3, 2), 0.5))]
     ['arms', 'users', 'drift', 'fatigue']
     """
-    return tuple(_variants(fit, crowd, rule))
+    return tuple(_variants(fit, population, rule))
 
 
-def _variants(fit: Fit, crowd: Crowd, rule: Array) -> Iterator[Variant]:
-    crowd = in_layers(crowd)
-    seen = None if fit.sample is None else evidence(fit.sample, crowd, rule)
-    yield Variant("arms", (_arms(crowd, seen),))
-    yield Variant("users", (_users(crowd, seen),))
+def _variants(fit: Fit, population: Population, rule: Array) -> Iterator[Variant]:
+    population = population.in_layers(LAYER_OF_STEP)
+    seen = None if fit.sample is None else evidence(fit.sample, population, rule)
+    yield Variant("arms", (_arms(population, seen),))
+    yield Variant("users", (_users(population, seen),))
     if fit.sample is not None:
-        yield Variant("personal", (_personal(crowd, fit.sample),), keeps=True)
-    yield Variant("drift", _drift(crowd))
-    yield Variant("fatigue", (_fatigue(crowd, seen),))
+        yield Variant("personal", (_personal(population, fit.sample),), keeps=True)
+    yield Variant("drift", _drift(population))
+    yield Variant("fatigue", (_fatigue(population, seen),))
 
 
-def in_layers(crowd: Crowd) -> Crowd:
-    """The same crowd with the usual classes of step numbers."""
-    if crowd.ends == LAYER_ENDS:
-        return crowd
-    which = [crowd.layer(step) for step in (*LAYER_ENDS, LAYER_ENDS[-1] + 1)]
-    return replace(crowd, leave=np.ascontiguousarray(crowd.leave[:, which]), ends=LAYER_ENDS)
-
-
-def _arms(crowd: Crowd, seen: Evidence | None) -> Crowd:
+def _arms(population: Population, seen: Evidence | None) -> Population:
     """As counted, and the arms that look best at the upper ends."""
-    zero = np.zeros(crowd.arms)
-    found = Effects(zero, zero + ASSUMED / Z95) if seen is None else seen.by_arm(crowd.arms)
-    counted = _leaving(crowd, found.value[:, None, None])
-    looks = {int(np.argmax(crowd.shares @ crowd.means)), int(np.argmax(counted.worth_of_arms()[0]))}
-    more = np.array([arm in looks for arm in range(crowd.arms)]) * Z95 * found.error
+    zero = np.zeros(population.arms)
+    found = Effects(zero, zero + ASSUMED / Z95) if seen is None else seen.by_arm(population.arms)
+    counted = _leaving(population, found.value[:, None, None])
+    looks = {int(np.argmax(population.shares @ population.means))}
+    looks.add(int(np.argmax(counted.worth_of_arms()[0])))
+    more = np.array([arm in looks for arm in range(population.arms)]) * Z95 * found.error
     return _leaving(counted, np.clip(more, 0.0, MOST)[:, None, None])
 
 
-def _users(crowd: Crowd, seen: Evidence | None) -> Crowd:
+def _users(population: Population, seen: Evidence | None) -> Population:
     """Every kind in four: a greater and a lesser taste, and likewise leaving."""
     spread = Spread(ASSUMED**2, ASSUMED**2, 0.0) if seen is None else seen.spread()
     taste, leaving = (
-        np.sqrt(np.clip(top - _between(crowd, by_kind), 0.0, MOST**2))
-        for top, by_kind in ((spread.taste, crowd.means), (spread.leaving, crowd.leave))
+        np.sqrt(np.clip(top - _between(population, by_kind), 0.0, MOST**2))
+        for top, by_kind in ((spread.taste, population.means), (spread.leaving, population.leave))
     )
     signs = np.array(list(product((1.0, -1.0), repeat=2)))
     shares = (1.0 + signs.prod(axis=1) * spread.correlation) / 4.0
-    liked, left = logit(crowd.means), logit(crowd.leave)
+    liked, left = logit(population.means), logit(population.leave)
     return replace(
-        crowd,
-        shares=np.concatenate([crowd.shares * share for share in shares]),
+        population,
+        shares=np.concatenate([population.shares * share for share in shares]),
         means=probability(np.concatenate([liked + liking * taste for liking, _ in signs])),
         leave=probability(np.concatenate([left + going * leaving for _, going in signs])),
     )
 
 
-def _between(crowd: Crowd, chances: Array) -> float:
-    """The variance of log odds between the kinds that a crowd has."""
-    odds = logit(chances).reshape(crowd.shares.size, -1)
-    return float(np.mean(crowd.shares @ (odds - crowd.shares @ odds) ** 2))
+def _between(population: Population, chances: Array) -> float:
+    """The variance of log odds between the kinds that a population has."""
+    odds = logit(chances).reshape(population.shares.size, -1)
+    return float(np.mean(population.shares @ (odds - population.shares @ odds) ** 2))
 
 
-def _drift(crowd: Crowd) -> tuple[Crowd, ...]:
-    odds = logit(crowd.means)
-    by_arm = crowd.shares @ odds
-    sign = np.empty(crowd.arms)
-    sign[np.argsort(-by_arm)] = 1.0 - 2.0 * (np.arange(crowd.arms) % 2)
+def _drift(population: Population) -> tuple[Population, ...]:
+    odds = logit(population.means)
+    by_arm = population.shares @ odds
+    sign = np.empty(population.arms)
+    sign[np.argsort(-by_arm)] = 1.0 - 2.0 * (np.arange(population.arms) % 2)
     size = min(float(by_arm.std()), MOST) * sign
     times = 0.5 - (np.arange(PARTS) + 0.5) / PARTS
-    return tuple(replace(crowd, means=probability(odds + t * size)) for t in times)
+    return tuple(replace(population, means=probability(odds + t * size)) for t in times)
 
 
-def _fatigue(crowd: Crowd, seen: Evidence | None) -> Crowd:
+def _fatigue(population: Population, seen: Evidence | None) -> Population:
     """From the second step on; a class of steps that was hardly seen is like the one before."""
     more = np.full(len(LAYER_ENDS) + 1, ASSUMED)
     if seen is not None:
@@ -270,31 +264,32 @@ def _fatigue(crowd: Crowd, seen: Evidence | None) -> Crowd:
         for layer, high in enumerate(seen.by_layer().high):
             more[layer] = high if counts[layer] >= FEW_PULLS else more[layer - 1]
     more[0] = 0.0
-    return _leaving(crowd, np.clip(more, 0.0, MOST)[:, None, None, None])
+    return _leaving(population, np.clip(more, 0.0, MOST)[:, None, None, None])
 
 
-def _leaving(crowd: Crowd, more: Array) -> Crowd:
+def _leaving(population: Population, more: Array) -> Population:
     """With these log odds added to those of leaving, [..., arm, previous, reward]."""
-    return replace(crowd, leave=probability(logit(crowd.leave) + more))
+    return replace(population, leave=probability(logit(population.leave) + more))
 
 
-def _personal(crowd: Crowd, sample: Sample) -> Crowd:
+def _personal(population: Population, sample: Sample) -> Population:
     """With the means of arms for people who are shown them as often as all are.
 
     Rewards of an arm are taken to be straight in the share of it among the other steps of the
     user, with a slope at the upper end of its 95 % interval.
     """
-    rows = np.flatnonzero((sample.reward < 2) & (sample.arm < crowd.arms))
+    rows = np.flatnonzero((sample.reward < 2) & (sample.arm < population.arms))
     user, arm, reward = sample.user[rows], sample.arm[rows], sample.reward[rows]
-    shown = np.bincount(arm, minlength=crowd.arms) / rows.size
+    shown = np.bincount(arm, minlength=population.arms) / rows.size
     own = np.bincount(user, minlength=sample.users)
-    pair, where, pulls = np.unique(user * crowd.arms + arm, return_inverse=True, return_counts=True)
+    pairs = user * population.arms + arm
+    pair, where, pulls = np.unique(pairs, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(own[user] > 1)
     x = (pulls[where[rows]] - 1.0) / (own[user[rows]] - 1.0)
     arm, where, reward = arm[rows], where[rows], reward[rows]
 
     def total(values: NDArray[Any]) -> Array:
-        return np.bincount(arm, values, crowd.arms).astype(float)
+        return np.bincount(arm, values, population.arms).astype(float)
 
     n = np.maximum(total(np.ones(rows.size)), 1.0)
     usual, liked = total(x) / n, total(reward) / n
@@ -303,7 +298,7 @@ def _personal(crowd: Crowd, sample: Sample) -> Crowd:
     slope = total(deviation * (reward - liked[arm])) / squares
     residual = deviation * (reward - liked[arm] - slope[arm] * deviation)
     by_pair = np.bincount(where, residual, pair.size) ** 2
-    error = np.sqrt(np.bincount(pair % crowd.arms, by_pair, crowd.arms)) / squares
+    error = np.sqrt(np.bincount(pair % population.arms, by_pair, population.arms)) / squares
     high = np.clip(slope + Z95 * np.minimum(error, 1.0), -1.0, 1.0)
     less = np.where(n >= FEW_PULLS, high * (usual - shown), 0.0)
-    return replace(crowd, means=np.clip(crowd.means - less, 0.01, 0.99))
+    return replace(population, means=np.clip(population.means - less, 0.01, 0.99))

@@ -17,10 +17,22 @@ from ...stats.departures import probability
 from ...stats.effects import contrasts, holm
 from ...stats.intervals import Interval
 from ...stats.moments import Array
+from ...users.population import Population
 from ..reading import CENSORED, ON
 from .costs import Costs, costs_of
-from .crowd import LAYER_ENDS, Crowd, layers
-from .design import LAYERS, Layout, Shrunk, draw_shrunk, groups_of, layout_of, shrink
+from .design import (
+    HORIZON,
+    LAYER_ENDS,
+    LAYER_OF_STEP,
+    LAYERS,
+    Layout,
+    Shrunk,
+    draw_shrunk,
+    groups_of,
+    layers,
+    layout_of,
+    shrink,
+)
 from .joint import LAMBDA, SIGMA, TAU, Codes, JointFit, fit_jointly, latent_classes
 from .sample import Sample
 from .totals import FIRST, UNKNOWN
@@ -68,7 +80,7 @@ class JointModel:
         found = self.visits @ self.joint.weights
         return np.asarray(found / found.sum())
 
-    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Crowd:
+    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Population:
         """The users of the log as tables, by these parameters and shares of the classes.
 
         Unless they are given, those are estimates.
@@ -79,10 +91,11 @@ class JointModel:
         means = probability((theta[-4] * classes.liking)[:, None, None] + liked) @ self.previous
         by_arm = theta[layout.leaving[:arms]][:, None, None]
         leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
-        return Crowd(self.shares if shares is None else shares, means, leave, last=self.last)
+        own = self.shares if shares is None else shares
+        return Population(own, means, leave, LAYER_OF_STEP, self.last or 0)
 
-    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Crowd]:
-        """Crowds that the log does not rule out: users drawn anew, and effects of the arms.
+    def draws(self, rng: np.random.Generator, number: int) -> Iterator[Population]:
+        """Populations that the log does not rule out: users drawn anew, and effects of the arms.
 
         Every user counts as often as an exponential draw says (the Bayesian bootstrap), for the
         parameters and for the mix of classes.
@@ -232,10 +245,9 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     layout = layout_of(sample)
     pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
     joint = fit_jointly(groups_of(sample, layout), latent_classes(differ))
-    horizon = LAYER_ENDS[-1] + 1
     later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
-    steps = np.zeros((sample.users, horizon, 2))
-    number = np.minimum(sample.step[later], horizon) - 1
+    steps = np.zeros((sample.users, HORIZON, 2))
+    number = np.minimum(sample.step[later], HORIZON) - 1
     where = (sample.user[later], number, sample.previous[later])
     np.add.at(steps, where, 1.0)
     previous = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)

@@ -2,16 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...stats.clusters import clustered
 from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
-from .crowd import LAYER_ENDS, layers
 from .joint import NONE, Codes, Groups, JointFit
 from .sample import NO_REWARD, Sample
 from .totals import CELLS, FIRST, UNKNOWN
+
+LAYER_ENDS = (1, 2, 3, 5, 10, 20, 50)
+"""The last step of every layer but the last one: ranges of step numbers."""
+
+
+def layers(steps: NDArray[Any]) -> NDArray[np.int64]:
+    """The layer of each step number, from 0.
+
+    >>> layers(np.array([1, 2, 4, 5, 6, 51])).tolist()
+    [0, 1, 3, 3, 4, 7]
+    """
+    return np.searchsorted(LAYER_ENDS, steps).astype(np.int64)
+
+
+HORIZON = LAYER_ENDS[-1] + 1
+"""Steps from this one on are alike."""
+
+LAYER_OF_STEP = layers(np.arange(1, HORIZON + 1))
 
 LAYERS = len(LAYER_ENDS) + 1
 OWN_LAYERS = range(2, LAYERS)

@@ -10,7 +10,7 @@ from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
 from ...validation import InputError
-from .crowd import layers
+from .design import layers
 from .exit_curves import STARTS, THETAS, Lens, Paths, by_class_alone, fit_tables, log_likelihood
 from .sample import Codes, Sample
 from .users import TableLeave

@@ -16,7 +16,7 @@ from ...engine.loops import jitable, loop
 from ...stats.departures import probability
 from ...stats.moments import Array
 from ..reading import CENSORED
-from .crowd import LAYER_ENDS, layers
+from .design import LAYER_ENDS, layers
 from .sample import Codes, Flags, Sample
 
 THETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)

@@ -1,4 +1,4 @@
-"""Crowds that a log does not rule out: draws around the fit, errors and all."""
+"""Populations that a log does not rule out: draws around the fit, errors and all."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ from ... import validation
 from ...stats.departures import logit, probability
 from ...stats.intervals import z
 from ...stats.moments import Array
-from ..model.crowd import Crowd
+from ...users.population import Population
 from ..model.fitted import ArmFit, Fit
 
 BEST = 6
 """The row of the best arm's mean in `Fit.covariance`, after the six leave probabilities."""
 
-OWN_LAYER = (1,)
-"""The only layers of a plain crowd: the first step, and all others."""
+OWN_LAYER = np.array([0, 1])
+"""The only layers of a plain population: the first step, and all others."""
 
 
-def fitted_crowd(fit: Fit) -> Crowd:
-    """The people of a log: with controls if there are steps to control with, else `plain_crowd`."""
-    return plain_crowd(fit) if fit.model is None else fit.model.tables()
+def fitted_population(fit: Fit) -> Population:
+    """The users of a log: covariate-adjusted if there are steps, else a `plain_population`."""
+    return plain_population(fit) if fit.model is None else fit.model.tables()
 
 
-def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
-    """Crowds drawn around the fitted one.
+def draw_populations(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Population, ...]:
+    """Populations drawn around the fitted one.
 
     With controls (`Fit.controlled`) users are drawn anew, and how much arms differ. Without, log
     odds of the leave probabilities and of the best mean are normal with the fit's covariance,
@@ -33,7 +33,7 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
-    >>> [round(float(c.leave[0, 1, 0, 0, 0]), 3) for c in draw_crowds(fit, 3)]
+    >>> [round(float(c.leave[0, 1, 0, 0, 0]), 3) for c in draw_populations(fit, 3)]
     [0.352, 0.348, 0.344]
     """
     validation.whole("draws", draws, 1)
@@ -44,12 +44,12 @@ def draw_crowds(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Crowd, ...]:
     return tuple(_tables(fit, q, means) for q, means in drawn)
 
 
-def plain_crowd(fit: Fit) -> Crowd:
+def plain_population(fit: Fit) -> Population:
     """One kind of people, who leave as counted by the last two rewards, whatever they are shown.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
-    >>> plain_crowd(fit).leave[0, 1, 0].round(3).tolist()
+    >>> plain_population(fit).leave[0, 1, 0].round(3).tolist()
     [[0.347, 0.079], [0.539, 0.063]]
     """
     # What was never, or always, seen to leave is half a step away from that.
@@ -58,12 +58,12 @@ def plain_crowd(fit: Fit) -> Crowd:
     return _tables(fit, q, np.array([arm.good for arm in fit.arms]))
 
 
-def _tables(fit: Fit, q: Array, means: Array) -> Crowd:
+def _tables(fit: Fit, q: Array, means: Array) -> Population:
     """Of the six leave probabilities and the means; a first step not counted is as after a 1."""
     first = q[:2] if fit.n[:2].min() > 0 else q[4:]
     by_layer = np.array([[first, first], q[2:].reshape(2, 2)])  # layer, previous, reward
     leave = np.broadcast_to(by_layer[None, :, None], (1, 2, means.size, 2, 2))
-    return Crowd(np.ones(1), means[None], np.ascontiguousarray(leave), OWN_LAYER)
+    return Population(np.ones(1), means[None], np.ascontiguousarray(leave), OWN_LAYER)
 
 
 def _parameters(fit: Fit, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
