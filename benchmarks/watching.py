@@ -37,7 +37,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Watch:
-    """How long is watched, how many visits a day has, and which share of them one variant has."""
+    """How long is watched, how many visits per day has, and which share of them one variant has."""
 
     visits: int = 20_000
     a_day: int = 500

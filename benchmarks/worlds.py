@@ -70,7 +70,7 @@ def advised(name: str, seed: int, *, visits: int, users: int) -> Row:
     played = world.play(advice.policy, visits, users=users, seed=seed).reward
     return row | {
         "promised": list(chosen.gain),
-        "worst": chosen.at_worst.value,
+        "worst": chosen.worst_gain.value,
         "gained": played - row["log"],
     }
 

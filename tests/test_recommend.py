@@ -96,23 +96,26 @@ def test_gain_grows_significant_with_visits() -> None:
 
 
 def test_what_is_there_now_comes_first() -> None:
-    advice = recommend(SETTINGS["B"], present=Uniform(), **ROUGH)  # type: ignore[arg-type]
+    advice = recommend(SETTINGS["B"], incumbent=Uniform(), **ROUGH)  # type: ignore[arg-type]
     assert advice.policy == PricedIndex() and not advice.keeps
     lost = advice.regrets["Uniform"].value - advice.regrets[advice.name].value
-    assert advice.over_present is not None and advice.over_present.value == pytest.approx(lost)
+    assert advice.over_incumbent is not None and advice.over_incumbent.value == pytest.approx(lost)
     assert advice.rewards is not None
     everything = SETTINGS["B"].value() * 100
     assert advice.rewards == pytest.approx(everything - advice.regrets["Uniform"].value)
     head, _, rest = str(advice).partition("Expected gain over KL-UCB")
-    assert "Expected gain over what is there now (Uniform) in 100 visits" in head and rest
-    assert json.loads(json.dumps(advice.to_dict()))["present"]["label"] == "Uniform"
+    assert "Expected gain over the current recommender (Uniform) in 100 visits" in head and rest
+    assert json.loads(json.dumps(advice.to_dict()))["incumbent"]["label"] == "Uniform"
 
 
-@pytest.mark.parametrize("present", [FixedArm(0), PricedIndex()])
-def test_what_is_good_is_kept(present: Policy) -> None:
-    advice = recommend(SETTINGS["B"], present=present, **ROUGH)  # type: ignore[arg-type]
-    assert advice.keeps and advice.policy == present
-    assert str(advice).startswith(f"Keep {present.label}.") and "what is there now" in advice.reason
+@pytest.mark.parametrize("incumbent", [FixedArm(0), PricedIndex()])
+def test_what_is_good_is_kept(incumbent: Policy) -> None:
+    advice = recommend(SETTINGS["B"], incumbent=incumbent, **ROUGH)  # type: ignore[arg-type]
+    assert advice.keeps and advice.policy == incumbent
+    assert (
+        str(advice).startswith(f"Keep {incumbent.label}.")
+        and "the current recommender" in advice.reason
+    )
 
 
 def test_moving_averages() -> None:
@@ -174,7 +177,7 @@ def test_improper_problems_are_warned_about() -> None:
     [
         ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
         (
-            {"present": 3},
+            {"incumbent": 3},
             "policy 3 is not allowed: it must be a policy such as UCB(), or the name of one",
         ),
         ({"certain": "yes"}, "certain = 'yes' is not allowed: it must be True or False"),
@@ -193,7 +196,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recommend", "B", *few, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["case"] == "normal"
     assert main(["recommend", "B", *few, "--incumbent", "Uniform"]) == 0
-    assert "over what is there now (Uniform)" in capsys.readouterr().out
+    assert "over the current recommender (Uniform)" in capsys.readouterr().out
     assert main(["recommend", "nowhere"]) == 2
     assert "problem 'nowhere' is not known" in capsys.readouterr().err
 

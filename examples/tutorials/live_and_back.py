@@ -95,7 +95,7 @@ for topic in ("gossip", "science"):
     evaluated = evaluate("steps.csv", sj.policies.FixedArm(number))
     found = evaluated.reward["DR"]
     print(
-        f"only {topic:8} {found.mean:.2f} rewards a visit [{found.low:.2f}, {found.high:.2f}], "
+        f"only {topic:8} {found.mean:.2f} rewards per visit [{found.low:.2f}, {found.high:.2f}], "
         f"in truth {alone(topic):.2f}; the log follows it for {evaluated.reach.steps} steps"
     )
 

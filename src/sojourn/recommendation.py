@@ -62,8 +62,8 @@ IMPROPER = (
 class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
-    `over_present` is the gain over `present`, what is there now, if that was given; `rewards` is
-    what the latter earns. `policy` is `present` where that is to be kept.
+    `over_incumbent` is the gain over `incumbent`, the current recommender, if that was given;
+    `rewards` is what the latter earns. `policy` is `incumbent` where that is to be kept.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.name, advice.case, advice.gain.low > 0
@@ -77,14 +77,14 @@ class Recommendation(Shown):
     gain: Interval  # over KL-UCB, in rewards over all visits
     regrets: Mapping[str, Interval]  # of every candidate, by label, with 95 % intervals
     runs: int
-    present: Policy | None = None
-    over_present: Interval | None = None
+    incumbent: Policy | None = None
+    over_incumbent: Interval | None = None
     rewards: float | None = None
 
     @property
     def keeps(self) -> bool:
-        """Whether what is there now is to be kept."""
-        return self.present is not None and self.policy == self.present
+        """Whether the current recommender is to be kept."""
+        return self.incumbent is not None and self.policy == self.incumbent
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class Recommendation(Shown):
         table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
         return [
             f"{'Keep' if self.keeps else 'Run'} {self.name}.",
-            *self._over_present(),
+            *self._over_incumbent(),
             f"Expected gain over {BASELINE} in {self.visits:,} visits: {self.gain} rewards, "
             f"{self.gain_share:.0%} of its regret.",
             f"Why: {self.reason}",
@@ -113,22 +113,29 @@ class Recommendation(Shown):
             f"In Python: {self.policy!r}",
         ]
 
-    def _over_present(self) -> Sequence[str]:
+    def _over_incumbent(self) -> Sequence[str]:
         """The headline, if there is something to compare with."""
-        if self.present is None or self.over_present is None or self.rewards is None or self.keeps:
+        if (
+            self.incumbent is None
+            or self.over_incumbent is None
+            or self.rewards is None
+            or self.keeps
+        ):
             return []
-        share = self.over_present.value / self.rewards
+        share = self.over_incumbent.value / self.rewards
         return [
-            f"Expected gain over what is there now ({self.present.label}) in {self.visits:,} "
-            f"visits: {self.over_present} rewards, {self.over_present.value / self.visits:+.3g} a "
-            f"visit ({share:+.1%})."
+            f"Expected gain over the current recommender ({self.incumbent.label}) in "
+            f"{self.visits:,} visits: {self.over_incumbent} rewards, "
+            f"{self.over_incumbent.value / self.visits:+.3g} per visit ({share:+.1%})."
         ]
 
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
         gain = {**asdict(self.gain), "share": self.gain_share}
-        present = None if self.present is None else policy_data(self.present, self.present.label)
-        return dict(plain({**vars(self), "policy": policy, "gain": gain, "present": present}))
+        incumbent = (
+            None if self.incumbent is None else policy_data(self.incumbent, self.incumbent.label)
+        )
+        return dict(plain({**vars(self), "policy": policy, "gain": gain, "incumbent": incumbent}))
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
@@ -155,7 +162,7 @@ def recommend(
     problem: Problem | str | Path,
     *,
     visits: int = 20_000,
-    present: Policy | str | None = None,
+    incumbent: Policy | str | None = None,
     certain: bool = False,
     precision: float | str = "5%",
     max_runs: int = 4_096,
@@ -173,25 +180,25 @@ def recommend(
     Visit IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are
     `certain` of the problem, it is any candidate significantly better than these.
 
-    `present` is what is there now: then the gain over it comes first, and it is to be kept unless
-    the policy is significantly better. A recommender that never learns is `Uniform`, `FixedArm` or
-    `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
+    `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept
+    unless the policy is significantly better. A recommender that never learns is `Uniform`,
+    `FixedArm` or `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> type(advice.policy).__name__, advice.case
     ('PricedIndex', 'normal')
-    >>> advice = recommend("B", present="Uniform", visits=200, precision="20%")
-    >>> type(advice.policy).__name__, advice.over_present.low > 100
+    >>> advice = recommend("B", incumbent="Uniform", visits=200, precision="20%")
+    >>> type(advice.policy).__name__, advice.over_incumbent.low > 100
     ('PricedIndex', True)
     """
     problem = problem_of(problem)
     validation.flag("certain", certain)
-    if present is not None:
-        present = policy_of(present, problem)
+    if incumbent is not None:
+        incumbent = policy_of(incumbent, problem)
     case, tried = theory.case(problem), candidates(problem)
     names = list(tried)
-    if present is not None:
-        tried.setdefault(present.label, present)
+    if incumbent is not None:
+        tried.setdefault(incumbent.label, incumbent)
     if case == "improper":
         warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)
     with warnings.catch_warnings():
@@ -207,19 +214,19 @@ def recommend(
     less = {name: _differences(result, labels.index(name)) for name in (usual, plain, *others)}
     chosen, why = choose(names, less, SURE if certain else None)
     regrets = dict(zip(labels, map(_interval, *result.regret), strict=True))
-    over_present = rewards = None
-    if present is not None:
-        now = labels.index(present.label)
-        over_present = _positive(_differences(result, now)[labels.index(chosen)])
-        rewards = problem.value() * visits - regrets[present.label].value
-        if over_present.low <= 0.0:
+    over_incumbent = rewards = None
+    if incumbent is not None:
+        now = labels.index(incumbent.label)
+        over_incumbent = _positive(_differences(result, now)[labels.index(chosen)])
+        rewards = problem.value() * visits - regrets[incumbent.label].value
+        if over_incumbent.low <= 0.0:
             chosen, why = (
-                present.label,
+                incumbent.label,
                 (
-                    f"{chosen} is not shown to earn more than what is there now: {over_present} "
-                    "rewards over all visits."
-                    if chosen != present.label
-                    else f"{why[:-1]}; it is what is there now."
+                    f"{chosen} is not shown to earn more than the current recommender: "
+                    f"{over_incumbent} rewards over all visits."
+                    if chosen != incumbent.label
+                    else f"{why[:-1]}; it is the current recommender."
                 ),
             )
     return Recommendation(
@@ -230,8 +237,8 @@ def recommend(
         gain=_positive(_differences(result, labels.index(BASELINE))[labels.index(chosen)]),
         regrets=regrets,
         runs=max(result.runs),
-        present=present,
-        over_present=over_present,
+        incumbent=incumbent,
+        over_incumbent=over_incumbent,
         rewards=rewards,
     )
 

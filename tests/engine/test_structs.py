@@ -195,4 +195,4 @@ def test_what_is_overridden_is_what_runs() -> None:
     result = sj.simulate(problem, [Contrary()], visits=20, runs=2)
     pulls = result.pulls.mean[0, -1].sum(axis=0)
     assert pulls[0] == 0.0
-    assert pulls[1] > 2.5 * 20  # 4 steps a visit; 1.1 if the table were asked
+    assert pulls[1] > 2.5 * 20  # 4 steps per visit; 1.1 if the table were asked

@@ -300,4 +300,4 @@ def test_what_is_refused() -> None:
             Guardrail(**wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="webhook is not allowed: it must begin with http"):
         shorts("memory://", webhook="ftp://x")
-    assert open_store("memory://").read(counts=False) == {}
+    assert open_store("memory://").read() == {}

@@ -111,15 +111,15 @@ def test_the_average_is_without_the_luck_of_runs() -> None:
 
 
 def played(
-    gains: dict[sj.Policy, list[float]], in_variants: dict[sj.Policy, float], luck: float
+    gains: dict[sj.Policy, list[float]], in_worst_case: dict[sj.Policy, float], luck: float
 ) -> Played:
-    """Gains by draw, and in one variant, which runs twice, over a recommender that has 10."""
+    """Gains by draw, and in one worst case, which runs twice, over a recommender that has 10."""
     policies, draws = list(gains), len(next(iter(gains.values())))
     made = np.zeros((draws, len(policies), PULLS + 2))
     made[..., VISITS] = made[..., PULLS] = 1.0
     made[..., GAIN] = np.array(list(gains.values())).T
     worse = np.repeat(made[None, :1], 2, axis=1)
-    worse[..., GAIN] = [in_variants[p] for p in policies]
+    worse[..., GAIN] = [in_worst_case[p] for p in policies]
     worse[:, :, :, GAIN] += luck * np.array([1.0, -1.0])[:, None]
     ten = np.full(draws, 10.0)
     return Played(policies, ["a", "b"], ["arms"], made, worse, ten, ten, np.zeros(1))
@@ -127,7 +127,7 @@ def played(
 
 def chosen(
     gains: dict[sj.Policy, list[float]],
-    in_variants: dict[sj.Policy, float],
+    in_worst_case: dict[sj.Policy, float],
     missed: float = 0.0,
     fit: Fit | None = None,
     luck: float = 1e-3,
@@ -138,7 +138,7 @@ def chosen(
         length=Interval.around(20.0, 0.1),
     )  # fmt: skip
     facts = {"visits": 1, "asked": 1, "draws": 4, "runs": 2, "seed": 0}
-    return advise(fit or fitted(), now, played(gains, in_variants, luck), SIMPLEST, **facts)
+    return advise(fit or fitted(), now, played(gains, in_worst_case, luck), SIMPLEST, **facts)
 
 
 KL, PLAIN, LEARNED, VISIT = (
@@ -191,7 +191,7 @@ def test_a_run_may_lose_by_luck_of_what_gains_on_average() -> None:
     assert best.policy == KL and "; a single run may lose by bad luck." in best.reason
     only = best.outcomes[0]
     assert only.gain == Interval(1.0, -0.5, 2.0) and only.average.low > 0.0 and not only.loses
-    assert only.worst == UNLUCKY and only.at_worst.value == -0.5
+    assert only.worst == UNLUCKY and only.worst_gain.value == -0.5
     assert "as badly as 1 time in 40) it gains -0.5." in best.verdict
     assert chosen(lucky, {KL: 1.0}).policy is None, "it is not luck, but what the log leaves open"
 
@@ -236,8 +236,8 @@ def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
         )
         more = outcome.gain.value - base.gain.value
         assert outcome.over_kl_ucb.value == pytest.approx(more)
-        assert outcome.at_worst.value == min(
-            outcome.gain.low, *(v.value for v in outcome.variants.values())
+        assert outcome.worst_gain.value == min(
+            outcome.gain.low, *(v.value for v in outcome.worst_cases.values())
         )
         assert outcome.gain.low <= outcome.average.low <= outcome.average.value
         assert sum(outcome.shares.values()) == pytest.approx(1.0)
@@ -248,7 +248,7 @@ def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
     plain = json.loads(json.dumps(advice.to_dict()))
     assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]
     assert plain["incumbent"]["reward"]["value"] == pytest.approx(advice.incumbent.reward.value)
-    assert plain["outcomes"][0]["worst"]["variant"] == advice.outcomes[0].worst
+    assert plain["outcomes"][0]["worst"]["case"] == advice.outcomes[0].worst
 
 
 def test_the_answer_does_not_depend_on_the_workers(advice: Advice) -> None:

@@ -60,7 +60,7 @@ def found(counts: Counts, settings: Settings = TWO) -> dict[str, tuple[float, fl
 
 
 def test_visit_values_are_those_of_the_model() -> None:
-    """The clickbait of the story: 2.05 rewards a visit with it alone, 6.3 with the second arm."""
+    """The clickbait of the story: 2.05 rewards per visit with it alone, 6.3 with the second arm."""
     exact = [value(mean, shifted(shift)) for mean, shift in zip(MEANS, SHIFTS, strict=True)]
     assert exact[:2] == pytest.approx([2.05, 6.34], abs=0.01)
     rows = found(expected())

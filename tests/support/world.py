@@ -74,7 +74,7 @@ class World:
         return np.tile(np.eye(self.arms)[arm], (3, 1))
 
     def worth(self, rule: Array | None = None) -> Worth:
-        """Rewards and steps a visit of a rule [state, arm] or [kind, state, arm], exactly.
+        """Rewards and steps per visit of a rule [state, arm] or [kind, state, arm], exactly.
 
         Without a rule, those of the log's recommender.
         """
@@ -219,7 +219,7 @@ class World:
     def play(
         self, policy: Any, visits: int, *, users: int = 1_000, seed: int = 0, start: float = 1.0
     ) -> Worth:
-        """Rewards and steps a visit of a policy of the package that learns from `visits` visits.
+        """Rewards and steps per visit of a policy of the package that learns from `visits` visits.
 
         Not the rewards themselves are counted, but what each choice adds to what is expected of
         the best arm: the same on average, with far less noise. The first state is shown as `start`.

@@ -27,7 +27,7 @@ TINY = sj.Chain(
     leave=[[float(Q[s, r]) for r in (0, 1)] for s in range(3)],
     start=0,
 )
-"""At most three steps a visit, and a random next state."""
+"""At most three steps per visit, and a random next state."""
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def _start(name: str, text: str) -> float | list[list[float]]:
 def _rewards(name: str, text: str) -> list[Any]:
     """A word for each arm, with spaces between.
 
-    >>> _rewards("--rewards", "beta:2,5 0:.2,1:.8 .4")
+    >>> _rewards("--rewards", "beta:2,5 0:0.2,1:0.8 0.4")
     [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
     """
     try:

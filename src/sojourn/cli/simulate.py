@@ -142,7 +142,7 @@ def recommend_command(
 
     advice = recommend(
         problem, visits=visits, certain=known_problem, precision=number_or_text(precision) or "5%",
-        present=incumbent, seed=seed, progress=True,
+        incumbent=incumbent, seed=seed, progress=True,
     )  # fmt: skip
     print_json(advice.to_dict()) if as_json else print(advice)
 

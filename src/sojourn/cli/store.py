@@ -121,7 +121,8 @@ def archive_command(
         float, option("Visits that ended more than so many days ago.", metavar="DAYS")
     ] = 30.0,
     shrink: Annotated[
-        bool, option("Then give free space in the store back to the disk; calls wait.", "--shrink")
+        bool,
+        option("Then give the free space of the store back to the disk; calls wait.", "--shrink"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

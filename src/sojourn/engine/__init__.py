@@ -1,1 +1,1 @@
-"""The machine room: all that is compiled, or that speeds the compiled up."""
+"""All that is compiled, and what makes compiled code faster."""

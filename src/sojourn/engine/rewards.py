@@ -2,7 +2,7 @@
 
 `Coins` are arms with rewards of 0 and 1, as the paper has them; `Grades` have rewards in [0, 1].
 Either makes a whole step of one uniform draw u, so that the n-th draw of an arm's stream decides
-its n-th pull, whoever plays it and whenever.
+its n-th pull, whichever policy plays it, and at any time.
 """
 
 from dataclasses import dataclass

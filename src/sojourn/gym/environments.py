@@ -66,7 +66,7 @@ class VisitEnv(gymnasium.Env[Any, Any]):
 
     The observation is the state of a two-state user, 0 or 1, and otherwise an array of one
     number in [0, 1]. `info["gap"]` is V*(s) - Q*(s, a), what the step just made costs in
-    expectation: its sum over visits is the regret of whoever learns here, with far less noise
+    expectation: its sum over visits is the regret of the agent, with far less noise
     than rewards have. With `max_episode_steps` a visit that lasts so long is `truncated`; gaps
     know nothing of that, and are those of visits that end by leaving.
 

@@ -172,8 +172,8 @@ class Operations(Replica):
         """Where the arms of these names are, also of those that another process has just added."""
         unknown = [name for name in names if name not in self.positions]
         if unknown:
-            stored = yield partial(loaded, self.journal.store, self.name)
-            absent = set(unknown) - {arm.name for arm in stored.arms}
+            arms = (yield partial(loaded, self.journal.store, self.name)).arms
+            absent = set(unknown) - {arm.name for arm in arms}
             if absent:
                 raise InputError(
                     f"{what} = {min(absent)!r} is not allowed: there is no such arm in "

@@ -38,8 +38,8 @@ SEVEREST_FIRST = (Verdict.NOT_CONFIRMED, Verdict.NOT_YET, Verdict.UNDECIDED, Ver
 class Measured(NamedTuple):
     """One measurement: what it is, the number, and the side of the threshold that was claimed.
 
-    `otherwise` is the verdict if the number is surely on the other side, and `contrary` says in
-    plain words what is so then.
+    `otherwise` is the verdict if the number is significantly on the other side, and `contrary` says
+    in plain words what is so then.
     """
 
     what: str

@@ -108,7 +108,7 @@ class EmpiricalKLUCB(Empirical, Always):
     >>> for reward in (0.4, 0.5, 0.6):
     ...     policy.update(memory, 1.0, 0, reward, False, 1.0)
     >>> index = policy.score(memory, 0, log(4), 0.0, 1.0, 0.0)
-    >>> print(f"{index:.3f}")  # for KL-UCB, which knows but 1.5 of 3, it is .888
+    >>> print(f"{index:.3f}")  # for KL-UCB, which knows but 1.5 of 3, it is 0.888
     0.689
     """
 

@@ -1,4 +1,4 @@
-"""Policies for the whole visit: what an arm is worth includes whom it drives away.
+"""Policies for the whole visit: what an arm is worth includes its effect on leaving.
 
 Nothing is assumed of who leaves when: chances to leave may depend on the arm, the bin of the state
 and the level of the reward in any way. Two accounts of what was seen compete: in the first, leaving
@@ -63,7 +63,7 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
 
     With `follow_improper` people are shown what they like less where they stay longer after a bad
     reward, by more than a good one is worth. Without it that does not count, while an arm that
-    drives people away, whatever its reward, counts either way.
+    raises the exit rate, whatever its reward, counts either way.
     """
 
     learns_from: ClassVar[str] = "departures"
@@ -182,7 +182,7 @@ class Visit(Watcher, Explains, PlaysEachOnce, Policy):
 class VisitIMED(Visit):
     """Plays the arm with the least evidence against its being best for the whole visit.
 
-    Where arms drive people away it finds the one to show, and where they do not it comes close to
+    Where arms raise the exit rate it finds the one to show, and where they do not it comes close to
     `LearnedIMED`; it need not be told which.
 
     >>> policy = VisitIMED(bins=2)

@@ -1,4 +1,4 @@
-"""Limits for connections, which hold before there is a request, for every caller.
+"""Limits for connections, which hold for every caller, before there is a request.
 
 Uvicorn has one protocol for each parser of HTTP, and neither limits how many connections there are,
 how long a request may take to arrive, or (httptools) how long its headers may be. The mixin

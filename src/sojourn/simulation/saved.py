@@ -189,7 +189,7 @@ def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Pol
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place as a whole: whoever looks finds the old one or the new one."""
+    """Put a file in place as a whole: a reader finds the old one or the new one."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -61,8 +61,8 @@ def simulate(
 ) -> Result:
     """Play each policy for `visits` visits, in many independent runs.
 
-    All policies meet the same users: in a run the n-th reward of an arm is the same whoever plays
-    it, so that `Result.difference` is much sharper than the difference of two results. Ctrl-C
+    All policies meet the same users: in a run the n-th reward of an arm is the same for every
+    policy, so that `Result.difference` is much sharper than the difference of two results. Ctrl-C
     raises `Interrupted`, which has the runs finished so far.
 
     Arguments, by name after the first two:
@@ -97,8 +97,8 @@ def simulate(
     >>> import sojourn as sj
     >>> print(sj.simulate("A", sj.policies.FixedArm(), visits=10, runs=2))
     10 visits, seed 0; regret with 95 % intervals
-    policy     runs  regret    ±  from rewards      ±  steps a visit
-    Fixed arm     2     0.0  0.0          -233  1,069         133.90
+    policy     runs  regret    ±  from rewards      ±  steps per visit
+    Fixed arm     2     0.0  0.0          -233  1,069           133.90
     """
     problem = problem_of(problem)
     visits = validation.whole("visits", visits, 1)

@@ -29,7 +29,7 @@ MEASURED: Sequence[tuple[str, Callable[["Result", int], str]]] = (
     ("±", lambda result, p: f"{result.regret.half_width[p, -1]:,.1f}"),
     ("from rewards", lambda result, p: f"{result.raw_regret.mean[p, -1]:,.0f}"),
     ("±", lambda result, p: f"{result.raw_regret.half_width[p, -1]:,.0f}"),
-    ("steps a visit", lambda result, p: f"{result.visit_length.mean[p, -1]:,.2f}"),
+    ("steps per visit", lambda result, p: f"{result.visit_length.mean[p, -1]:,.2f}"),
 )
 BOUNDED: Sequence[tuple[str, Callable[[Bound, int], str]]] = (
     ("slope", lambda bound, visits: f"{bound.slope:,.2f}"),

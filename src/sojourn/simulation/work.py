@@ -2,7 +2,7 @@
 
 A chunk is determined by what the kernel is given (problem, policy, checkpoints, seed, runs) and
 by the code it runs. `Job.key` is a digest of all that: two chunks of the same key, first run and
-length hold the same bits, whoever computed them.
+length hold the same bits, whichever process computed them.
 """
 
 import hashlib

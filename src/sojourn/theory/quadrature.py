@@ -34,7 +34,7 @@ class Nodes(NamedTuple):
         """For Beta(a, b) with a + b up to `known`, and what grows like x^(least - 1) at 0.
 
         Likewise at 1. The spacing is three quarters of the standard deviation of the narrowest
-        posterior, which leaves an error of exp(-2 (pi / .75)^2), or less: about 1e-15.
+        posterior, which leaves an error of exp(-2 (pi / 0.75)^2), or less: about 1e-15.
         """
         return cls.spaced(min(0.48 / sqrt(known), 1.0 / 32.0), least)
 

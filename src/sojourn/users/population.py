@@ -205,6 +205,12 @@ class Population(User):
     @interpreted
     def worth_of_arms(self) -> tuple[Array, Array]:
         """Expected rewards and steps of a visit that shows one arm alone, by arm."""
+        reward, length = (self.shares @ by_class for by_class in self.values_of_arms())
+        return reward, length
+
+    @interpreted
+    def values_of_arms(self) -> tuple[Array, Array]:
+        """The same by [class, arm]."""
         chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, None, :, None, :]
         onward = chances * (1.0 - self.leave)  # class, layer, arm, previous, next
         # Both at once, in the last axis.
@@ -217,8 +223,7 @@ class Population(User):
         )
         for step in self._steps_back():
             value = gain + onward[:, self.layer(step)] @ value
-        reward, length = np.moveaxis(np.tensordot(self.shares, value[:, :, 0], 1), -1, 0)
-        return reward, length
+        return value[:, :, 0, 0], value[:, :, 0, 1]
 
     @interpreted
     def mistake_costs(self, arm: int) -> Array:

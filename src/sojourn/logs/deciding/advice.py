@@ -30,7 +30,8 @@ NOTABLE = 0.01
 
 FACTS = ("name", "reason", "verdict", "visits", "asked", "arms", "draws", "runs", "seed")
 INTERVALS = (
-    "reward", "length", "gain", "average", "share", "longer", "over_kl_ucb", "variants", "shares",
+    "reward", "length", "gain", "average", "share", "longer", "over_kl_ucb", "worst_cases",
+    "shares",
 )  # fmt: skip
 
 
@@ -73,14 +74,14 @@ class Advice(Shown):
             f"Run {chosen.name}. Over {self.visits:,} visits expect {signed(chosen.gain)} rewards "
             f"per visit more than {over} ({chosen.share:+.1%}), {signed(chosen.longer)} steps, and "
             f"{signed(chosen.over_kl_ucb)} rewards more than KL-UCB. In the worst case that the "
-            f"log allows ({WHERE[chosen.worst]}) it gains {chosen.at_worst.value:+.3g}."
+            f"log allows ({WHERE[chosen.worst]}) it gains {chosen.worst_gain.value:+.3g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [
             {"policy": policy_data(o.policy, o.name)}
             | {n: getattr(o, n) for n in INTERVALS}
-            | {"worst": {"variant": o.worst, "gain": o.at_worst}, "loses": o.loses}
+            | {"worst": {"case": o.worst, "gain": o.worst_gain}, "loses": o.loses}
             for o in self.outcomes
         ]
         incumbent = {**vars(self.incumbent), "missed": self.incumbent.missed}
@@ -129,7 +130,7 @@ def _choose(
     """The policy of greatest gain.
 
     Of those that cannot be told from it, or differ from it by less than `SLIGHT`, it is one of
-    greatest gain in the worst of its variants, and of these the first in `simplest`.
+    greatest gain in its worst case, and of these the first in `simplest`.
     """
     best = max(safe, key=lambda o: o.gain.value)
     alike = [
@@ -158,7 +159,7 @@ def _against(best: CandidateOutcome) -> str:
             f"No candidate earns significantly more, by {SLIGHT:.1%}: the best, {best.name}, "
             f"is expected to gain {signed(best.average)} rewards per visit on average."
         )
-    where = min(best.variants, key=lambda name: best.variants[name].value)
+    where = min(best.worst_cases, key=lambda name: best.worst_cases[name].value)
     return (
         f"Every candidate may lose to it. {best.name} gains {signed(best.average)} rewards per "
         f"visit on average if all is as fitted, and {signed(best.stressed)} if {WHERE[where]}."

@@ -75,7 +75,7 @@ def baseline(fit: Fit, population: Population) -> Baseline:
 
 
 def _good(sample: Sample) -> Interval:
-    """Good rewards a visit, clustered by user."""
+    """Good rewards per visit, clustered by user."""
     good = np.bincount(sample.user, sample.reward == 1).astype(float)
     own = np.bincount(sample.user[sample.step == 1], minlength=sample.users)
     mean = float(good.sum() / own.sum())

@@ -19,13 +19,13 @@ from .baseline import Baseline, baseline, cut_off
 from .outcomes import Played
 from .playing import Place, play
 from .populations import draw_populations, fitted_population
-from .worst_cases import Variant, variants
+from .worst_cases import WorstCase, worst_cases
 
 DRAWS = 39
 """Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""
 
 RUNS = (4, 16)
-"""In each variant, the least and the most: as many as have together the steps of two long runs."""
+"""In each worst case, the least and the most: together they have the steps of two long runs."""
 
 STEPS = 60_000
 """A run has about this many steps, and fewer if there are more than `MANY` arms, with which the
@@ -40,7 +40,7 @@ GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
 """By the case of the fit, the policy that has to be told it."""
 
 OTHER_RUNS = 1_000_000
-"""Runs in variants are numbered from here on."""
+"""Runs in worst cases are numbered from here on."""
 
 
 def decide(
@@ -58,7 +58,7 @@ def decide(
     KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
     in that case play `visits` visits (by default as many as the log has), once in each of `draws`
     populations drawn around the fitted one (`draw_populations`), and `runs` times (by default 4 to
-    16, more if they are short) in `variants` of it that the log allows. Gains are over the log's
+    16, more if they are short) in `worst_cases` of it that the log allows. Gains are over the log's
     own recommender in the same population, in visits cut off as often as in the log. The policy of
     greatest gain is recommended, of those that on average never lose to it (see `advise`); if there
     is none, the recommender is kept. Intervals are of one run: they hold 95 % of what runs gain.
@@ -84,7 +84,7 @@ def decide(
     population = cut_off(fitted, fit.totals)
     now = baseline(fit, population)
     drawn = [cut_off(c, fit.totals) for c in draw_populations(fit, draws, seed=seed)]
-    others = variants(fit, fitted, now.rule)
+    others = worst_cases(fit, fitted, now.rule)
     cut = [[cut_off(c, fit.totals) for c in v.populations] for v in others]
     most = int(max(STEPS * min(1.0, MANY / population.arms), FEWEST))
     length = _length(population, now.rule)
@@ -103,7 +103,7 @@ def decide(
         arms=[arm.name for arm in fit.arms],
         names=[v.name for v in others],
         draws=np.concatenate(found[:draws]),
-        variants=np.array(found[draws:]),
+        worst_cases=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
         lost=np.array([_lost(now, v, c[0]) for v, c in zip(others, cut, strict=True)]),
@@ -123,10 +123,10 @@ def candidates(case: str) -> list[Policy]:
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
 
 
-def _lost(now: Baseline, variant: Variant, population: Population) -> float:
-    """What the recommender earns in a variant beyond what its rule does there."""
+def _lost(now: Baseline, case: WorstCase, population: Population) -> float:
+    """What the recommender earns in a worst case beyond what its rule does there."""
     earned = population.worth_under(now.rule).reward
-    return max(now.model.reward - earned, 0.0) if variant.keeps else 0.0
+    return max(now.model.reward - earned, 0.0) if case.keeps else 0.0
 
 
 def _people(fit: Fit, visits: int) -> int:

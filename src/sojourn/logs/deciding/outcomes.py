@@ -24,17 +24,17 @@ UNLUCKY = "unlucky"
 """The worst case without any stress: the lower end of the gain."""
 
 USUAL = KLUCB()
-"""The second yardstick, beside what is there now."""
+"""The second yardstick, beside the incumbent."""
 
 
 @dataclass(frozen=True)
 class CandidateOutcome:
     """What a policy is expected to do, per visit, with intervals that hold 95 % of runs.
 
-    `gain` and `longer` are rewards and steps beyond those of what is there now, `share` is the gain
+    `gain` and `longer` are rewards and steps beyond those of the incumbent, `share` is the gain
     as a share of its rewards, and `over_kl_ucb` the rewards beyond those of KL-UCB. `average` is
-    the gain too, with the interval of what runs gain on average. `variants` has that in every
-    variant, with the error of the simulation, and `shares` how often it shows each arm.
+    the gain too, with the interval of what runs gain on average. `worst_cases` has that in every
+    worst case, with the error of the simulation, and `shares` how often it shows each arm.
     """
 
     policy: Policy
@@ -45,7 +45,7 @@ class CandidateOutcome:
     share: float
     longer: Interval
     over_kl_ucb: Interval
-    variants: Mapping[str, Interval]
+    worst_cases: Mapping[str, Interval]
     shares: Mapping[str, float]
 
     @property
@@ -54,8 +54,8 @@ class CandidateOutcome:
 
     @property
     def cases(self) -> Mapping[str, Interval]:
-        """Its gain in bad cases: an `UNLUCKY` run, and the variants."""
-        return {UNLUCKY: Interval.exact(self.gain.low), **self.variants}
+        """Its gain in bad cases: an `UNLUCKY` run, and the worst cases."""
+        return {UNLUCKY: Interval.exact(self.gain.low), **self.worst_cases}
 
     @property
     def worst(self) -> str:
@@ -63,14 +63,14 @@ class CandidateOutcome:
         return min(self.cases, key=lambda name: self.cases[name].value)
 
     @property
-    def at_worst(self) -> Interval:
+    def worst_gain(self) -> Interval:
         """Its gain there."""
         return self.cases[self.worst]
 
     @property
     def stressed(self) -> Interval:
-        """Its gain in the worst of the variants."""
-        return min(self.variants.values(), key=lambda gain: gain.value)
+        """Its gain in the worst case but for luck."""
+        return min(self.worst_cases.values(), key=lambda gain: gain.value)
 
     @property
     def loses(self) -> bool:
@@ -87,10 +87,10 @@ class CandidateOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What the policies added up to in draws and in variants: see `playing.play` for the columns.
+    """What the policies added up to in draws and in worst cases: `playing.play` has the columns.
 
-    `draws[draw, policy, column]` and `variants[variant, run, policy, column]`; `reward` and
-    `length` are those of the recommender in each draw, and `lost` what gains in each variant are
+    `draws[draw, policy, column]` and `worst_cases[case, run, policy, column]`; `reward` and
+    `length` are those of the recommender in each draw, and `lost` what gains in each worst case are
     to be lessened by.
     """
 
@@ -98,7 +98,7 @@ class Played:
     arms: Sequence[str]
     names: Sequence[str]
     draws: Array
-    variants: Array
+    worst_cases: Array
     reward: Array
     length: Array
     lost: Array
@@ -117,7 +117,7 @@ class Played:
             share=float(gain[:, p].mean() / self.reward.mean()),
             longer=over_draws(longer[:, p]),
             over_kl_ucb=over_draws(usual[:, p]),
-            variants=self._in_variants(p),
+            worst_cases=self._in_worst_cases(p),
             shares=dict(zip(self.arms, (pulls / pulls.sum()).tolist(), strict=True)),
         )
 
@@ -128,8 +128,8 @@ class Played:
         more = gain[:, p] - gain[:, q]
         return Interval.from_error(float(more.mean()), float(np.std(more, ddof=1) / more.size**0.5))
 
-    def _in_variants(self, p: int) -> dict[str, Interval]:
-        each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
+    def _in_worst_cases(self, p: int) -> dict[str, Interval]:
+        each = self.worst_cases[:, :, p, GAIN] / self.worst_cases[:, :, p, VISITS]
         error = float(np.sqrt(self._luck(p) / each.shape[1]))
         found = each.mean(axis=1) - self.lost
         return {
@@ -139,7 +139,7 @@ class Played:
 
     def _luck(self, p: int) -> float:
         """The variance of gains of runs in one population, taken to be alike in all."""
-        each = self.variants[:, :, p, GAIN] / self.variants[:, :, p, VISITS]
+        each = self.worst_cases[:, :, p, GAIN] / self.worst_cases[:, :, p, VISITS]
         return float(np.var(each, axis=1, ddof=1).mean())
 
     def _per_visit(self, column: int) -> Array:

@@ -3,7 +3,8 @@
 Each is the fitted population but for one thing:
 
 * **arms**: arms differ in leaving as counted, without shrinking, and the two that look best (of
-  greatest mean, and of greatest worth of a visit) drive away as many as their 95 % intervals allow;
+  greatest mean, and of greatest worth of a visit) raise the exit rate as much as their 95 %
+  intervals allow;
 * **users**: people differ in taste and in leaving by the upper ends of the 95 % intervals;
 * **personal**: the recommender shows arms to those who like them. Within an arm, rewards are
   compared between people who are shown it often and seldom, and means are those of people who are
@@ -180,7 +181,7 @@ def advance(population: Population, rule: Array, there: Array, step: int) -> Arr
 
 
 @dataclass(frozen=True, eq=False)
-class Variant:
+class WorstCase:
     """Another population, or several in turn; with `keeps` the recommender still earns as much."""
 
     name: str
@@ -188,27 +189,27 @@ class Variant:
     keeps: bool = False
 
 
-def variants(fit: Fit, population: Population, rule: Array) -> tuple[Variant, ...]:
-    """All variants of a fitted population; `rule` is that of the log's recommender.
+def worst_cases(fit: Fit, population: Population, rule: Array) -> tuple[WorstCase, ...]:
+    """All worst cases of a fitted population; `rule` is that of the log's recommender.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
     >>> from sojourn.logs.deciding.populations import plain_population
-    >>> [v.name for v in variants(fit, plain_population(fit), np.full((3, 2), 0.5))]
+    >>> [v.name for v in worst_cases(fit, plain_population(fit), np.full((3, 2), 0.5))]
     ['arms', 'users', 'drift', 'fatigue']
     """
-    return tuple(_variants(fit, population, rule))
+    return tuple(_cases(fit, population, rule))
 
 
-def _variants(fit: Fit, population: Population, rule: Array) -> Iterator[Variant]:
+def _cases(fit: Fit, population: Population, rule: Array) -> Iterator[WorstCase]:
     population = population.in_layers(LAYER_OF_STEP)
     seen = None if fit.sample is None else evidence(fit.sample, population, rule)
-    yield Variant("arms", (_arms(population, seen),))
-    yield Variant("users", (_users(population, seen),))
+    yield WorstCase("arms", (_arms(population, seen),))
+    yield WorstCase("users", (_users(population, seen),))
     if fit.sample is not None:
-        yield Variant("personal", (_personal(population, fit.sample),), keeps=True)
-    yield Variant("drift", _drift(population))
-    yield Variant("fatigue", (_fatigue(population, seen),))
+        yield WorstCase("personal", (_personal(population, fit.sample),), keeps=True)
+    yield WorstCase("drift", _drift(population))
+    yield WorstCase("fatigue", (_fatigue(population, seen),))
 
 
 def _arms(population: Population, seen: Evidence | None) -> Population:

@@ -6,7 +6,7 @@ differ, and from the mix of latent classes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 
@@ -202,8 +202,7 @@ class JointModel:
         value, arms = both(self.estimate), len(self.names)
         own = [self.layout.likes[:arms], self.layout.leaving[:arms]]
         slopes = _slopes(both, self.estimate, self._common, own)
-        classes = replace(self.tables(), shares=np.eye(self.shares.size))
-        each = np.concatenate(classes.worth_of_arms(), axis=1) - value
+        each = np.concatenate(self.tables().values_of_arms(), axis=1) - value
         mix = self.visits[:, None] * (self.joint.weights @ each) / self.visits.sum()
         errors = np.sqrt(self._covariance(slopes, mix).diagonal())
         found = [_positive(*pair) for pair in zip(value, errors, strict=True)]

@@ -200,7 +200,7 @@ def gains_table(advice: "Advice") -> Table:
     rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
         mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
-        worst = f"{o.at_worst.value:+.2g} ({o.worst})"
+        worst = f"{o.worst_gain.value:+.2g} ({o.worst})"
         gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
         rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
     return Table(("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case"), rows)

@@ -93,7 +93,7 @@ def shared_file() -> Path | None:
 def secure(scheme: str, headers: Mapping[bytes, bytes]) -> bool:
     """Whether the browser came by TLS, to this service or to a proxy that says so.
 
-    Anybody may say so: it decides only about their own cookie.
+    Anybody may say so: it decides about the caller's own cookie, and nothing else.
 
     >>> secure("http", {}), secure("http", {b"x-forwarded-proto": b"https, http"})
     (False, True)

@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.logs import Fit
 from sojourn.logs.deciding.baseline import baseline, cut_off
 from sojourn.logs.deciding.populations import plain_population
-from sojourn.logs.deciding.worst_cases import Evidence, Variant, advance, evidence, variants
+from sojourn.logs.deciding.worst_cases import Evidence, WorstCase, advance, evidence, worst_cases
 from sojourn.logs.model.design import LAYER_OF_STEP
 from sojourn.stats.intervals import Interval
 from sojourn.users.population import always
@@ -29,9 +29,9 @@ def seen(fit: Fit) -> Evidence:
     return evidence(fit.sample, plain_population(fit), fit.incumbent.rule)
 
 
-def stressed(fit: Fit) -> dict[str, Variant]:
+def stressed(fit: Fit) -> dict[str, WorstCase]:
     crowd = plain_population(fit)
-    return {v.name: v for v in variants(fit, crowd, baseline(fit, crowd).rule)}
+    return {v.name: v for v in worst_cases(fit, crowd, baseline(fit, crowd).rule)}
 
 
 def test_effects_of_arms_are_those_of_the_world() -> None:
@@ -67,7 +67,7 @@ def test_a_crowd_in_more_layers_is_the_same() -> None:
     np.testing.assert_array_equal(again.leave, crowd.in_layers(LAYER_OF_STEP).leave)
 
 
-def test_variants_change_one_thing_each() -> None:
+def test_worst_cases_change_one_thing_each() -> None:
     fit = fitted("normal")
     crowd, made = plain_population(fit).in_layers(LAYER_OF_STEP), stressed(fit)
     rule = fit.incumbent.rule
@@ -142,7 +142,7 @@ def test_visits_are_cut_off_step_by_step() -> None:
     assert cut_off(crowd, fit.totals).worth_under(rule).length == pytest.approx(length, rel=1e-9)
 
 
-def test_totals_have_assumed_variants() -> None:
+def test_totals_have_assumed_worst_cases() -> None:
     totals = {"n": [[470, 355], [789, 3488]], "k": [[163, 28], [425, 220]], "means": [0.79, 0.18]}
     fit = Fit.from_counts(**totals)
     now = baseline(fit, plain_population(fit))
