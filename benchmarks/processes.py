@@ -105,7 +105,8 @@ def audit(study: Study, store: str, steps: Sequence[int]) -> int:
     """In how many experiments the counters are not the fold of events, or not what was played."""
     kept, wrong = open_store(store, read_only=True), 0
     for number in range(study.experiments):
-        counts = added(*kept.counts(str(number)))
+        stored = kept.read([str(number)])[str(number)]
+        counts = added(stored.counts, stored.expired)
         pulls = sum(n for key, n in counts.items() if key[0] == "pulls")
         ended = counts.get(("left by end", 0, 0, 0), 0.0)
         right = verify(kept, str(number)) == {} and pulls == steps[number]

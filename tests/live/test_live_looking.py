@@ -1,7 +1,6 @@
 """A comparison over time: which looks are kept, once, and what is read of them."""
 
 import threading
-from dataclasses import astuple
 from itertools import pairwise
 
 import postgres
@@ -72,7 +71,8 @@ def test_looks_are_kept_when_visits_have_grown() -> None:
         assert [epoch.since for epoch in found.epochs][1] == split.allocation.alarm.at
         last = found.of("new", "reward")[-1]
         measured = split.compare().variants[1]
-        assert astuple(last)[5:] == tuple(measured.differences["reward"]) and last.at <= now
+        difference = measured.differences["reward"]
+        assert (last.difference, last.low, last.high) == tuple(difference) and last.at <= now
         assert last.visits == sum(each.visits for each in split.compare().variants)
         widths = [look.high - look.low for look in found.of("new", "reward")]
         assert widths[-1] < widths[0]
