@@ -6,13 +6,16 @@ own, and names of the package become links to the reference.
 
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
 
 import yaml
 
+from sojourn.logs import LogSpec
+
 from . import gallery, policies, reference
-from .markdown import outside_code, parts, title
+from .markdown import outside_code, parts, table, title
 from .prose import linked
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +37,7 @@ A file that goes with {back}.
 ````
 """
 ALL_POLICIES, ALL_PICTURES = "<!-- all policies -->", "<!-- all pictures -->"
+LOG_FIELDS = "<!-- all fields of a LogSpec -->"
 AS_THEY_ARE = ".ipynb"
 """Files that the site has to download, not as pages."""
 LANGUAGES = {".json": "json", ".py": "python", ".service": "ini", ".ts": "ts", ".yaml": "yaml"}
@@ -113,9 +117,20 @@ def _page(path: str, source: str) -> str:
         text = f"---\nhide: [navigation]\n---\n\n{text}"
     if ALL_POLICIES in text:
         text = text.replace(ALL_POLICIES, policies.tables())
+    if LOG_FIELDS in text:
+        text = text.replace(LOG_FIELDS, _log_fields())
     if ALL_PICTURES in text:
         text = text.replace(ALL_PICTURES, gallery.pictures(ROOT / "docs", _in_order()))
     return linked(text.replace("```python\n>>>", "```pycon\n>>>"))
+
+
+def _log_fields() -> str:
+    """A table of the fields, with what the command line says of each."""
+    rows = [
+        [f"`{f.name}`", f.metadata["help"], "" if f.default in (None, ()) else f"`{f.default!r}`"]
+        for f in fields(LogSpec)
+    ]
+    return table(["field", "what it says", "default"], rows)
 
 
 def _in_order() -> list[str]:

@@ -17,7 +17,7 @@ FLAGS = {"true": True, "false": False}
 def policies_of(
     given: Policy | str | Sequence[Policy | str],
     problem: Problem,
-    told: Mapping[str, Any] | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> tuple[Policy, ...]:
     """One policy or several, each itself or by its name, for this problem.
 
@@ -27,18 +27,18 @@ def policies_of(
     ['UCB', 'ULCB, c=2']
     """
     if isinstance(given, str) or not isinstance(given, Sequence):
-        return (policy_of(given, problem, told),)
+        return (policy_of(given, problem, known),)
     if not given:
         raise InputError(f"policies = {given!r} is not allowed: give at least one policy")
-    return tuple(policy_of(one, problem, told) for one in given)
+    return tuple(policy_of(one, problem, known) for one in given)
 
 
 def policy_of(
-    policy: Policy | str, problem: Problem, told: Mapping[str, Any] | None = None
+    policy: Policy | str, problem: Problem, known: Mapping[str, Any] | None = None
 ) -> Policy:
     """The policy itself or that of this name, if it can play the arms of the problem."""
     if isinstance(policy, str):
-        policy = find_policy(policy, problem, told)
+        policy = find_policy(policy, problem, known)
     if not isinstance(policy, Policy):
         hint = ""
         if isinstance(policy, type) and issubclass(policy, Policy):
@@ -52,12 +52,12 @@ def policy_of(
 
 
 def find_policy(
-    text: str, problem: Problem | None = None, told: Mapping[str, Any] | None = None
+    text: str, problem: Problem | None = None, known: Mapping[str, Any] | None = None
 ) -> Policy:
     """The policy that a name or a label stands for, with parameters after a colon or comma.
 
     Without a problem it is as it is by default, not as the paper would set it. Policies that have
-    to know the user are found only if there is something they are `told`: parameters, unless given.
+    to know the user (oracles) are found only if something is `known`: parameters, unless given.
 
     >>> from sojourn.problem_files import problem_of
     >>> find_policy("KLULCB:c=4,opposite", problem_of("A")).label
@@ -67,11 +67,11 @@ def find_policy(
     """
     name, *rest = re.split("[:,]", text, maxsplit=1)
     words = [word.strip() for word in "".join(rest).split(",")]
-    knows_user = told is not None and name in ORACLES
-    cls = ORACLES[name] if knows_user else POLICIES.find("policy", name.strip())
+    is_oracle = known is not None and name in ORACLES
+    cls = ORACLES[name] if is_oracle else POLICIES.find("policy", name.strip())
     parameters = dict(_parameter(cls, w, problem) for w in words if w and w != "opposite")
-    if told is not None and knows_user:
-        parameters = {**told, **parameters}
+    if known is not None and is_oracle:
+        parameters = {**known, **parameters}
     if problem is None:
         policy = cls(**_complete(cls, parameters))
     else:

@@ -41,8 +41,8 @@ def test_a_change_in_words_and_in_the_table() -> None:
     (change,) = series.changes
     assert series.name == "news" and abs(change.at - BEGAN - 30 * HOUR) <= 2 * HOUR
     text = " ".join(re.sub("<.*?>", " ", panel(drift)).split())
-    told = f"news : .4{round(100 * change.before) - 40} until"
-    assert told in text and f".{round(100 * change.after)} since" in text
+    told = f"news : 0.4{round(100 * change.before) - 40} until"
+    assert told in text and f"0.{round(100 * change.after)} since" in text
     assert f"(GLR {change.statistic:.1f} &gt; {change.threshold:.1f})" in text
     assert "&lt;b&gt;dance" in text  # names are only names
     assert [each.name for each in listed(drift)] == [

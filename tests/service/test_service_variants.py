@@ -114,7 +114,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
         visit = split.visit(user=f"u{n}")
         visit.choose(logged="a")
         visit.end(0 if visit.opened.variant == "new" else int(n % 3 > 0))
-    split.watch()
+    split._rollout.guard.look()
     shown = said(http, "GET", f"{SHORTS}/variants")[1]
     assert shown["shares"] == {"old": 1.0, "new": 0.0} and shown["alarm"]["variant"] == "new"
     assert said(http, "GET", f"{SHORTS}/comparison")[1]["alarm"] == shown["alarm"]
@@ -140,7 +140,11 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     assert shown["guardrail"]["action"] == "stop exploring" and not shown["exploring"]["new"]
     said(http, "PUT", f"{SHORTS}/exploring", {"exploring": {"new": True}})
     alarm = Alarm(
-        at=1.0, variant="new", reason="it is bad", shares=split.shares, action=STOP_EXPLORING
+        at=1.0,
+        variant="new",
+        reason="it is bad",
+        shares=split.allocation.shares,
+        action=STOP_EXPLORING,
     )
     split._rollout.change(lambda plan: plan.stopped(alarm))
     page = http.get("/experiments/shorts").text
@@ -199,11 +203,11 @@ def test_a_worker_that_has_not_opened_it_yet(tmp_path: Path) -> None:
             head = {"authorization": f"Bearer {token[name]}"}
             assert http.get(SHORTS + path, headers=head).status_code == expected
             if expected == 200:
-                assert not catalog.experiments["shorts:new"].exploring
+                assert not catalog.experiments["shorts:new"].branch.exploring
     with client(store=place) as http:
         http.app.state.catalog.experiments.clear()
         assert said(http, "GET", f"{SHORTS}:new")[0] == 200
-        assert not http.app.state.catalog.experiments["shorts:new"].exploring
+        assert not http.app.state.catalog.experiments["shorts:new"].branch.exploring
 
 
 def test_in_the_shadow(http: Caller) -> None:

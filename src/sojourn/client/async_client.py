@@ -152,7 +152,8 @@ class AsyncExperiment:
             body["policy"] = described_policy(policy)
         if user is not None:
             body["user"] = described_user(user)
-            for threshold in getattr(user, "cuts", ()):  # of one who takes rewards by their level
+            space = getattr(user, "space", None)  # of a user who takes rewards by their level
+            for threshold in getattr(space, "cuts", ()):
                 body.setdefault("reward_threshold", threshold)
         if ranking and not (arms or body):
             self.arms = self._standby.ranking = tuple(check_name("ranking", n) for n in ranking)

@@ -179,7 +179,7 @@ class Reduction:
         self._report()
 
     def _pair(self) -> None:
-        """Differences between policies, as far as all who will have a chunk have it."""
+        """Paired differences between policies, over chunks that all of them have finished."""
         while any(t.reduced > self._paired for t in self.tracks) and all(
             t.reduced > self._paired or not t.open for t in self.tracks
         ):

@@ -107,7 +107,7 @@ def simulate(
     wanted, limit = _how_many(runs, precision, max_runs)
     grid = checkpoint_grid(visits, checkpoints)
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
-    players = policies_of(policies, problem.at(1), told={"visits": visits})
+    players = policies_of(policies, problem.at(1), known={"visits": visits})
     jobs = [Job(problem, policy, seed, grid) for policy in players]
     check_watch(progress)
 

@@ -172,7 +172,7 @@ def _in_any_model(problem: Problem) -> list[Check]:
     means = sorted(problem.means, reverse=True)
     if outside(problem):
         optimal = problem.best_arm_is_optimal
-        detail = "its gap is 0 there" if optimal else _dearest(problem)
+        detail = "its gap is 0 there" if optimal else _costliest_state(problem)
     else:
         costs = all_costs(problem)
         optimal = min(costs) >= -tolerance(problem, costs)
@@ -185,7 +185,7 @@ def _in_any_model(problem: Problem) -> list[Check]:
     ]
 
 
-def _dearest(problem: Problem) -> str:
+def _costliest_state(problem: Problem) -> str:
     """Where the arm of highest mean costs most, and which one is better there."""
     gap, state = max((problem.gap(s, problem.best_arm), s) for s in problem.values.states)
     where = f"state {state:g}" if state >= 0.0 else "a first step"

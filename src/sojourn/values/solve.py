@@ -72,7 +72,7 @@ def on_panels(attempt: Attempt) -> tuple[Panels, list[Array], float]:
         solution, between = attempt(panels, edges.size == 2)
         residual = panels.worst(between)
         longest = float(solution[1].max())
-        # Only the worst: elsewhere the residual is often theirs, and goes when they are mended.
+        # Refine only the worst panels: the residual elsewhere often disappears with them.
         rough = residual > max(ACCURACY / longest, ROUNDING, residual.max() / 10.0)
         if not rough.any() or edges.size + rough.sum() > MAX_PANELS:
             return panels, solution, float(residual.max()) * longest
