@@ -7,10 +7,13 @@ a time (`coasting`), they are the same steps.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from .loops import jitable
 from .streams import FIRST_ARM, STARTS, draw, stream_key
+from .structs import Struct, without_annotations
+from .unmanaged import INNER
 
 NEVER_BACK = 2**62
 """So many people that nobody comes twice."""
@@ -54,7 +57,6 @@ def make_tally(levels: int, rewards: Any) -> Tally:
     )
 
 
-@jitable
 def draw_next(user: Any, state: float, reward: float, u: float) -> float:
     """The next state; a uniform draw u decides it where it is random."""
     after = user.next_state(state, reward)
@@ -71,7 +73,6 @@ def draw_next(user: Any, state: float, reward: float, u: float) -> float:
     return float(last)
 
 
-@jitable
 def expected(user: Any, function: Any, state: float, reward: float) -> float:
     """The mean of a function of the next state."""
     after = user.next_state(state, reward)
@@ -81,6 +82,27 @@ def expected(user: Any, function: Any, state: float, reward: float) -> float:
     for t in range(int(-after)):
         mean += user.next_chance(state, reward, float(t)) * function.at(float(t))
     return mean
+
+
+def _may_be_random(user: Struct) -> bool:
+    """Whether next states may be random; for other users that code would cost time."""
+    inner = user.members.get("user")
+    own = hasattr(user.cls, "next_chance")
+    return own and (not isinstance(inner, Struct) or _may_be_random(inner))
+
+
+@overload(draw_next, jit_options=INNER)
+def _overload_draw_next(user, state, reward, u):  # type: ignore[no-untyped-def]
+    if _may_be_random(user):
+        return without_annotations(draw_next)
+    return lambda user, state, reward, u: user.next_state(state, reward)
+
+
+@overload(expected, jit_options=INNER)
+def _overload_expected(user, function, state, reward):  # type: ignore[no-untyped-def]
+    if _may_be_random(user):
+        return without_annotations(expected)
+    return lambda user, function, state, reward: function.at(user.next_state(state, reward))
 
 
 def next_states(user: Any, state: float, reward: float) -> list[tuple[float, float]]:

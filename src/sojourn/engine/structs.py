@@ -164,14 +164,14 @@ def _make_callable(name: str, method: FunctionType) -> None:
 
     def find(self: Struct, *args: Any) -> FunctionType | None:
         found = getattr(self.cls, name, None)
-        return None if found is None else _without_annotations(found)
+        return None if found is None else without_annotations(found)
 
-    signature = inspect.signature(_without_annotations(method))
+    signature = inspect.signature(without_annotations(method))
     find.__signature__ = signature  # type: ignore[attr-defined]
     overload_method(Struct, name, jit_options=INNER)(find)
 
 
-def _without_annotations(f: FunctionType) -> FunctionType:
+def without_annotations(f: Any) -> FunctionType:
     """A copy of f that Numba takes for the same whatever the annotations say."""
     return FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
 

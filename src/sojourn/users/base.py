@@ -127,6 +127,9 @@ class User(Compiled):
         def next_state(self, state: float, reward: float) -> float:
             """The next state; -n if it is random, one of 0, ..., n - 1 by `next_chance`."""
 
+        def next_chance(self, state: float, reward: float, after: float) -> float:
+            """The probability of a next state; only of models whose next state is random."""
+
         def leave_probability(self, state: float, reward: float, arm: int) -> float:
             """The probability that the user leaves after this step."""
 
@@ -151,10 +154,6 @@ class User(Compiled):
     def experience(self, state: float) -> float:
         """What a policy gets to see of the state: a number in [0, 1]."""
         return state
-
-    def next_chance(self, state: float, reward: float, after: float) -> float:
-        """The chance that the next state is `after`; asked where `next_state` is random."""
-        return 1.0 if after == self.next_state(state, reward) else 0.0
 
     @interpreted
     def settings(self) -> dict[str, Any]:
