@@ -106,7 +106,7 @@ def audit(study: Study, store: str, steps: Sequence[int]) -> int:
     kept, wrong = open_store(store, read_only=True), 0
     for number in range(study.experiments):
         stored = kept.read([str(number)])[str(number)]
-        counts = added(stored.counts, stored.expired)
+        counts = added(stored.own, stored.others)
         pulls = sum(n for key, n in counts.items() if key[0] == "pulls")
         ended = counts.get(("left by end", 0, 0, 0), 0.0)
         right = verify(kept, str(number)) == {} and pulls == steps[number]

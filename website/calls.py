@@ -11,7 +11,7 @@ HEAD = """# HTTP API
 
 Made from the schema, which a server has at `/openapi.json`, and as a page at `/docs`. How the calls
 are used, with an example of each, statuses, keys and limits is in [the service](../service.md).
-Bodies are JSON; a refusal is an [ErrorOut](#errorout).
+Bodies are JSON; a refusal is an [Error](#error).
 """
 PREFIX = "/v1/experiments/{experiment}"
 """What most paths begin with."""

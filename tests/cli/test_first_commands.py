@@ -59,7 +59,7 @@ def test_a_reward_before_the_first_choice_says_what_to_do() -> None:
     sentence = "has no step yet that a reward could be for: let it choose an arm first"
     with sj.Experiment("e", ["a", "b"], compiled=False) as shorts:
         visit = shorts.visit()
-        for attempt in (visit.step, visit.reward, visit.end):
+        for attempt in (visit.choose, visit.reward, visit.end):
             with pytest.raises(NotFound, match=sentence):
                 attempt(1)
         assert visit.choose() == "a"

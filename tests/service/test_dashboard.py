@@ -295,7 +295,7 @@ def test_variants(tab: Tab, server: Server) -> None:
     assert page.locator("#panel-differences canvas").count() == 1  # steps and ends are all alike
     assert page.locator("#panel-differences figure:visible").count() == 1
     looks = server.call("GET", "/v1/experiments/feed/comparison/history")[1]["snapshots"]
-    last = page.locator("#look_rows tr").first.text_content()
+    last = page.locator("#snapshot_rows tr").first.text_content()
     assert looks[-1]["metric"] == "reward" and f"{looks[-1]['difference']:+#.3g}" in last
     assert server.call("DELETE", "/v1/experiments/feed/alarm")[0] == 200
     page.wait_for_selector("text=It has not acted since it was undone")

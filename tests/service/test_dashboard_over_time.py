@@ -10,7 +10,7 @@ from sojourn.live.monitor.trends import Trend, as_arm
 from sojourn.live.records import HOUR, Arm
 from sojourn.live.rollout.allocation import Alarm, Epoch
 from sojourn.service.dashboard.panels import Panel, render_panels
-from sojourn.service.dashboard.pictures import HIGH, WIDE, listed, looks_data, trend_picture
+from sojourn.service.dashboard.pictures import HIGH, WIDE, listed, snapshots_data, trend_picture
 
 BEGAN = 20_000 * 86_400.0
 STATES = ("after no reward", "after a reward")
@@ -75,7 +75,7 @@ def test_the_data_of_the_comparison_over_time() -> None:
     epochs = tuple(Epoch(at, {"old": 0.5, "new": 0.5}) for at in (0.0, 1.5))
     alarm = Alarm(at=1.5, variant="new", reason="", shares={})
     history = History("feed", "old", 0.05, looks, epochs, Guardrail(margin=0.1), alarm)
-    data = looks_data(history, ["new"], ["reward", "steps"])
+    data = snapshots_data(history, ["new"], ["reward", "steps"])
     assert data["curves"]["new reward"] == {
         "at": [1.0, 2.0], "visits": [100, 100], "points": [[-0.2, -0.5, 0.1]] * 2
     }  # fmt: skip

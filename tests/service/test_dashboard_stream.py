@@ -11,7 +11,7 @@ import pytest
 from jinja2 import ChoiceLoader, DictLoader
 
 import sojourn as sj
-from sojourn.live import Experiment, NotFound, Settings, Unavailable
+from sojourn.live import Branch, Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
 from sojourn.service.dashboard import panels, snapshots, stream
 from sojourn.service.dashboard.panels import (
@@ -120,7 +120,7 @@ def test_every_template_of_a_panel_is_listed_once() -> None:
     every = (*PANELS, SHADOW, *VARIANT_PANELS)
     assert sorted(f"panels/{panel.name}.html" for panel in every) == sorted(TEMPLATES)
     assert list(parts_in(VARIANT_PANELS)) == [
-        "alarm", "comparison", "differences", "looks", "look_rows", "guardrail", "shares"
+        "alarm", "comparison", "differences", "snapshots", "snapshot_rows", "guardrail", "shares"
     ]  # fmt: skip
 
 
@@ -237,13 +237,13 @@ def test_long_spans_are_summed_less_often(
 ) -> None:
     monkeypatch.setattr(snapshots, "FRESH", 0.0)
     asked: list[float] = []
-    timeline, now = Experiment.timeline, 1e9
+    timeline, now = Branch.timeline, 1e9
 
-    def summed(self: Experiment, since: float, width: float) -> Any:
+    def summed(self: Branch, since: float, width: float) -> Any:
         asked.append(width)
         return timeline(self, since, width)
 
-    monkeypatch.setattr(Experiment, "timeline", summed)
+    monkeypatch.setattr(Branch, "timeline", summed)
     kept = Snapshots()
     for second in range(10):
         monkeypatch.setattr(Experiment, "now", lambda self, now=now + second: now)

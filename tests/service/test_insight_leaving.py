@@ -126,9 +126,9 @@ def test_the_warning_says_it() -> None:
     (warned,) = read.warnings
     assert warned.arm == "clickbait" and 3.0 < warned.leave_ratio.low < warned.leave_ratio.high
     assert warned.text == (
-        f"clickbait ends visits: people leave after it {warned.leave_ratio.value:.1f} times as "
-        "often as after others with the same rewards; it has the highest mean and the lowest "
-        "visit value."
+        "clickbait raises the exit rate: users leave after it "
+        f"{warned.leave_ratio.value:.1f} times as often as after others with the same rewards; "
+        "it has the highest mean and the lowest visit value."
     )
     assert json.loads(json.dumps(plain(read), allow_nan=False))["warnings"][0]["arm"] == warned.arm
     retired = [ARMS[0]._replace(retired=1), *ARMS[1:]]
@@ -188,10 +188,10 @@ def test_the_metric_and_the_page() -> None:
         assert http.post("/v1/experiments/shorts/batch", json={"calls": more}).status_code == 200
         read = http.get("/v1/experiments/shorts/insight").json()
         assert [w["arm"] for w in read["warnings"]] == ["<bait>"]
-        line = 'sojourn_arms_driving_away{experiment="shorts"} 1.0'
+        line = 'sojourn_arms_raising_exit_rate{experiment="shorts"} 1.0'
         assert line in http.get("/metrics").text
         page = http.get("/experiments/shorts").text
-        assert "&lt;bait&gt; ends visits: people leave after it" in page
+        assert "&lt;bait&gt; raises the exit rate: users leave after it" in page
 
 
 def test_graded_rewards_are_told_as_such() -> None:

@@ -284,12 +284,13 @@ def test_a_store_that_is_busy_or_away(
 ) -> None:
     catalog = http.app.state.catalog
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(catalog.journal.writer, "reserve", fail)
-        patch.setattr(catalog.journal.store, "experiments", fail)
+        for name in ("read", "ping"):
+            patch.setattr(catalog.journal.store, name, fail)
         for answer in (http.put(VISIT, json={}), http.get("/v1/experiments"), http.get("/readyz")):
             assert (answer.status_code, answer.json()["error"]) == (503, word)
             assert answer.headers["retry-after"] == "1"
@@ -304,7 +305,7 @@ def test_a_mistake_in_the_service_is_told_and_logged(
 ) -> None:
     catalog = http.app.state.catalog
     monkeypatch.setattr(catalog.experiments["shorts"], "avisit", None)
-    monkeypatch.setattr(catalog.journal.store, "experiments", None)
+    monkeypatch.setattr(catalog.journal.store, "read", None)
     for answer in (http.put(VISIT, json={}), http.get("/v1/experiments")):
         assert (answer.status_code, answer.json()["error"]) == (500, "failed")
         assert answer.headers["x-request-id"] in answer.json()["detail"]

@@ -14,7 +14,7 @@ from wire import PARSERS, Wire, listening
 
 from sojourn.live.names import check_name
 from sojourn.service.auth import keys
-from sojourn.service.server import configuration
+from sojourn.service.server import logging_configuration
 
 ONE = "/v1/experiments/one"
 DECIDE = "/v1/experiments/two/visits/v/decisions"
@@ -126,7 +126,7 @@ FORGED = "x\n2026-01-01 00:00:00,000 ERROR sojourn.service: forged\u2028more\x85
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_one_event_is_one_line(form: str) -> None:
     """Whatever is in its message, its fields or its exception."""
-    formatter = configuration(form, "info", ())["formatters"]["lines"]
+    formatter = logging_configuration(form, "info", ())["formatters"]["lines"]
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter.pop("()")(**formatter))

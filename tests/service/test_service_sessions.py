@@ -179,7 +179,7 @@ def test_an_open_stream_ends_with_its_session(
     monkeypatch.setattr(stream, "FRESH", 0.02)
     monkeypatch.setattr(stream, "HEARTBEAT", 0.02)
     monkeypatch.setattr(snapshots, "FRESH", 0.0)
-    monkeypatch.setattr(keys, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(keys, "CHECK_AGAIN", 0.0)
     http, _, _, token = service
     cookie = cookie_of(sign_in(http, token))
     scope = {

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 command = group(
     LIVE,
     "monitor",
-    "Compare variants, evaluate a policy in the shadow, look for drift.",
+    "Compare variants, evaluate a policy in the shadow, detect drift.",
     "sojourn monitor compare live.db shorts",
 )
 
 OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
-Alpha = Annotated[float, option("Intervals hold with 1 - alpha, at all looks together.")]
+Alpha = Annotated[float, option("Intervals hold with 1 - alpha, at all times together.")]
 Planned = Annotated[float, option("Visits (shadow: users) at which intervals are narrowest.")]
 
 
@@ -69,7 +69,7 @@ def shadow_command(
 @command("drift", "sojourn monitor drift live.db shorts")
 def drift_command(
     words: OneExperiment,
-    delta: Annotated[float, option("The chance of any false alarm, at all looks together.")] = 0.05,
+    delta: Annotated[float, option("The chance of any false alarm, at all times together.")] = 0.05,
     as_json: AsJson = False,
 ) -> None:
     """Say what has changed: the mean reward of an arm, or how often users leave."""

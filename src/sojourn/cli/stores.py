@@ -53,7 +53,7 @@ def file_errors_as_input() -> Iterator[None]:
     """A file that cannot be used is bad input: one sentence."""
     try:
         yield
-    except BrokenPipeError:  # whoever reads the output has gone
+    except BrokenPipeError:  # the reader of the output has gone
         raise
     except OSError as error:  # of a file that is written or read
         raise InputError(

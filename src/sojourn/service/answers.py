@@ -41,8 +41,8 @@ class ServedExperiment:
     late_horizon: float | None
     introduce_in_any_state: bool
     count_in_flight: bool
-    external: bool = False
-    shadow: bool = True
+    external: bool
+    shadow: bool
 
 
 @dataclass(frozen=True, slots=True)

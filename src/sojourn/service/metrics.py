@@ -108,11 +108,11 @@ class Metrics:
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
             self.commits.observe(seconds)
-            self.look(catalog)
+            self.refresh(catalog)
 
         catalog.journal.writer.on_commit = committed
 
-    def look(self, catalog: Catalog) -> None:
+    def refresh(self, catalog: Catalog) -> None:
         """Copy the queue's length, and the numbers of broken experiments and of conflicts."""
         self.queue.set(catalog.journal.writer.waiting)
         self.broken.set(len(catalog.broken))
@@ -124,7 +124,7 @@ class Metrics:
 
     def page(self, catalog: Catalog) -> bytes:
         """The page for Prometheus, over all workers, but for what is `stored`."""
-        self.look(catalog)
+        self.refresh(catalog)
         registry = self.registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
@@ -151,8 +151,8 @@ class Stored(Collector):
         visits = CounterMetricFamily("sojourn_visits", "Visits by event.", None, VISIT_LABELS)
         steps = CounterMetricFamily("sojourn_steps", "Decisions.", None, ["experiment"])
         rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
-        about = "Arms in use that raise the exit rate; the dashboard says how much."
-        driving = GaugeMetricFamily("sojourn_arms_driving_away", about, None, ["experiment"])
+        about = "Arms in use that raise the exit rate; the dashboard says by how much."
+        raising = GaugeMetricFamily("sojourn_arms_raising_exit_rate", about, None, ["experiment"])
         about = "Whether the guardrail of an experiment has acted, and nobody has undone it."
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
         about = "Means of arms, and of leaving, that have changed in the last four weeks."
@@ -166,7 +166,7 @@ class Stored(Collector):
             sums: defaultdict[str, float] = defaultdict(float)
             for (what, *_), n in counts.items():
                 sums[what] += n
-            driving.add_metric([name], self._driving(stored, counts))
+            raising.add_metric([name], self._raising(stored, counts))
             changed.add_metric([name], self._changed(name))
             visits.add_metric([name, "opened"], sums["open"])
             visits.add_metric([name, "left"], sums[f"left by {END}"])
@@ -177,10 +177,10 @@ class Stored(Collector):
             rewards.add_metric([name, "learned late", REWARD], sums[LEARNED_LATE])
             for cause in (NEXT, END, TIMEOUT):
                 rewards.add_metric([name, "missing", cause], sums[f"resolved by {cause}"])
-        return [visits, steps, rewards, driving, acted, changed]
+        return [visits, steps, rewards, raising, acted, changed]
 
     def _changed(self, name: str) -> int:
-        """How many means have changed, by a look that is at most a minute old."""
+        """How many means have changed, by a check that is at most a minute old."""
         at, found = self.drifts.get(name, (-inf, 0))
         if time.monotonic() - at > CHANGES_FRESH:
             with suppress(InputError, KeyError):  # else it cannot be served
@@ -188,8 +188,8 @@ class Stored(Collector):
             self.drifts[name] = time.monotonic(), found
         return found
 
-    def _driving(self, stored: base.Stored, counts: Counts) -> int:
-        """How many arms in use raise the exit rate."""
+    def _raising(self, stored: base.Stored, counts: Counts) -> int:
+        """The number of arms in use that raise the exit rate."""
         arms = stored.arms
         bins = plain_settings(stored.settings).get("bins")
         if (
@@ -199,8 +199,8 @@ class Stored(Collector):
         ):
             return 0  # it cannot be served, or a recommender of the caller chooses what is shown
         _, seen, left = watched(counts, len(arms), bins)
-        driving = ArmEffects(Table(seen[:-1], left[:-1])).raising
-        return sum(bool(driving[i]) and not arm.retired for i, arm in enumerate(arms))
+        raising = ArmEffects(Table(seen[:-1], left[:-1])).raising
+        return sum(bool(raising[i]) and not arm.retired for i, arm in enumerate(arms))
 
 
 def drop_dead_gauges(folder: Path) -> None:

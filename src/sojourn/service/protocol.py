@@ -24,7 +24,7 @@ from .options import Options
 
 log = logging.getLogger("sojourn.service")
 
-EVERY = 1.0  # seconds between two looks at who is late
+EVERY = 1.0  # seconds between two checks of what is late
 TELL_EVERY = 60.0  # seconds between two log lines of one kind
 READER_WAIT = 60.0  # seconds that an answer may wait for its reader
 RESERVED = 128  # descriptors for everything but connections
@@ -113,7 +113,7 @@ class Connections:
         """Close connections that are late, and say if there are no descriptors for new ones."""
         now = loop.time()
         for one in list(self.open):
-            one.look(now)
+            one.check(now)
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
@@ -225,7 +225,7 @@ class Limited(asyncio.Protocol):
         elif self in self.book.open:
             self.book.waiting.setdefault(self)
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Close the connection if its request or its reader is late. Streams are never late."""
         if self.stalled is not None and now - self.stalled > READER_WAIT:
             self.transport.abort()

@@ -32,7 +32,7 @@ class ArmRow:
 
     `mean` is over both, as the policy sees it; the means in `states` are over `pulls` only.
     `visit_value` is the expected reward of a visit if it is always shown; `leave_ratio` how many
-    times as often people leave after it as after other arms, in the same state and with the same
+    times as often users leave after it as after other arms, in the same state and with the same
     rewards (None if it cannot be said yet).
     """
 
@@ -150,7 +150,7 @@ class VisitValues:
         ]
 
     def _part(self, arms: Array) -> tuple[Array, Array]:
-        """Values and their errors: those of the mean, and of how often people leave."""
+        """Values and their errors: those of the mean, and of how often users leave."""
         pulls = self.arms.all_pulls[arms]
         mean = (self.arms.all_rewards[arms] + 1.0) / (pulls + 2.0)
         good = (self._good[arms] + 1.0) / (pulls + 2.0)

@@ -78,7 +78,7 @@ class RewardTotals:
 
 @dataclass(frozen=True)
 class Warned:
-    """An arm that raises the exit rate: how many times as often they leave, and a sentence."""
+    """An arm that raises the exit rate: how many times as often users leave, and a sentence."""
 
     arm: str
     leave_ratio: Interval
@@ -180,21 +180,21 @@ def _start(settings: Settings) -> Array:
 def _warnings(arms: ArmSums, effects: ArmEffects, values: VisitValues) -> tuple[Warned, ...]:
     """A sentence for every arm in use that raises the exit rate."""
     active = (arms.all_pulls > 0.0) & (arms.retired == 0.0)
-    driving = np.flatnonzero(effects.raising & active)
-    if not driving.size:
+    raising = np.flatnonzero(effects.raising & active)
+    if not raising.size:
         return ()
     used = np.flatnonzero(active)
     worth = {i: v for i, v in zip(used.tolist(), values.of(used.tolist()), strict=True) if v}
     best = int(used[np.argmax(arms.means[used])])
     worst = min(worth, key=lambda i: worth[i].value)
     found = []
-    for i in driving.tolist():
+    for i in raising.tolist():
         ratio = effects.interval(i)
         assert ratio is not None
         so = ["the highest mean"] * (i == best) + ["the lowest visit value"] * (i == worst)
         text = (
-            f"{arms.names[i]} ends visits: people leave after it {ratio.value:.1f} times as often "
-            "as after others with the same rewards"
+            f"{arms.names[i]} raises the exit rate: users leave after it {ratio.value:.1f} times "
+            "as often as after others with the same rewards"
         )
         text += f"; it has {' and '.join(so)}." if so and len(worth) > 1 else "."
         found.append(Warned(arms.names[i], ratio, worth[i], text))

@@ -38,7 +38,7 @@ OPERATING: Roles = (OPERATOR,)
 ALL = "*"
 PREFIX = "sj"
 SAFE_METHODS = ("GET", "HEAD")
-LOOK_AGAIN = 1.0  # seconds between two looks at whether the file has changed
+CHECK_AGAIN = 1.0  # seconds between two checks of whether the file has changed
 DAY = 86_400.0
 NOBODY = "0" * 64
 
@@ -145,12 +145,12 @@ class Keyring:
 
     def _valid(self, id: str) -> Key | None:
         if time.monotonic() >= self._due:
-            self._look_again()
+            self._reread_if_changed()
         key = self._keys.get(id)
         return key if key is not None and key.valid(time.time()) else None
 
-    def _look_again(self) -> None:
-        self._due = time.monotonic() + LOOK_AGAIN
+    def _reread_if_changed(self) -> None:
+        self._due = time.monotonic() + CHECK_AGAIN
         try:
             stamp = _stamp(self.path)
             if stamp != self._seen:

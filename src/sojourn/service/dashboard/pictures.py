@@ -12,8 +12,15 @@ from ...live.monitor.insight import Point
 from ...stats.intervals import Interval
 
 __all__ = [
-    "bar", "change_bar", "chart_data", "listed", "looks_data", "scale_of", "split",
-    "trend_picture", "widest",
+    "bar",
+    "change_bar",
+    "chart_data",
+    "listed",
+    "scale_of",
+    "snapshots_data",
+    "split",
+    "trend_picture",
+    "widest",
 ]  # fmt: skip
 """What templates may call."""
 
@@ -133,8 +140,10 @@ def _stretches(series: Series) -> Iterable[tuple[float, float, float]]:
     return zip(edges, edges[1:], means, strict=False)
 
 
-def looks_data(history: History, variants: Iterable[str], metrics: Iterable[str]) -> dict[str, Any]:
-    """The data of the charts of differences: looks by variant and metric, lines and marks."""
+def snapshots_data(
+    history: History, variants: Iterable[str], metrics: Iterable[str]
+) -> dict[str, Any]:
+    """The data of the charts of differences: snapshots by variant and metric, lines and marks."""
     names = list(metrics)
     curves = {
         f"{variant} {metric}": history.of(variant, metric)
@@ -145,13 +154,13 @@ def looks_data(history: History, variants: Iterable[str], metrics: Iterable[str]
     return {
         "curves": {
             name: {
-                "at": [look.at for look in looks],
-                "visits": [look.visits for look in looks],
+                "at": [each.at for each in found],
+                "visits": [each.visits for each in found],
                 "points": [
-                    [round(x, 6) for x in (look.difference, look.low, look.high)] for look in looks
+                    [round(x, 6) for x in (each.difference, each.low, each.high)] for each in found
                 ],
             }
-            for name, looks in curves.items()
+            for name, found in curves.items()
         },
         "margin": None if rule is None else {"metric": rule.metric, "at": -rule.margin},
         "shares": [epoch.since for epoch in history.epochs[1:]],

@@ -108,10 +108,10 @@ function points(name) {
 }
 
 // The differences of a variant to the holdout, with the lines across and upright.
-function looked(name, metric) {
-  const holder = $("#looks [data-looks]");
+function compared(name, metric) {
+  const holder = $("#snapshots [data-snapshots]");
   if (!holder) return null;
-  const { curves, margin, shares, alarm } = JSON.parse(holder.dataset.looks);
+  const { curves, margin, shares, alarm } = JSON.parse(holder.dataset.snapshots);
   const { at, visits, points } = curves[name];
   if (!at.length) return null;
   const [value, low, high] = [0, 1, 2].map((k) => points.map((point) => point[k]));
@@ -225,9 +225,9 @@ function drawCharts() {
   }
   if (typeof uPlot !== "function") return; // the table has the numbers
   for (const element of document.querySelectorAll(".chart")) {
-    const { of, looksOf, metric } = element.dataset;
-    const shown = looksOf ? looked(looksOf, metric) : points(of);
-    if (looksOf) element.closest("figure").hidden = !shown;
+    const { of, snapshotsOf, metric } = element.dataset;
+    const shown = snapshotsOf ? compared(snapshotsOf, metric) : points(of);
+    if (snapshotsOf) element.closest("figure").hidden = !shown;
     if (!shown || !element.clientWidth) continue;
     const drawn = shown.data[0].length ? shown.data.slice(0, 4) : [[], [], [], []];
     const chart = new uPlot(options(element, shown), drawn, element);
