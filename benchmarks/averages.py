@@ -52,7 +52,7 @@ def coverage(user: sj.Ema, visits: int, logs: int) -> tuple[float, float]:
     hits, sure = [], []
     for run in range(logs):
         log = synthetic_log(
-            problem, sj.policies.Uniform(), visits=visits, seed=8, run=run, horizon=12
+            problem, sj.policies.Uniform(), visits=visits, seed=8, run=run, max_steps=12
         )
         found = fitted(log)
         truth = np.array([user.leave.probability(float(s)) for s in found.state])

@@ -16,7 +16,9 @@ PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q1
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = synthetic_log(PROBLEM, sj.policies.Uniform(), visits=800, users=100, seed=1, horizon=20)
+    made = synthetic_log(
+        PROBLEM, sj.policies.Uniform(), visits=800, users=100, seed=1, max_steps=20
+    )
     frame = pd.DataFrame(made)[["user", "visit", "step", "arm", "reward", "left", "censored"]]
     frame["stars"] = frame["reward"] * 3 + np.arange(len(frame)) % 3
     path = tmp_path_factory.mktemp("logs") / "events.csv.gz"

@@ -38,11 +38,13 @@ MODULES = sorted(ROOT.glob("src/sojourn/**/*.py"))
 
 
 def retired(text: str) -> Iterator[str]:
+    """Each retired word with what is around it, also where a line ends within a phrase."""
+    flat = " ".join(text.split())
     for pattern, instead in RETIRED.items():
         whole = pattern if pattern.startswith("(?<=") else rf"\b({pattern})\b"
-        for line in text.splitlines():
-            if found := re.search(whole, line, re.IGNORECASE):
-                yield f"{line.strip()!r}: for {found.group()!r} write {instead}"
+        for found in re.finditer(whole, flat, re.IGNORECASE):
+            around = flat[max(0, found.start() - 30) : found.end() + 30]
+            yield f"{around!r}: for {found.group()!r} write {instead}"
 
 
 def prose(page: Path) -> str:

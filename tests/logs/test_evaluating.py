@@ -186,7 +186,7 @@ def plain_model(log: Log, chances: list[list[float]], horizon: int | None) -> tu
 @pytest.mark.parametrize("horizon", [None, 1, 3])
 @pytest.mark.parametrize("cut", [None, 5])
 def test_the_model_is_that_of_a_step_by_step_twin(horizon: int | None, cut: int | None) -> None:
-    log = synthetic_log(TWO_STATE, Uniform(), visits=500, seed=2, horizon=cut)
+    log = synthetic_log(TWO_STATE, Uniform(), visits=500, seed=2, max_steps=cut)
     if cut:  # every third visit even after its first step
         early = log["visit"] % 3 == 0
         log = {name: column[~early | (log["step"] == 1)] for name, column in log.items()}
@@ -227,7 +227,7 @@ def two_state_value(means: list[float], rule: Rule, q: sj.TwoState) -> tuple[flo
 
 def by_simulation(problem: sj.Problem, horizon: int) -> tuple[float, float]:
     """The target played; errors of 0.1 % do not matter to intervals of several percent."""
-    log = synthetic_log(problem, TARGET, visits=600_000, seed=99, horizon=horizon)
+    log = synthetic_log(problem, TARGET, visits=600_000, seed=99, max_steps=horizon)
     return log["reward"].sum() / 600_000, log["arm"].size / 600_000
 
 
@@ -345,7 +345,7 @@ def test_visits_begin_in_the_state_that_the_log_has() -> None:
 
 
 def test_the_text_has_every_method_and_says_what_is_cut_short() -> None:
-    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6, horizon=8)
+    log = synthetic_log(TWO_STATE, sj.policies.Uniform(), visits=300, seed=6, max_steps=8)
     found = evaluate(log, TARGET)
     assert found.cut == log["censored"].sum() > 0
     assert all(method in str(found) for method in METHODS) and "cut short" in str(found)

@@ -44,7 +44,7 @@ def test_intervals_of_the_two_state_model_cover() -> None:
     d0, d1 = (TWO_STATE.mistake_cost(s) for s in (0, 1))
     hits: dict[str, list[bool]] = {}
     for run in range(LOGS):
-        log = synthetic_log(TWO_STATE, RULE, visits=800, users=200, seed=7, run=run, horizon=8)
+        log = synthetic_log(TWO_STATE, RULE, visits=800, users=200, seed=7, run=run, max_steps=8)
         found = Fit.from_totals(twin(log))
         now = {c: covers(found.leave[c], q) for c, q in truth.items()}
         now |= {f"arm {a.name}": covers(a.mean, TWO_STATE.means[int(a.name)]) for a in found.arms}

@@ -30,7 +30,9 @@ ENDS = (2, 3, 5, 10, 20, 50)
 
 
 def a_log(visits: int, run: int = 0) -> Log:
-    return synthetic_log(AVERAGE, sj.policies.Uniform(), visits=visits, seed=8, run=run, horizon=12)
+    return synthetic_log(
+        AVERAGE, sj.policies.Uniform(), visits=visits, seed=8, run=run, max_steps=12
+    )
 
 
 def fitted(log: Log) -> EmaFit:

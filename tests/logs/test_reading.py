@@ -31,7 +31,7 @@ PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q1
 
 def a_log(visits: int = 300, seed: int = 0) -> dict[str, Any]:
     log = synthetic_log(
-        PROBLEM, sj.policies.Uniform(), visits=visits, users=60, seed=seed, horizon=20
+        PROBLEM, sj.policies.Uniform(), visits=visits, users=60, seed=seed, max_steps=20
     )
     kept = ("user", "visit", "step", "arm", "reward", "left", "censored")
     return {c: log[c] for c in kept}

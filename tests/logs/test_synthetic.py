@@ -156,7 +156,7 @@ def test_graded_rewards_have_no_spread() -> None:
 
 
 def test_columns_fit_together() -> None:
-    log = synthetic_log(EMA, MIXED, visits=200, seed=1, horizon=6, users=40)
+    log = synthetic_log(EMA, MIXED, visits=200, seed=1, max_steps=6, users=40)
     last = np.append(np.diff(log["visit"]) > 0, True)
     first = np.append(True, last[:-1])
     assert (log["left"] + log["censored"] == last).all()
@@ -201,7 +201,7 @@ def test_users_differ_by_the_spread() -> None:
     ("options", "message"),
     [
         ({"visits": 0}, "visits = 0 is not allowed: it must be a whole number of at least 1"),
-        ({"visits": 5, "horizon": 0}, "horizon = 0 is not allowed: "),
+        ({"visits": 5, "max_steps": 0}, "max_steps = 0 is not allowed: "),
         ({"visits": 5, "users": 0}, "users = 0 is not allowed: "),
         ({"visits": 5, "spread": -1}, "spread = -1 is not allowed: "),
         ({"visits": 5, "policy": sj.policies.FixedArm(7)}, "arm = 7 is not allowed: "),

@@ -14,7 +14,7 @@ PROBLEM = sj.Problem([0.7, 0.5, 0.4], sj.TwoState(q00=0.3, q01=0.15, q10=0.2, q1
 
 def events() -> pd.DataFrame:
     """Text users, screens of two items, grades some of which are missing, rows in any order."""
-    log = synthetic_log(PROBLEM, sj.policies.Uniform(), visits=250, users=50, seed=4, horizon=15)
+    log = synthetic_log(PROBLEM, sj.policies.Uniform(), visits=250, users=50, seed=4, max_steps=15)
     rng = np.random.default_rng(0)
     size = log["visit"].size
     rows = {

@@ -28,7 +28,7 @@ from ..validation import InputError
 
 Log = dict[str, NDArray[Any]]
 
-NO_HORIZON = 2**62
+NO_LIMIT = 2**62
 ROOM = 1.25
 """Rows to begin with, as a multiple of the steps that are expected under the best rule."""
 
@@ -69,14 +69,14 @@ class Recorder(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class OwnRewards(Compiled):
-    """Rewards of users who come in turn, in visits that are cut off after `horizon` steps."""
+    """Rewards of users who come in turn, in visits that are cut off after `max_steps` steps."""
 
     means: Array
     rewards: Any
     """`Coins` or `Grades`."""
     own: Array
     """Means by [user, arm]; a single row if all users are alike."""
-    horizon: float
+    max_steps: float
     clock: NDArray[np.int64]
     """The current visit, from 0, and the steps in it so far."""
 
@@ -94,7 +94,7 @@ class OwnRewards(Compiled):
         else:
             reward, left, after = self.rewards.outcome(user, arm, state, u)
         self.clock[1] += 1
-        over = left or self.clock[1] == self.horizon
+        over = left or self.clock[1] == self.max_steps
         if over:
             self.clock[0] += 1
             self.clock[1] = 0
@@ -119,7 +119,7 @@ def synthetic_log(
     visits: int,
     seed: int = 0,
     run: int = 0,
-    horizon: int | None = None,
+    max_steps: int | None = None,
     users: int | None = None,
     spread: float = 0.0,
 ) -> Log:
@@ -129,7 +129,7 @@ def synthetic_log(
     after this step), censored (the log stops here, but the user did not leave), propensity (the
     chance that this arm had when it was chosen) and state (what the policy saw).
 
-    After `horizon` steps a visit is censored: the log does not say whether the user left then, and
+    A visit is censored after `max_steps` steps: the log does not say whether the user left then, and
     to the policy the visit is over. The visits are those of `users` users in turn (of as
     many as there are visits, unless said otherwise). Users differ by `spread`: the logit of all
     means is shifted by a normal deviate of that size, one for each user. Graded rewards have no
@@ -147,7 +147,7 @@ def synthetic_log(
     policy = policy_of(policy, problem)
     visits = validation.whole("visits", visits, 1)
     users = visits if users is None else validation.whole("users", users, 1)
-    horizon = NO_HORIZON if horizon is None else validation.whole("horizon", horizon, 1)
+    max_steps = NO_LIMIT if max_steps is None else validation.whole("max_steps", max_steps, 1)
     spread = validation.number("spread", spread, 0, float("inf"))
     seed, run = validation.whole("seed", seed, 0, 2**63 - 1), validation.whole("run", run, 0, 2**62)
     if policy.probabilities(policy.memory(problem.arms), 1.0).size == 0:
@@ -160,15 +160,15 @@ def synthetic_log(
                 "rewards 0 and 1, and these rewards are graded; it must be 0"
             )
         shift = spread * np.random.default_rng([seed, run]).standard_normal(users)
-    room = min(int(ROOM * problem.expected_steps(visits)) + 1_000, visits * horizon)
-    rows = _record(problem, policy, shift, seed, run, visits, horizon, room)
+    room = min(int(ROOM * problem.expected_steps(visits)) + 1_000, visits * max_steps)
+    rows = _record(problem, policy, shift, seed, run, visits, max_steps, room)
     if (steps := int(rows.logged[0])) > room:
-        rows = _record(problem, policy, shift, seed, run, visits, horizon, steps)
-    return _columns(problem, rows, steps, users, horizon)
+        rows = _record(problem, policy, shift, seed, run, visits, max_steps, steps)
+    return _columns(problem, rows, steps, users, max_steps)
 
 
 def _record(
-    problem: Problem, policy: Policy, shift: Array, seed: int, run: int, visits: int, horizon: int,
+    problem: Problem, policy: Policy, shift: Array, seed: int, run: int, visits: int, max_steps: int,
     room: int,
 ) -> Rows:  # fmt: skip
     """Play the visits; of all steps as many as there is room for are written down."""
@@ -177,7 +177,9 @@ def _record(
         Stage(
             after,
             own.user,
-            OwnRewards(np.array(own.means), own.coins, _shifted(own.means, shift), horizon, clock),
+            OwnRewards(
+                np.array(own.means), own.coins, _shifted(own.means, shift), max_steps, clock
+            ),
             NoPrices(),
         )
         for after, own in problem.phases
@@ -200,12 +202,12 @@ def _shifted(means: tuple[float, ...], shift: Array) -> Array:
     return np.asarray(odds / (1.0 - mean + odds))
 
 
-def _columns(problem: Problem, rows: Rows, steps: int, users: int, horizon: int) -> Log:
+def _columns(problem: Problem, rows: Rows, steps: int, users: int, max_steps: int) -> Log:
     over = rows.logged_over[:steps] == 1
     visit = np.cumsum(over) - over
     begins = np.flatnonzero(np.append(True, over[:-1]))
     step = np.arange(over.size) - begins[visit] + 1
-    censored = step == horizon
+    censored = step == max_steps
     reward = rows.logged_reward[:steps]
     return {
         "user": visit % users,

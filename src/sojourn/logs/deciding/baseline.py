@@ -1,4 +1,4 @@
-"""What is there now: the log's own recommender, as it was, and as the population has it."""
+"""The incumbent: the log's own recommender, as it was, and as the population has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
