@@ -184,7 +184,7 @@ def check_numbers(page: Any, found: dict[str, Any]) -> None:
     for row, leaves in zip(rows(page, "leaving"), leaving, strict=True):
         assert row[-1] == f"{count(leaves['departures'])} / {count(leaves['steps'])}"
         if leaves["probability"]:
-            assert row[-4] == two_digits(leaves["probability"]["value"], 3)
+            assert row[-4] == f"{leaves['probability']['value']:.3f}"
     totals = page.locator("#totals .value").all_inner_texts()
     visits, rewards = found["visits"], found["rewards"]
     shown = [visits["open"], visits["left"], rewards["total"]]
