@@ -16,7 +16,7 @@ import pytest
 from serving import Server, serve
 
 from sojourn.live.monitor.shadow import MEASURES
-from sojourn.policies.reasons import short
+from sojourn.policies.reasons import two_digits
 from sojourn.service.auth import keys
 from sojourn.service.dashboard.panels import PANELS, VARIANT_PANELS, count, number
 
@@ -164,14 +164,14 @@ def check_numbers(page: Any, found: dict[str, Any]) -> None:
         assert arm["name"] in row[0]
         if arm["mean"]:
             mean = arm["mean"]
-            assert row[1] == short(mean["value"])
-            assert row[3] == f"{short(mean['low'])} to {short(mean['high'])}"
+            assert row[1] == two_digits(mean["value"])
+            assert row[3] == f"{two_digits(mean['low'])} to {two_digits(mean['high'])}"
         assert row[4].startswith(count(arm["pulls"]))
         value, ratio = arm["visit_value"], arm["leave_ratio"]
         assert row[5].startswith(number(value["value"]) if value else "\N{EN DASH}")
         assert row[6].startswith(number(ratio["value"]) if ratio else "\N{EN DASH}")
         for text, cell in zip(row[7:], arm["states"], strict=True):
-            mean = cell["mean"] and f"{short(cell['mean']['value'])} of {count(cell['pulls'])}"
+            mean = cell["mean"] and f"{two_digits(cell['mean']['value'])} of {count(cell['pulls'])}"
             assert text == (mean or "\N{EN DASH}")
     for row, state in zip(rows(page, "exploration"), found["exploration"], strict=True):
         cost, lost = state["mistake_cost"], state["lost"]
@@ -184,7 +184,7 @@ def check_numbers(page: Any, found: dict[str, Any]) -> None:
     for row, leaves in zip(rows(page, "leaving"), leaving, strict=True):
         assert row[-1] == f"{count(leaves['departures'])} / {count(leaves['steps'])}"
         if leaves["probability"]:
-            assert row[-4] == short(leaves["probability"]["value"], 3)
+            assert row[-4] == f"{leaves['probability']['value']:.3f}"
     totals = page.locator("#totals .value").all_inner_texts()
     visits, rewards = found["visits"], found["rewards"]
     shown = [visits["open"], visits["left"], rewards["total"]]
