@@ -129,8 +129,8 @@ def synthetic_log(
     after this step), censored (the log stops here, but the user did not leave), propensity (the
     chance that this arm had when it was chosen) and state (what the policy saw).
 
-    A visit is censored after `max_steps` steps: the log does not say whether the user left then, and
-    to the policy the visit is over. The visits are those of `users` users in turn (of as
+    A visit is censored after `max_steps` steps: the log does not say whether the user left then,
+    and to the policy the visit is over. The visits are those of `users` users in turn (of as
     many as there are visits, unless said otherwise). Users differ by `spread`: the logit of all
     means is shifted by a normal deviate of that size, one for each user. Graded rewards have no
     spread.
@@ -168,8 +168,8 @@ def synthetic_log(
 
 
 def _record(
-    problem: Problem, policy: Policy, shift: Array, seed: int, run: int, visits: int, max_steps: int,
-    room: int,
+    problem: Problem, policy: Policy, shift: Array, seed: int, run: int, visits: int,
+    max_steps: int, room: int,
 ) -> Rows:  # fmt: skip
     """Play the visits; of all steps as many as there is room for are written down."""
     clock = np.zeros(2, np.int64)
