@@ -51,8 +51,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("arm", [0, 1])
 def test_the_value_of_another_policy_is_found(log: Path, arm: int) -> None:
     """Of the first two steps of a visit with one arm, which the log reaches whatever the arm."""
-    m, user = PROBLEM.means[arm], PROBLEM.user
-    stays = 1.0 - m * user.leave_probability(1.0, 1.0) - (1 - m) * user.leave_probability(1.0, 0.0)
+    m, leaves = PROBLEM.means[arm], PROBLEM.user.leave_probability
+    stays = 1.0 - m * leaves(1.0, 1.0, arm) - (1 - m) * leaves(1.0, 0.0, arm)
     found = evaluate(log, sj.policies.FixedArm(arm), confidence=SAFE, max_steps=2)
     for method in ("PDIS", "SN-PDIS", "DR"):
         of_reward, of_length = found.reward[method], found.length[method]

@@ -53,11 +53,11 @@ def played(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Choice
             while True:
                 arm = visit.decide(Ask(reward=reward)).arm
                 reward = float(rng.random() < MEANS[arm])
-                left, state = rng.random() < q(state, reward), reward
+                left, state = rng.random() < q(state, reward, 0), reward
                 if left:
                     visit.end(reward)
                     break
-        return experiment.recent()[::-1], experiment.journal.store.events("news")
+        return experiment.branch.recent()[::-1], experiment.journal.store.events("news")
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
