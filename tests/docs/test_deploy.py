@@ -103,7 +103,7 @@ def test_warming_goes_through_every_policy(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("sojourn.live.Experiment", Quick)
     found = runpy.run_path(str(HOME / "deploy" / "warm.py"))
-    assert served == list(found["sj"].ALL)
+    assert served == list(found["sj"].policies.ALL)
 
 
 def commands(tool: str) -> list[list[str]]:
