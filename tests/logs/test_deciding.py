@@ -14,8 +14,14 @@ from sojourn.logs.deciding.advice import advise
 from sojourn.logs.deciding.baseline import Baseline
 from sojourn.logs.deciding.decide import DRAWS, SIMPLEST, STEPS, candidates
 from sojourn.logs.deciding.outcomes import SLIGHT, UNLUCKY, Played, over_draws, without_luck
-from sojourn.logs.deciding.playing import GAIN, PULLS, VISITS
-from sojourn.logs.deciding.populations import _parameters, draw_populations, plain_population
+from sojourn.logs.deciding.playing import (
+    GAIN,
+    PULLS,
+    VISITS,
+    _parameters,
+    draw_populations,
+    plain_population,
+)
 from sojourn.logs.synthetic import synthetic_log
 from sojourn.stats.intervals import Interval
 from sojourn.users.population import Worth

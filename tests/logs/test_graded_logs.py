@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, export
-from sojourn.logs.deciding.populations import draw_populations
+from sojourn.logs.deciding.playing import draw_populations
 
 VALUES = (0.0, 0.25, 0.5, 1.0)
 CHANCES = {"a": (0.1, 0.2, 0.3, 0.4), "b": (0.4, 0.3, 0.2, 0.1)}

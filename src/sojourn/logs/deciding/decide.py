@@ -17,8 +17,7 @@ from ..model.fitted import Fit
 from .advice import Advice, advise
 from .baseline import Baseline, baseline, cut_off
 from .outcomes import Played
-from .playing import Place, play
-from .populations import draw_populations, fitted_population
+from .playing import Place, draw_populations, fitted_population, play
 from .worst_cases import WorstCase, worst_cases
 
 DRAWS = 39

@@ -194,7 +194,7 @@ def worst_cases(fit: Fit, population: Population, rule: Array) -> tuple[WorstCas
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178])
-    >>> from sojourn.logs.deciding.populations import plain_population
+    >>> from sojourn.logs.deciding.playing import plain_population
     >>> [v.name for v in worst_cases(fit, plain_population(fit), np.full((3, 2), 0.5))]
     ['arms', 'users', 'drift', 'fatigue']
     """

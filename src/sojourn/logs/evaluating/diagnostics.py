@@ -8,9 +8,8 @@ import numpy as np
 
 from ...stats.intervals import z
 from ...validation import InputError
-from .estimate import estimate
 from .model import FittedModel
-from .trajectories import Flags, Floats, Trajectories
+from .trajectories import Flags, Floats, Trajectories, estimate
 from .weights import Weights
 
 if TYPE_CHECKING:

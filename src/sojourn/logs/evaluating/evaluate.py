@@ -28,10 +28,9 @@ from ...stats.intervals import z
 from ...validation import InputError
 from ..reading.spec import LogSpec, Reading
 from .diagnostics import check_propensities, diagnostics
-from .estimate import Estimate, estimate
 from .model import fit_model
 from .solution import PolicyInModel, Solution, check_model
-from .trajectories import Floats, Trajectories, trajectories
+from .trajectories import Estimate, Floats, Trajectories, estimate, trajectories
 from .weights import Reach, Weights, reach, weigh
 
 OF_WEIGHTS: dict[str, Callable[[Weights, bool], tuple[float, Floats]]] = {

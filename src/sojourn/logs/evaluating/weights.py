@@ -27,8 +27,7 @@ from ...engine.loops import loop
 from ...engine.steps import level_of
 from ...policies import Policy
 from ...validation import InputError
-from .estimate import estimate
-from .trajectories import Flags, Floats, Ints, Trajectories
+from .trajectories import Flags, Floats, Ints, Trajectories, estimate
 
 LEVELS = 2
 """Parts of [0, 1] in which overlap is checked."""

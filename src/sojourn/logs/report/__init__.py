@@ -4,9 +4,8 @@ Importing it adds the renderers, so that results print without importing it.
 """
 
 from ...show.tables import RENDERERS, Renderer
-from .data import data as data
 from .page import page as page
-from .text import advice_parts, evaluation_parts, fit_parts, text as text
+from .text import advice_parts, data as data, evaluation_parts, fit_parts, text as text
 
 RENDERERS["Fit"] = Renderer(fit_parts, data)
 RENDERERS["Advice"] = Renderer(advice_parts)
