@@ -226,7 +226,12 @@ def keys_of(cls: type[User]) -> dict[str, bool]:
 
 
 def check_keys(prefix: str, given: Iterable[str], cls: type[User], *more: str) -> None:
-    """InputError if settings of a user model are missing or not known; `more` are also allowed."""
+    """InputError if settings of a user model are missing or not known; `more` are also allowed.
+
+    >>> check_keys("user.", ["model", "theta"], USERS["ema"])
+    Traceback (most recent call last):
+    sojourn.InputError: user.c6 is missing: an ema user has model, theta, c6
+    """
     keys = keys_of(cls)
     required = [key for key, needed in keys.items() if needed]
     validation.keys(

@@ -95,7 +95,7 @@ def test_a_name_without_a_page_fails_the_build(
     monkeypatch.setattr(website, "build", lambda config: None)
     assert website.main(["--site", str(tmp_path)]) == 1
     said = capsys.readouterr().err
-    assert said == "public names without a page: sojourn.policies.LearnedIMED, sojourn.fit\n"
+    assert said == "public names without a page: sojourn.fit, sojourn.policies.LearnedIMED\n"
 
 
 def test_a_public_name_has_a_part_and_a_docstring() -> None:
@@ -111,10 +111,10 @@ RECORDS = {
     "gym": "Agent Played",
     "live": (
         "Alarm Archived Bucket Choice Comparison Decision Drift Edit History Measured Opening"
-        " Part PostgresStore Series Shadow Snapshot SqliteStore Store VisitInfo"
+        " Part PostgresStore Series Shadow Snapshot Store VisitInfo"
     ),
     "logs": (
-        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel Population EmaFit"
+        "AdjustedCosts Advice Alternative ArmEffect CandidateOutcome JointModel EmaFit"
         " Incumbent Evaluation"
     ),
     "simulation": "OverPrior",

@@ -184,13 +184,13 @@ PROBE = """
         *sj.policies.ALL, sj.TwoState, sj.Ema, sj.Chain)))
 """
 PLAIN = (
-    "logs/synthetic.py", "paper/trial.py", "cli/main.py", "service/app.py", "show/tables.py",
+    "logs/synthetic.py", "paper/trials.py", "cli/main.py", "service/app.py", "show/tables.py",
     "live/records.py", "theory/slopes.py",
 )  # fmt: skip
 
 
 def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path) -> None:
-    """In copies of the package; edits of rooms that hold nothing to compile are seen by none."""
+    """In copies of the package; edits where nothing is compiled are seen by none."""
     copy = tmp_path / "sojourn"
     shutil.copytree(SOURCES / "sojourn", copy, ignore=shutil.ignore_patterns("__pycache__"))
 

@@ -169,7 +169,7 @@ def test_estimates_are_made_on_a_geometric_schedule() -> None:
 
 @pytest.mark.parametrize("policy", EVERY[:3], ids=repr)
 @pytest.mark.parametrize(("setting", "costly"), [("B", 0), ("opposite", 1)])
-def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
+def test_it_finds_the_case_and_stops_exploring_where_it_is_costly(
     policy: sj.policies.LearnedUCB, setting: str, costly: int
 ) -> None:
     """After K = 2,000 the costly state has at most a tenth of the regret it has without a gate."""
@@ -178,7 +178,7 @@ def test_it_finds_the_case_and_stops_exploring_where_it_is_dear(
     late = (rows[:, 1] - rows[:, 0]).mean(axis=0)
     lost = late[BY_LEVEL : BY_LEVEL + 2]
     plain = type(policy).__name__.removeprefix("Learned")
-    plain_rows = chunk(problem, getattr(sj, plain)(), 5, 0, 40, np.array([2_000, 20_000]))
+    plain_rows = chunk(problem, getattr(sj.policies, plain)(), 5, 0, 40, np.array([2_000, 20_000]))
     plain_lost = (plain_rows[:, 1] - plain_rows[:, 0]).mean(axis=0)[BY_LEVEL : BY_LEVEL + 2]
     assert lost[costly] < 0.1 * plain_lost[costly]
     assert lost[1 - costly] > 0.5 * plain_lost[1 - costly]

@@ -54,3 +54,9 @@ ORACLES: Registry[type[Policy]] = Registry(
     "policy", "sojourn.policies.oracles", {"ExactIndex": ExactIndex}
 )
 """Policies that have to know the user: for simulations, and not for live experiments."""
+
+__all__ = [
+    *(cls.__name__ for cls in ALL),
+    "ALL", "ORACLES", "POLICIES", "Counts", "ExactIndex", "Index", "Planned", "Policy", "Rule",
+    "Stream", "draw_uniform", "jitable",
+]  # fmt: skip

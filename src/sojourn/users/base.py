@@ -77,7 +77,12 @@ class Start(Compiled):
 
 
 class Space(NamedTuple):
-    """What a user model tells apart: states, rewards and arms."""
+    """What a user model tells apart: states, rewards and arms.
+
+    >>> from sojourn import TwoState
+    >>> TwoState.space.states, TwoState.space.bins
+    (2, 2)
+    """
 
     states: int | None = None
     """How many states there are, numbered from 0; None: the state is a point of [0, 1]."""

@@ -48,7 +48,12 @@ def can_leave(user: User) -> bool:
 
 
 def unwrapped(user: User) -> User:
-    """The model itself, without a wrapper for the first step."""
+    """The model itself, without a wrapper for the first step.
+
+    >>> from sojourn import TwoState
+    >>> unwrapped(StaysFirst(TwoState(q00=1, q01=0, q10=0, q11=0)))
+    TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
+    """
     return user.user if isinstance(user, StaysFirst) else user
 
 
