@@ -52,6 +52,8 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
     TwoState keeps the contract of a user
     []
     """
+    if problem is not None:
+        problem = problem_of(problem)
     name, found = type(value).__name__, list[str]()
     try:
         found.extend(_faults(value, problem))
@@ -94,7 +96,7 @@ def _(user: User, problem: Any) -> Iterator[str]:
 def _problems(policy: Policy, problem: Any) -> list[Problem]:
     """What to play on: of the usual numbers of arms those that the policy supports."""
     if problem is not None:
-        return [problem_of(problem)]
+        return [problem]
     found = list[Problem]()
     for arms in ARMS:
         try:

@@ -227,7 +227,7 @@ def test_a_policy_says_truly_whether_it_learns(policy: Policy) -> None:
 def test_every_policy_is_listed_once() -> None:
     assert len(set(sj.policies.ALL)) == len(sj.policies.ALL)
     for cls in sj.policies.ALL:
-        assert getattr(sj, cls.__name__) is cls
+        assert getattr(sj.policies, cls.__name__) is cls
 
 
 NAN, INF = float("nan"), float("inf")
