@@ -23,7 +23,8 @@ def tables() -> str:
     """What each policy does, and what it has to be told."""
     facts, lines = [], []
     for name, cls in POLICIES.items():
-        known = names.public().get(f"sojourn.policies.{name}")  # policies of other packages have no page
+        # Policies of other packages have no page.
+        known = names.public().get(f"sojourn.policies.{name}")
         link = f"[`{name}`][{known.home}]" if known else f"`{name}`"
         told = ", ".join(_told(cls)) or "nothing"
         departures = "learns" if usual(cls).learns_from == "departures" else ""

@@ -27,7 +27,7 @@ BELIEF = 4.5
 def a_log(effects: tuple[float, ...], seed: int, visits: int = 1_500) -> dict[str, Any]:
     """Users who are alike, shown arms at random."""
     problem = sj.Problem([0.7, 0.5, 0.4], sj.ByArm.odds(USER, effects))
-    return sj.logs.synthetic_log(problem, sj.Uniform(), visits=visits, seed=seed)
+    return sj.logs.synthetic_log(problem, sj.policies.Uniform(), visits=visits, seed=seed)
 
 
 def table_of(log: dict[str, Any]) -> Table:

@@ -7,6 +7,7 @@ from math import factorial, inf, log, sqrt
 import numpy as np
 import pytest
 
+from sojourn.stats.intervals import Interval
 from sojourn.stats.sequences import FIRST, radius, ratio_evidence, sequence
 
 
@@ -38,7 +39,7 @@ def test_intervals_of_another_package(planned: float, low: float, high: float) -
 
 
 def test_without_units_there_is_nothing_to_say() -> None:
-    assert sequence(1.0, 0.5, 0.0) == (1.0, -inf, inf)
+    assert sequence(1.0, 0.5, 0.0) == Interval(1.0, -inf, inf)
 
 
 def test_looking_after_every_unit() -> None:
