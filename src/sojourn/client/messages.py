@@ -133,6 +133,6 @@ def described_user(user: Any) -> dict[str, Any]:
         return {"model": user}
     if isinstance(user, Mapping):
         return dict(user)
-    from ..live.states import describe, live  # has been loaded by whoever made a user model
+    from ..live.states import describe, live  # loaded already by making the user model
 
     return describe(live(user)[0])
