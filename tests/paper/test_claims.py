@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 from made_up import made_up
 
-from sojourn.paper.measures.regret import Less
+from sojourn.paper.measures.regret import COMPARED, less
 from sojourn.paper.verdicts import Checked, Claim, Measured, Report, Verdict, check, hinges, overall
 from sojourn.stats.intervals import Interval
 
@@ -52,24 +52,24 @@ def test_only_the_other_side_is_what_a_measurement_says_it_is() -> None:
     assert on_it.verdict is CONFIRMED
     assert on_it._replace(threshold=1.0).verdict is UNDECIDED
     assert on_it._replace(threshold=2.0).verdict is NOT_YET
-    claim = Claim("x", "Section 0", "x is.", (Less("x", "a", "b"),))
+    claim = Claim("x", "Section 0", "x is.", (less("x", "a", "b"),))
     found = Checked(claim, [on_it, on_it._replace(threshold=2.0)], NOT_YET)
     assert found.contrary == ["x is not"] == found.to_dict()["contrary"]
 
 
 def test_counts_speak_of_not_yet_only_where_it_occurs() -> None:
-    claim = Claim("x", "Section 0", "x is.", (Less("x", "a", "b"),))
+    claim = Claim("x", "Section 0", "x is.", (less("x", "a", "b"),))
     report = Report({}, [Checked(claim, [], verdict) for verdict in Verdict], "", 0, "quick")
     assert report.summary == (
         "4 claims: 1 confirmed, 1 not yet (asymptotic), 1 not confirmed, "
         "1 not decidable at this precision."
     )
     assert "not yet" not in replace(report, checked=report.checked[:1]).summary
-    assert list(report.kinds) == [Less.kind]
+    assert list(report.kinds) == [COMPARED]
 
 
 def test_check_evaluates_a_claim() -> None:
-    claim = Claim("x", "Section 0", "a is less than b.", (Less("x", "a", "b"),))
+    claim = Claim("x", "Section 0", "a is less than b.", (less("x", "a", "b"),))
     found = check(claim, {"x": made_up({"a": 1.0, "b": 2.0}, 0.1, 0.1)})
     assert found.verdict is CONFIRMED and found.to_dict()["measurements"][0]["threshold"] == 0.0
 
@@ -77,10 +77,10 @@ def test_check_evaluates_a_claim() -> None:
 def test_a_claim_hinges_on_a_choice_only_if_both_ways_are_decided() -> None:
     tables = {"x": made_up({"a": 1.0, "b": 2.0, "c": 1.0}, 0.1, 0.1)}
     claims = [
-        Claim("base", "Section 0", "", (Less("x", "a", "b"),)),
-        Claim("same", "Section 0", "", (Less("x", "c", "b"),), choice="same", of="base"),
-        Claim("open", "Section 0", "", (Less("x", "a", "c"),), choice="open", of="base"),
-        Claim("turned", "Section 0", "", (Less("x", "b", "a"),), choice="turned", of="base"),
+        Claim("base", "Section 0", "", (less("x", "a", "b"),)),
+        Claim("same", "Section 0", "", (less("x", "c", "b"),), choice="same", of="base"),
+        Claim("open", "Section 0", "", (less("x", "a", "c"),), choice="open", of="base"),
+        Claim("turned", "Section 0", "", (less("x", "b", "a"),), choice="turned", of="base"),
     ]
     found = hinges([check(claim, tables) for claim in claims])
     assert {name: [c.claim.name for c in others] for name, others in found.items()} == {

@@ -13,32 +13,32 @@ from made_up import made_up
 from sojourn import Problem, TwoState, theory
 from sojourn.paper import SETTINGS
 from sojourn.paper.measures.exact import (
-    BoundRatio,
-    ExampleGaps,
-    GapFalls,
-    GapOrder,
-    Lemma2,
-    LongestVisits,
-    MistakesCost,
-    ValuesRise,
+    bound_ratio,
+    example_gaps,
+    gap_falls,
+    gap_order,
+    lemma_2,
+    longest_visits,
+    mistakes_cost,
+    values_rise,
 )
 from sojourn.paper.measures.growth import (
-    LinearPulls,
-    Settles,
-    SlopeBelow,
-    SlopeNears,
-    Towards,
-    WithinLemma4,
+    linear_pulls,
+    settles,
+    slope_below,
+    slope_nears,
+    towards,
+    within_lemma_4,
 )
 from sojourn.paper.measures.regret import (
-    Agrees,
-    Less,
-    MoreWrongPulls,
-    OptimalWidth,
-    OwnWidth,
-    RawWidth,
-    Times,
+    agrees,
+    less,
+    more_wrong_pulls,
+    optimal_width,
+    own_width,
+    raw_width,
     rising,
+    times,
 )
 from sojourn.paper.results import LabelledResult
 from sojourn.paper.verdicts import Verdict
@@ -54,33 +54,33 @@ THREE = (200, 2000, 20000)
 )
 def test_less_compares_run_by_run(one: float, other: float, pairs: float, verdict: Verdict) -> None:
     tables = {"x": made_up({"a": one, "b": other}, spread=1e6, pairs=pairs)}
-    (found,) = Less("x", "a", "b").measure(tables)
+    (found,) = less("x", "a", "b").measure(tables)
     assert found.verdict is verdict
     assert found.interval.value == pytest.approx((one - other) * log(20000))
-    (turned,) = Less("x", "b", "a").measure(tables)
+    (turned,) = less("x", "b", "a").measure(tables)
     assert turned.interval.value == -found.interval.value
-    (early,) = Less("x", "a", "b", 200).measure(tables)
+    (early,) = less("x", "a", "b", 200).measure(tables)
     assert early.interval.value == pytest.approx((one - other) * log(200))
 
 
 def test_rising_looks_at_all_neighbours() -> None:
     tables = {"x": made_up({"a": 1.0, "b": 2.0, "c": 1.5}, spread=0.1, pairs=0.1)}
-    measured = [m for less in rising("x", "a", "b", "c") for m in less.measure(tables)]
+    measured = [m for pair in rising("x", "a", "b", "c") for m in pair.measure(tables)]
     assert [m.verdict for m in measured] == [CONFIRMED, NOT_CONFIRMED]
 
 
 def test_times_needs_the_factor_and_growth() -> None:
     tables = {"x": made_up({"a": 1.0}, 0.01), "y": made_up({"q": 20.0}, 0.01)}
-    times = Times("x", "a", "y", "q", 10.0, 2000)
-    tenfold, growing = times.measure(tables)
-    assert times.trials == ("x", "y")
+    more = times("x", "y", "a", "q", 10.0, 2000)
+    tenfold, growing = more.measure(tables)
+    assert more.trials == ("x", "y")
     assert tenfold.verdict is CONFIRMED
     assert growing.interval.value == pytest.approx(1.0) and growing.verdict is UNDECIDED
 
 
 def test_wrong_pulls_are_those_of_other_arms() -> None:
     tables = {"x": made_up({"a": 1.0}, 0.01), "y": made_up({"b": 0.5}, 0.01)}
-    (found,) = MoreWrongPulls("x", "a", "y", "b", 200).measure(tables)
+    (found,) = more_wrong_pulls("x", "y", "a", "b", 200).measure(tables)
     assert found.interval.value == pytest.approx(100.0)
     # Two levels, one wrong arm, two results: four half-widths.
     assert found.interval.high - 100.0 == pytest.approx(4 * 0.0196, rel=0.01)
@@ -89,28 +89,57 @@ def test_wrong_pulls_are_those_of_other_arms() -> None:
 def test_agreement_is_a_share_of_all_rewards() -> None:
     table = made_up({"a": 5.0}, spread=1.0)
     raw = float(table.result.raw_regret.mean[0, -1])
-    for found in Agrees("x", "a", 0.5).measure({"x": table}):
+    for found in agrees("x", "a", 0.5).measure({"x": table}):
         share = (raw - 5.0 * log(20000)) / (20000 * SETTINGS["B"].value())
         assert found.interval.value == pytest.approx(share)
 
 
 def test_towards_and_slopes_see_that_nothing_moves() -> None:
     tables = {"x": made_up({"a": 20.0}, 0.01)}
-    (towards,) = Towards("x", "a", 2000).measure(tables)
-    (nears,) = SlopeNears("x", "a", THREE).measure(tables)
-    assert towards.interval.value == pytest.approx(0.0) and towards.verdict is UNDECIDED
-    assert nears.interval.value == pytest.approx(0.0) and nears.verdict is UNDECIDED
+    (curve,) = towards("x", "a", 2000).measure(tables)
+    (slope,) = slope_nears("x", "a", THREE).measure(tables)
+    assert curve.interval.value == pytest.approx(0.0) and curve.verdict is UNDECIDED
+    assert slope.interval.value == pytest.approx(0.0) and slope.verdict is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("slope", "shift", "verdict"),
+    [
+        (14.0, 5.0, CONFIRMED),  # regret / log K is above 12.91 and falls
+        (12.0, -5.0, CONFIRMED),  # below, and rises
+        (16.0, -27.0, NOT_CONFIRMED),  # crosses with a steeper slope, and is nearer at the end
+        (9.0, 33.0, NOT_CONFIRMED),  # crosses from above
+        (16.0, -30.5, CONFIRMED),  # reaches the bound, as far as the interval tells
+    ],
+)
+def test_a_curve_that_crosses_its_bound_does_not_go_towards_it(
+    slope: float, shift: float, verdict: Verdict
+) -> None:
+    tables = {"x": made_up({"a": slope}, 0.3, growth=lambda k: np.log(k) + shift / slope)}
+    (found,) = towards("x", "a", 2000).measure(tables)
+    assert found.verdict is verdict
+
+
+def test_a_curve_that_crossed_its_bound_counts_from_there() -> None:
+    tables = {"x": made_up({"a": 16.0}, 0.01, growth=lambda k: np.log(k) - 1.7)}
+    (found,) = towards("x", "a", 2000).measure(tables)
+    bound = tables["x"].bound("a")
+    early, late = (16.0 * (1.0 - 1.7 / log(k)) - bound for k in (2000, 20000))
+    assert early < 0.0 < late < -early  # nearer in the end, on the other side
+    assert found.interval.value == pytest.approx(late)
+    assert found.what.endswith("change since it crossed the bound")
+    assert "a crosses its bound 12.9 and moves away from it" in found.contrary
 
 
 def test_a_slope_is_compared_with_the_policys_own_bound() -> None:
     tables = {"x": made_up({"a": 12.0}, 0.001)}
-    (total,) = SlopeBelow("x", "a", THREE).measure(tables)
+    (total,) = slope_below("x", "a", THREE).measure(tables)
     assert total.interval.value == pytest.approx(12.0)
     assert total.threshold == pytest.approx(12.908243, abs=1e-6)  # FACTS.md, setting B, ULCB
     assert total.verdict is CONFIRMED
-    (least,) = SlopeBelow("x", "a", THREE, "lower bound", above=True).measure(tables)
+    (least,) = slope_below("x", "a", THREE, "lower bound", above=True).measure(tables)
     assert least.threshold == pytest.approx(5.814130, abs=1e-6) and least.verdict is CONFIRMED
-    (settled,) = SlopeBelow("x", "a", THREE, level=0).measure(tables)
+    (settled,) = slope_below("x", "a", THREE, level=0).measure(tables)
     assert settled.interval == Interval.exact(0.0)
 
 
@@ -129,8 +158,8 @@ def test_a_bound_about_k_without_end_fails_only_if_regret_is_not_like_log_k(
     growth: Callable[[Any], Any], slope: float, upper: Verdict, lower: Verdict
 ) -> None:
     tables = {"x": made_up({"a": slope}, 1e-6, growth=growth)}
-    (most,) = SlopeBelow("x", "a", THREE).measure(tables)
-    (least,) = SlopeBelow("x", "a", THREE, "lower bound", above=True).measure(tables)
+    (most,) = slope_below("x", "a", THREE).measure(tables)
+    (least,) = slope_below("x", "a", THREE, "lower bound", above=True).measure(tables)
     assert (most.verdict, least.verdict) == (upper, lower)
     assert "a decade before" in most.contrary
 
@@ -141,7 +170,7 @@ def test_a_slope_needs_two_points() -> None:
 
 
 def test_settles_tells_the_states_apart() -> None:
-    measured = Settles("x", "a", 2000, 0.1).measure({"x": made_up({"a": 5.0}, 0.001)})
+    measured = settles("x", "a", 2000, 0.1).measure({"x": made_up({"a": 5.0}, 0.001)})
     assert [m.verdict for m in measured] == [CONFIRMED, CONFIRMED]
     assert [m.interval.value for m in measured] == pytest.approx([0.0, log(10) / (log(2000) - 1)])
     assert "in no run" in measured[0].what and "in no run" not in measured[1].what
@@ -149,23 +178,23 @@ def test_settles_tells_the_states_apart() -> None:
 
 def test_lemmas_3_and_4() -> None:
     tables = {"x": made_up({"a": 5.0}, 0.001)}
-    for share in LinearPulls("x", "a", 2000).measure(tables):
+    for share in linear_pulls("x", "a", 2000).measure(tables):
         assert share.interval.value == pytest.approx(0.9)
         assert share.threshold == pytest.approx(0.8 * 0.8 / 2)  # p_min = 0.8 (1 - 0.2)
-    (state_0,) = WithinLemma4("x", "a").measure(tables)
+    (state_0,) = within_lemma_4("x", "a").measure(tables)
     assert state_0.interval.value == pytest.approx(5.0) and state_0.verdict is CONFIRMED
 
 
 def test_widths() -> None:
     table = made_up({"a": 5.0}, spread=1.0)
-    (own,) = OwnWidth("x", 1.97).measure({"x": table})
+    (own,) = own_width("x", 1.97).measure({"x": table})
     assert own.interval.value == pytest.approx(1.96, abs=0.001) and own.verdict is CONFIRMED
-    (wide,) = OwnWidth("x", 1.95).measure({"x": table})
+    (wide,) = own_width("x", 1.95).measure({"x": table})
     assert wide.verdict is UNDECIDED  # a fixed number of runs: no half-width was asked for
     asked = LabelledResult(replace(table.result, precision=1.95), table.labels)
-    (wide,) = OwnWidth("x", 1.95).measure({"x": asked})
+    (wide,) = own_width("x", 1.95).measure({"x": asked})
     assert wide.verdict is NOT_CONFIRMED
-    (raw,) = RawWidth("x", ("a",), 1e4, 0.5).measure({"x": table})
+    (raw,) = raw_width("x", ("a",), 1e4, 0.5).measure({"x": table})
     assert raw.interval.value == pytest.approx(0.196, abs=0.0001)
 
 
@@ -174,29 +203,29 @@ def test_widths() -> None:
     [("A", 8.721), ("B", 0.624), ("ema-1000", 4.427), ("ema-100", 3.090), ("ema-low", 0.117)],
 )
 def test_the_papers_half_widths_are_those_of_the_optimal_rule(setting: str, width: float) -> None:
-    (found,) = OptimalWidth(setting, 20_000, 1e7, 1.0).measure({})
+    (found,) = optimal_width(setting, 20_000, 1e7, 1.0).measure({})
     assert found.interval.value == pytest.approx(width, rel=0.005)
 
 
 def test_exact_gaps_and_values() -> None:
-    assert [GapOrder("A").measure({})[0].interval.value] == pytest.approx([10.0])
-    (opposite,) = GapOrder("opposite", opposite=True).measure({})
+    assert [gap_order("A").measure({})[0].interval.value] == pytest.approx([10.0])
+    (opposite,) = gap_order("opposite", opposite=True).measure({})
     assert opposite.interval.value == pytest.approx(0.154153 / 0.237780, rel=1e-5)
     assert opposite.verdict is CONFIRMED
-    (cost,) = MistakesCost("ema-1000").measure({})
+    (cost,) = mistakes_cost("ema-1000").measure({})
     assert cost.interval.value == pytest.approx(10.0)  # D(1) = gap(1) / 0.1
-    (step,) = ValuesRise("B").measure({})
+    (step,) = values_rise("B").measure({})
     assert step.interval.value == pytest.approx(7.418351 - 6.368585, abs=1e-6)
-    assert ExampleGaps("D", 1e-9).measure({})[0].verdict is CONFIRMED
-    assert ExampleGaps("B", 1e-9).measure({})[0].verdict is NOT_CONFIRMED
+    assert example_gaps("D", 1e-9).measure({})[0].verdict is CONFIRMED
+    assert example_gaps("B", 1e-9).measure({})[0].verdict is NOT_CONFIRMED
 
 
 def test_bounds_are_compared_by_slope() -> None:
-    (found,) = BoundRatio("A", "ULCB", "UCB").measure({})
+    (found,) = bound_ratio("A", "ULCB", "UCB").measure({})
     assert found.interval.value == pytest.approx(50 / 500)
-    (sharp,) = BoundRatio("opposite", "KL-ULCB, opposite", "lower bound, opposite").measure({})
+    (sharp,) = bound_ratio("opposite", "KL-ULCB, opposite", "lower bound, opposite").measure({})
     assert sharp.interval == Interval.exact(1.0) and sharp.verdict is CONFIRMED
-    (four,) = BoundRatio("ema-100", "DISC-KL-ULCB", "lower bound", 1.05, n=4).measure({})
+    (four,) = bound_ratio("ema-100", "DISC-KL-ULCB", "lower bound", 1.05, n=4).measure({})
     assert four.interval.value == pytest.approx(1.084700, abs=1e-6)  # gap(.75) / gap(1)
 
 
@@ -216,12 +245,12 @@ def test_no_rule_keeps_users_longer_by_another_count() -> None:
             alive = later
         lengths[rule] = steps
     best = lengths.pop((0, 0))
-    (found,) = LongestVisits("B").measure({})
+    (found,) = longest_visits("B").measure({})
     assert found.interval.value == pytest.approx(max(lengths.values()) / best)
 
 
 def test_lemma_2_counts_what_meets_its_condition() -> None:
-    (found,) = Lemma2((0.0, 0.5, 1.0), means=(0.9,)).measure({})
+    (found,) = lemma_2((0.0, 0.5, 1.0), means=(0.9,)).measure({})
     met = 0
     for q in product((0.0, 0.5, 1.0), repeat=4):
         q00, q01, q10, q11 = q
@@ -238,6 +267,6 @@ def test_lemma_2_counts_what_meets_its_condition() -> None:
 
 
 def test_gaps_fall_where_the_scan_says_so() -> None:
-    low, high = GapFalls((4.5, 5.0), mean=0.9, theta=0.5).measure({})
+    low, high = gap_falls((4.5, 5.0), mean=0.9, theta=0.5).measure({})
     assert low.interval.value == pytest.approx(theory.conjecture([4.5])[0].rise)
     assert [low.verdict, high.verdict] == [NOT_CONFIRMED, CONFIRMED]

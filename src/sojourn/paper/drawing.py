@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..stats.moments import Array, Estimate
 from ..users import LogLeave
 from ..validation import InputError
 from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
-from .results import LabelledResult, Results, lower_slope, upper_slope
+from .results import LOWER, LabelledResult, Results
 from .verdicts import Report, Verdict, count, in_words
 
 if TYPE_CHECKING:
@@ -86,19 +87,17 @@ def _seen(trial: LabelledResult, panel: Curves) -> NDArray[np.bool_]:
 def _bounds(panel: Curves, results: Results) -> Iterator[Line]:
     """Bound lines: slope times log K from K = 1, or the slope itself; one line for equal ones."""
     first = results[panel.trials[0]]
-    least = lower_slope(first.problem) if panel.lower else None
+    least = first.bound(LOWER) if panel.lower else nan
     lowest = ["LB"]
     for number, (name, label) in enumerate(panel.shown()):
-        if label not in panel.bounds:
-            continue
         trial, bound = results[name], f"UB {label.partition(',')[0]}"
-        slope = upper_slope(trial.result.policies[trial[label]], trial.problem)
-        if slope is not None and slope == least:
+        slope = trial.bound(label) if label in panel.bounds else nan
+        if slope == least:
             lowest.append(bound)
-        elif slope is not None:
+        elif not isnan(slope):
             dotted = Look(look(label, number).colour, ":", style.BOUND)
             yield _bound(bound, dotted, slope, trial, panel)
-    if least is not None:
+    if not isnan(least):
         grey = Look(style.GREY, (0.0, style.LOWER_DASHES), style.BOUND)
         yield _bound(" = ".join(lowest), grey, least, first, panel)
 
@@ -110,7 +109,7 @@ def _bound(label: str, how: Look, slope: float, trial: LabelledResult, panel: Cu
 
 
 def _split(panel: Split, results: Results) -> Plot:
-    trial = results[panel.trial]
+    trial = results[panel.trials[0]]
     found = []
     for label in panel.labels:
         p, colour = trial[label], look(label, 0).colour

@@ -9,44 +9,21 @@ from typing import Any
 import numpy as np
 
 from ..settings import SETTINGS
+from ..show.plain import from_toml
 from ..show.style import Line
 from ..show.tables import Table, render_file
 from ..stats.intervals import Interval
-from .claims import readings
+from . import claims
 from .drawing import PolicyLine, lines, verdict_bars
-from .figures import FIRST, MAIN, Figure, Graph
+from .figures import FIRST, Figure, Graph
 from .results import Results
 from .trials import QUICK, TRIALS, VISITS
 from .verdicts import Checked, Report, Verdict, count, hinges, in_words
 
 Figures = Mapping[str, Figure]
 
-CITED = {
-    "authors": "Zixian Yang, Xin Liu and Lei Ying",
-    "paper": "Exploration, Exploitation, and Engagement in Multi-Armed Bandits with Abandonment",
-    "venue": "Journal of Machine Learning Research 25(9):1-55, 2024",
-    "short": "Yang, Liu and Ying, JMLR 25(9):1-55, 2024",
-    "address": "https://jmlr.org/papers/v25/22-1251.html",
-}
-
-USERS = {
-    "A": "leaves after two bad items in a row, and only then",
-    "B": "may leave at any time, most likely after two bad items in a row",
-    "C": "as in A, where even the best item is seldom liked",
-    "D": "as in A, with a third arm",
-    "ema-1000": "leaves by a moving average of how the visit went, c6 = 1000",
-    "ema-100": "the same, c6 = 100: less patient",
-    "ema-low": "as ema-1000, where even the best item is seldom liked",
-    "opposite": "a bad item makes people leave, whatever came before: mistakes cost more after a "
-    "success",
-}
-"""The users of the settings."""
-
-NOT_YET = (
-    "Theorems and bounds are about K without end. These slopes are beyond the bound's over the "
-    "last decade of visits, where terms of lower order still count, and none is known to have "
-    "doubled since the decade before, as where regret grows like a power of K (0.3 or more)."
-)
+TEXTS = from_toml(__package__, "report.toml")
+CITED, NOT_YET = TEXTS["cited"], TEXTS["not_yet"]
 
 WIDTH, INDENT = 100, "  "
 MOST = 10
@@ -99,7 +76,6 @@ def to_page(report: Report[Results], figures: Figures) -> str:
     return render_file(
         __package__,
         "page.md",
-        main=MAIN,
         hinges=[
             (found[name], other)
             for name, others in hinges(report.checked).items()
@@ -119,7 +95,7 @@ def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
         "first_name": FIRST,
         "first": figures.get(FIRST),
         "cited": CITED,
-        "readings": readings,
+        "readings": claims,
         "verdicts": Verdict,
         "settings": settings_table(),
         "own": own(report, Verdict.NOT_CONFIRMED),
@@ -132,7 +108,12 @@ def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
 def settings_table() -> Table:
     """The problems of the figures: their arms, their users, and a description of the users."""
     rows = [
-        [name, ", ".join(f"{mean:g}" for mean in problem.means), str(problem.user), USERS[name]]
+        [
+            name,
+            ", ".join(f"{mean:g}" for mean in problem.means),
+            str(problem.user),
+            TEXTS["users"][name],
+        ]
         for name, problem in SETTINGS.items()
     ]
     return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))

@@ -1,19 +1,25 @@
-"""Results by the labels of their policies, with the paper's bounds; measures read them."""
+"""Results by the labels of their policies, with the paper's bounds, and measures that read them.
 
-from collections.abc import Mapping
+A measure in `measures` is a function of results, or of one of the paper's problems, that yields
+measurements. `of_trials` and `of_problem` turn it into one that takes the names of trials or of the
+problem in their place and gives the `Measure` of a claim.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import hypot, log, nan
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..policies import Policy
 from ..problem import Problem
+from ..settings import SETTINGS
 from ..simulation import Estimate, Result
 from ..simulation.tables import bound_for, lower_bounds
 from ..stats.intervals import Interval, Pair
-from .verdicts import Measure
+from .verdicts import Measure, Measured
 
 LOWER = "lower bound"
 
@@ -49,6 +55,12 @@ class LabelledResult:
             return at(self.result.regret, *place)
         return at(self.result.regret_by_level, *place, level)
 
+    def per_log(self, label: str, visits: int | None = None) -> Pair:
+        """Regret / log K and its half-width."""
+        scale = log(self.visits(visits))
+        regret, width = self.regret(label, visits)
+        return regret / scale, width / scale
+
     def difference(self, one: str, other: str, visits: int | None = None) -> Interval:
         """Regret of one policy less that of another, run by run."""
         estimate = self.result.difference(self[one], self[other])
@@ -74,26 +86,16 @@ class LabelledResult:
 
     def bound(self, label: str) -> float:
         """The slope of the policy's upper bound, or of the "lower bound"; nan if there is none."""
-        if label == LOWER:
-            found = lower_slope(self.problem)
-        else:
-            found = upper_slope(self.result.policies[self[label]], self.problem)
-        return nan if found is None else found
+        policy = None if label == LOWER else self.result.policies[self[label]]
+        return _bound(policy, self.problem)
 
 
-Results = Mapping[str, LabelledResult]
-"""By the names of trials."""
-
-
-class Simulated(Measure[Results]):
-    """A measure of the results of one or more trials."""
-
-    needs: ClassVar[tuple[str, ...]] = ("trial",)
-    """The fields that name trials."""
-
-    @property
-    def trials(self) -> tuple[str, ...]:
-        return tuple(getattr(self, field) for field in self.needs)
+@cache
+def _bound(policy: Policy | None, problem: Problem) -> float:
+    """What multiplies log K in the paper's bound for the policy; in the lower bound without one."""
+    bounds = lower_bounds(problem) if policy is None else [bound_for(policy, problem)]
+    slope = bounds[0].slope if bounds and bounds[0] is not None else None
+    return nan if slope is None else slope
 
 
 def at(estimate: Estimate, *place: int) -> Pair:
@@ -101,15 +103,66 @@ def at(estimate: Estimate, *place: int) -> Pair:
     return float(estimate.mean[place]), float(estimate.half_width[place])
 
 
-@cache
-def upper_slope(policy: Policy, problem: Problem) -> float | None:
-    """What multiplies log K in the paper's bound for this policy, if it has one."""
-    bound = bound_for(policy, problem)
-    return None if bound is None else bound.slope
+Results = Mapping[str, LabelledResult]
+"""By the names of trials."""
+
+Found = Iterator[Measured]
+Take = Callable[..., Found]
 
 
-@cache
-def lower_slope(problem: Problem) -> float | None:
-    """What multiplies log K in the lower bound, if there is one."""
-    found = lower_bounds(problem)
-    return found[0].slope if found else None
+@dataclass(frozen=True, eq=False)
+class Taken(Measure[Results]):
+    """What a function of findings measures."""
+
+    take: Callable[[Results], Found]
+    kind: str = ""
+    trials: tuple[str, ...] = ()
+
+    def measure(self, findings: Results) -> list[Measured]:
+        return list(self.take(findings))
+
+
+def of_trials(kind: str, number: int = 1) -> Callable[[Take], Callable[..., Taken]]:
+    """Make a measure of a function of the results of so many trials, which come first.
+
+    Without any the function takes its other arguments alone.
+    """
+
+    def decorate(function: Take) -> Callable[..., Taken]:
+        def named(*given: Any, **more: Any) -> Taken:
+            trials, rest = given[:number], given[number:]
+
+            def take(results: Results) -> Found:
+                found = function(*(results[trial] for trial in trials), *rest, **more)
+                return _named(trials[0], found) if trials else found
+
+            return Taken(take, kind, trials)
+
+        return named
+
+    return decorate
+
+
+def of_problem(kind: str) -> Callable[[Take], Callable[..., Taken]]:
+    """Make a measure of a function of one of the paper's problems: it needs no trial.
+
+    >>> @of_problem("means")
+    ... def best_mean(problem, least):
+    ...     yield Measured("best mean", Interval.exact(max(problem.means)), least, above=True)
+    >>> print(*best_mean("A", 0.5).measure({}))
+    A: best mean: 0.9 (exact) (claimed: ≥ 0.5)
+    """
+
+    def decorate(function: Take) -> Callable[..., Taken]:
+        def named(name: str, *given: Any, **more: Any) -> Taken:
+            return Taken(lambda _: _named(name, function(SETTINGS[name], *given, **more)), kind)
+
+        return named
+
+    return decorate
+
+
+def _named(name: str, found: Found) -> Found:
+    """Measurements that say of what trial or problem they are."""
+    for one in found:
+        yield one._replace(what=f"{name}: {one.what}", contrary=f"{name}: {one.contrary}")

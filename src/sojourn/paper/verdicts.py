@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import isnan
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..show.tables import Table
 from ..stats.intervals import Interval
@@ -81,12 +81,9 @@ def overall(measured: Sequence[Measured]) -> Verdict:
 class Measure(ABC, Generic[Findings]):
     """Something to measure on findings, or to compute; the fields of a subclass say what."""
 
-    kind: ClassVar[str] = ""
+    kind: str = ""
     """What measures of this kind are about, where a report sorts claims by it."""
-
-    @property
-    def trials(self) -> tuple[str, ...]:
-        return ()
+    trials: tuple[str, ...] = ()
 
     @abstractmethod
     def measure(self, findings: Findings) -> list[Measured]:

@@ -1,9 +1,11 @@
-"""Values as plain data: what JSON can say, and nothing else."""
+"""Values as plain data, what JSON can say and nothing else; and data that packages ship."""
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from importlib.resources import files
 from math import isfinite
 from pathlib import PurePath
 from typing import Any
@@ -49,6 +51,11 @@ def to_json(value: Any) -> str:
     }
     """
     return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def from_toml(package: str, name: str) -> dict[str, Any]:
+    """The data in a TOML file of a package."""
+    return tomllib.loads((files(package) / name).read_text(encoding="utf-8"))
 
 
 def _key(key: Any) -> str:
