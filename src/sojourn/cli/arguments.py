@@ -1,18 +1,21 @@
 """What commands have in common: options, and what words such as `log:24` stand for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import wraps
-from inspect import Signature, signature
-from typing import Annotated, Any, NamedTuple
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from ..validation import InputError
 
+T = TypeVar("T")
 
-def option(help_: str, *names: str, metavar: str | None = None) -> Any:
+
+def option(help_: str, *names: str, **more: Any) -> Any:
     """An option of a command; its name is that of the parameter unless names are given."""
-    return typer.Option(*names, help=help_, metavar=metavar)
+    return typer.Option(*names, help=help_, **more)
 
 
 AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
@@ -79,6 +82,67 @@ def with_options(name: str, make: Callable[..., Any], **settings: Any) -> Regist
     return decorate
 
 
+class Typed(NamedTuple):
+    """How the command line takes a type of field: its own type, and what becomes of its value."""
+
+    kind: Any
+    read: Callable[[Any], Any] = lambda value: value
+
+
+def options_of(
+    cls: Any,
+    make: Callable[..., T],
+    *without: str,
+    types: Mapping[Any, Typed] | None = None,
+    variables: bool = False,
+) -> Callable[..., T]:
+    """`make` with an option for each field of a dataclass that is described, for `with_options`.
+
+    `types` are those that the command line does not have. With `variables` the environment may give
+    an option as well.
+    """
+    hints, known = get_type_hints(cls), types or {}
+    readers, parameters = dict[str, Callable[[Any], Any]](), list[Parameter]()
+    for field in fields(cls):
+        if not field.metadata or field.name in without:
+            continue
+        about = dict(field.metadata)
+        help_, names = about.pop("help"), about.pop("names", ())
+        if variables:
+            flag = names[0] if names else field.name
+            about["envvar"] = f"SOJOURN_{flag.lstrip('-').replace('-', '_').upper()}"
+        kind: Any
+        kind, readers[field.name] = known.get(hints[field.name], Typed(hints[field.name]))
+        default = None if field.default == () else field.default
+        declared = Annotated[kind, option(help_, *names, **about)]
+        how = Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(Parameter(field.name, how, default=default, annotation=declared))
+
+    def made(**given: Any) -> T:
+        return make(**{name: readers[name](value) for name, value in given.items()})
+
+    made.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return made
+
+
+def parsed(name: str, text: str, read: Callable[[str], T], allowed: str) -> T:
+    """What the text of an option stands for; InputError if it cannot be read.
+
+    >>> parsed("--means", "0.9;0.8", lambda text: float(text), "a number")
+    Traceback (most recent call last):
+    sojourn.InputError: --means 0.9;0.8 is not allowed: it must be a number
+    """
+    try:
+        return read(text)
+    except ValueError:
+        raise InputError(f"{name} {text} is not allowed: it must be {allowed}") from None
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between."""
+    return [float(word) for word in text.split(",")]
+
+
 def find_checkpoints(text: str | None) -> int | str | list[int] | None:
     """What `24`, `log:24`, `linear:50` or `1,10,100` stands for.
 
@@ -87,14 +151,9 @@ def find_checkpoints(text: str | None) -> int | str | list[int] | None:
     """
     if text is None or ":" in text:
         return text
-    try:
-        numbers = [int(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"--checkpoints {text} is not allowed: "
-            "it must be a whole number, several such as 1,10,100, log:24 or linear:50"
-        ) from None
-    return numbers if "," in text else numbers[0]
+    allowed = "a whole number, several such as 1,10,100, log:24 or linear:50"
+    found = parsed("--checkpoints", text, lambda text: list(map(int, text.split(","))), allowed)
+    return found if "," in text else found[0]
 
 
 def number_or_text(text: str | None) -> float | str | None:

@@ -1,18 +1,16 @@
 """The commands `sojourn fit` and `sojourn evaluate`: an option for each field of a `LogSpec`."""
 
 import csv
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from inspect import Parameter, Signature
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..logs.reading.spec import LogSpec
 from ..show.progress import by_share, progress
 from ..validation import InputError
-from .arguments import LOG, AsJson, command, number_or_text, option, with_options
+from .arguments import LOG, AsJson, Typed, command, number_or_text, option, options_of, with_options
 from .output import print_json
 
 if TYPE_CHECKING:
@@ -24,10 +22,6 @@ LogSource = Annotated[
         metavar="LOG", help="A .csv, .jsonl or .parquet file, a folder, 'a/*/pattern', an address."
     ),
 ]
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _arm_map(path: Path | None) -> dict[str, str] | None:
@@ -42,52 +36,15 @@ def _arm_map(path: Path | None) -> dict[str, str] | None:
         ) from None
 
 
-class Typed(NamedTuple):
-    """How the command line takes a type of field: its own type, and what becomes of its value."""
-
-    kind: Any
-    read: Callable[[Any], Any] = _as_it_is
-
-
-TYPES = {
+TYPES: dict[Any, Typed] = {
     str | float | None: Typed(str | None, number_or_text),
     tuple[float, ...]: Typed(list[float] | None, lambda numbers: tuple(numbers or ())),
     Mapping[Any, str] | None: Typed(Path | None, _arm_map),
 }
-"""Those that the command line has no type for."""
-
-
-def _options(*without: str) -> dict[str, tuple[Parameter, Callable[[Any], Any]]]:
-    hints: dict[str, Any] = get_type_hints(LogSpec)
-    found = {}
-    for field in fields(LogSpec):
-        if field.name in without:
-            continue
-        typed = TYPES.get(hints[field.name], Typed(hints[field.name]))
-        said = option(field.metadata["help"], metavar=field.metadata["metavar"])
-        parameter = Parameter(
-            field.name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=None if field.default == () else field.default,
-            annotation=Annotated[typed[0], said],
-        )
-        found[field.name] = (parameter, typed[1])
-    return found
-
-
-def log_options(*without: str) -> Callable[..., LogSpec]:
-    """A function with a parameter for each field but those `without`, for `with_options`."""
-    options = _options(*without)
-
-    def read(**given: Any) -> LogSpec:
-        return LogSpec(**{name: options[name][1](value) for name, value in given.items()})
-
-    read.__signature__ = Signature([p for p, _ in options.values()])  # type: ignore[attr-defined]
-    return read
 
 
 @command(LOG, "fit", "sojourn fit events.parquet --user uid --time ts --gap 30min --reward liked")
-@with_options("spec", log_options())
+@with_options("spec", options_of(LogSpec, LogSpec, types=TYPES))
 def fit_command(
     source: LogSource,
     spec: LogSpec,
@@ -158,7 +115,7 @@ def _decide(
     "evaluate",
     "sojourn evaluate events.parquet -p FixedArm:arm=1 --gap 30min --propensity p --max-steps 5",
 )
-@with_options("spec", log_options("min_pulls", "rare"))
+@with_options("spec", options_of(LogSpec, LogSpec, "min_pulls", "rare", types=TYPES))
 def evaluate_command(
     source: LogSource,
     policy: Annotated[

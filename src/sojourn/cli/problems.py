@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..validation import InputError
-from .arguments import option
+from .arguments import numbers, option, parsed
 
 if TYPE_CHECKING:
     from ..problem import Problem
@@ -167,11 +167,10 @@ def _users(
 
 
 def _two_state(text: str) -> dict[str, Any]:
-    numbers = _numbers("--q", text)
-    if len(numbers) != 4:
+    found = _numbers("--q", text)
+    if len(found) != 4:
         raise InputError(f"--q {text} is not allowed: it must be four numbers, q00,q01,q10,q11")
-    names = ("q00", "q01", "q10", "q11")
-    return {"model": "two-state", **dict(zip(names, numbers, strict=True))}
+    return {"model": "two-state", **dict(zip(("q00", "q01", "q10", "q11"), found, strict=True))}
 
 
 def _model_and_settings(text: str) -> dict[str, Any]:
@@ -179,13 +178,12 @@ def _model_and_settings(text: str) -> dict[str, Any]:
     model, _, settings = text.partition(":")
     lines = re.sub(r"[\s,]+(?=\w+\s*=)", "\n", settings)
     lines = re.sub(r"(?<![\w.])\.(?=\d)", "0.", lines)
-    try:
-        return tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}")
-    except tomllib.TOMLDecodeError:
-        raise InputError(
-            f"--user {text} is not allowed: it must be a model, a colon and its settings, such as "
-            "'two-state: q00=.8 q01=.2 q10=.2 q11=.1'"
-        ) from None
+    return parsed(
+        "--user",
+        text,
+        lambda _: tomllib.loads(f"model = {json.dumps(model.strip())}\n{lines}"),
+        "a model, a colon and its settings, such as 'two-state: q00=.8 q01=.2 q10=.2 q11=.1'",
+    )
 
 
 def _start(name: str, text: str) -> float | list[list[float]]:
@@ -200,34 +198,28 @@ def _rewards(name: str, text: str) -> list[Any]:
     >>> _rewards("--rewards", "beta:2,5 0:0.2,1:0.8 0.4")
     [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
     """
-    try:
-        return [_reward(word) for word in text.split()]
-    except ValueError:
-        raise InputError(
-            f"{name} {text} is not allowed: it must be a word for every arm, with spaces between: "
-            "a mean such as 0.4, beta:2,5, values with their chances such as 0:0.2,0.5:0.3,1:0.5, "
-            "or sample:0.1,0.7"
-        ) from None
+    return parsed(
+        name,
+        text,
+        lambda text: [_reward(word) for word in text.split()],
+        "a word for every arm, with spaces between: a mean such as 0.4, beta:2,5, values with "
+        "their chances such as 0:0.2,0.5:0.3,1:0.5, or sample:0.1,0.7",
+    )
 
 
 def _reward(word: str) -> Any:
-    kind, colon, numbers = word.partition(":")
+    kind, colon, rest = word.partition(":")
     if not colon:
         return float(word)
     if kind in ("beta", "sample"):
-        return {kind: [float(number) for number in numbers.split(",")]}
+        return {kind: numbers(rest)}
     pairs = [pair.split(":") for pair in word.split(",")]
     values, chances = zip(*((float(value), float(chance)) for value, chance in pairs), strict=True)
     return {"values": list(values), "chances": list(chances)}
 
 
 def _numbers(name: str, text: str) -> list[float]:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"{name} {text} is not allowed: it must be numbers with commas between"
-        ) from None
+    return parsed(name, text, numbers, "numbers with commas between")
 
 
 READ: dict[str, Callable[[str, str], Any]] = {"start": _start, "rewards": _rewards}

@@ -4,9 +4,6 @@ Every option can be given by an environment variable as well; the command line w
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import Field, fields
-from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
@@ -14,55 +11,23 @@ import typer
 from ..extras import require
 from ..service.options import Options
 from ..validation import InputError
-from .arguments import LIVE, command, with_options
+from .arguments import LIVE, Typed, command, option, options_of, with_options
 
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
 
-def _parameters() -> Iterator[Parameter]:
-    """The fields of `Options` that are described, as options that the environment may have too."""
-    for each in fields(Options):
-        if each.metadata:
-            annotation, default = _declared(each)
-            kind = Parameter.POSITIONAL_OR_KEYWORD
-            yield Parameter(each.name, kind, default=default, annotation=annotation)
-
-
-def _declared(of: Field[Any]) -> tuple[Any, Any]:
-    names, repeated = of.metadata["names"], of.default == ()
-    flag = names[0] if names else f"--{of.name.replace('_', '-')}"
-    variable = flag.lstrip("-").replace("-", "_").upper()
-    shown = typer.Option(
-        *names,
-        help=of.metadata["help"],
-        envvar=f"SOJOURN_{variable}",
-        metavar=of.metadata["metavar"],
-        hidden=of.metadata["hidden"],
-    )
-    if repeated:
-        return Annotated[list[str] | None, shown], None
-    return Annotated[of.type, shown], of.default
-
-
-def _given(**given: Any) -> dict[str, Any]:
-    return {**given, "origins": tuple(given["origins"] or ())}
-
-
-_given.__signature__ = Signature(list(_parameters()))  # type: ignore[attr-defined]
+TYPES = {tuple[str, ...]: Typed(list[str] | None, lambda words: tuple(words or ()))}
 
 
 @command(LIVE, "serve", "sojourn serve --demo")
-@with_options("given", _given)
+@with_options("given", options_of(Options, dict[str, Any], types=TYPES, variables=True))
 def serve_command(
     context: typer.Context,
     given: dict[str, Any],
     no_compile: Annotated[
         bool,
-        typer.Option(
-            "--no-compile",
-            help="Do not compile policies.",
-            envvar="SOJOURN_NO_COMPILE",
-            hidden=True,
+        option(
+            "Do not compile policies.", "--no-compile", envvar="SOJOURN_NO_COMPILE", hidden=True
         ),
     ] = False,
 ) -> None:

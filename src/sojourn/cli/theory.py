@@ -9,7 +9,7 @@ import typer
 from .. import validation
 from ..show.progress import by_share, progress
 from ..validation import InputError
-from .arguments import MODEL, AsJson, Seed, command, option, with_options
+from .arguments import MODEL, AsJson, Seed, command, numbers, option, parsed, with_options
 from .output import STOPPED, note, print_json, print_table
 from .problems import find_problem, find_user
 
@@ -178,16 +178,16 @@ def _find_prior(text: str) -> Any:
     >>> _find_prior("1,1"), _find_prior("1,1 2,3")
     ((1.0, 1.0), [(1.0, 1.0), (2.0, 3.0)])
     """
-    try:
-        pairs = [tuple(float(number) for number in word.split(",")) for word in text.split()]
-        if not pairs or any(len(pair) != 2 for pair in pairs):
-            raise InputError
-    except ValueError:
-        raise InputError(
-            f"--prior {text} is not allowed: it must be two numbers such as 1,1, or such a pair "
-            "for every arm, with spaces between"
-        ) from None
+    allowed = "two numbers such as 1,1, or such a pair for every arm, with spaces between"
+    pairs = parsed("--prior", text, _pairs, allowed)
     return pairs[0] if len(pairs) == 1 else pairs
+
+
+def _pairs(text: str) -> list[tuple[float, ...]]:
+    pairs = [tuple(numbers(word)) for word in text.split()]
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise ValueError
+    return pairs
 
 
 def _find_policies(
