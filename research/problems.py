@@ -11,8 +11,7 @@ from sojourn.problem import Problem
 from sojourn.simulation import Result
 from sojourn.users import TwoState
 
-from .layered import Layered
-from .tastes import Tastes
+from .crowds import Tastes, kinds, steps
 
 Q = tuple[float, float, float, float]
 """q00, q01, q10, q11."""
@@ -60,7 +59,7 @@ LOG_ARMS = 5
 """Arms of a fitted problem, evenly spread from the best mean to the worst."""
 
 DIFFERENT = 6
-"""Layers of every `Layered` user here."""
+"""Kinds of people of a crowd here."""
 
 
 def fitted(best: float, worst: float, q: Q) -> Problem:
@@ -92,7 +91,7 @@ SHIFTED = tuple(
 
 
 TASTES: Mapping[str, Tastes] = {
-    name: Tastes(means, Layered.kinds([q] * DIFFERENT, EVEN))
+    name: Tastes(kinds(means, [q] * DIFFERENT, EVEN))
     for name, means, q in (
         ("rewards shift with the person", SHIFTED, NORMAL_Q),
         ("rewards shift, opposite case", SHIFTED, OPPOSITE_Q),
@@ -104,15 +103,17 @@ PLAYS: Mapping[str, Callable[..., Result]] = {name: t.play for name, t in TASTES
 
 VIOLATIONS: dict[str, Callable[[], Problem]] = {
     **{
-        name: partial(Problem, MEANS, user)
-        for name, user in (
-            ("people differ in q", Layered.kinds(scaled(NORMAL_Q, IMPATIENCE), EVEN)),
-            ("people differ in case", Layered.kinds([NORMAL_Q] * 3 + [OPPOSITE_Q] * 3, EVEN)),
-            (
-                "q falls with the step",
-                Layered.steps(scaled((0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS)),
-            ),
-            ("q rises with the step", Layered.steps(scaled(NORMAL_Q, LATE_LEAVERS))),
+        name: partial(Problem, MEANS, kinds([MEANS] * DIFFERENT, rows, EVEN))
+        for name, rows in (
+            ("people differ in q", scaled(NORMAL_Q, IMPATIENCE)),
+            ("people differ in case", [NORMAL_Q] * 3 + [OPPOSITE_Q] * 3),
+        )
+    },
+    **{
+        name: partial(Problem, MEANS, steps(MEANS, scaled(q, multiples)))
+        for name, q, multiples in (
+            ("q falls with the step", (0.15, 0.05, 0.05, 0.03), EARLY_LEAVERS),
+            ("q rises with the step", NORMAL_Q, LATE_LEAVERS),
         )
     },
     **{name: partial(getattr, tastes, "average") for name, tastes in TASTES.items()},

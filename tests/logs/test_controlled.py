@@ -131,13 +131,12 @@ def test_values_of_crowds_solve_their_equations(seed: int, kinds: int, last: int
         np.array([0, 1, 1, 2]),
         last or 0,
     )
-    crowd.leave[:, 0, :, 1] = crowd.leave[:, 0, :, 0]
     rule = rng.dirichlet(np.ones(2), 3)
     # Survival, step by step, and what it brings.
     for row, of_reward in ((0, True), (1, False)):
         total = 0.0
         for kind in range(kinds):
-            here = {0: 1.0}  # by previous reward; at the first step it does not matter
+            here = {1: 1.0}  # by previous reward; the first step is as after a 1
             for step in range(1, 300 if last is None else last + 1):
                 after = {0: 0.0, 1: 0.0}
                 layer = 0 if step == 1 else 1 if step <= 3 else 2
@@ -157,8 +156,7 @@ def test_values_of_crowds_solve_their_equations(seed: int, kinds: int, last: int
 
 def test_mistake_costs_of_a_crowd_are_those_of_the_problem() -> None:
     q = (0.5, 0.2, 0.3, 0.1)
-    leave = np.broadcast_to(np.array(q).reshape(2, 2), (1, 2, 2, 2, 2)).copy()
-    leave[:, 0, :, 0] = leave[:, 0, :, 1]
+    leave = np.broadcast_to(np.array(q).reshape(2, 2), (1, 2, 2, 2, 2))
     crowd = Population(np.ones(1), np.array([[0.75, 0.4]]), leave, np.array([0, 1]))
     problem = sj.Problem([0.75, 0.4], sj.TwoState(*q))
     assert crowd.worth_under(always(0, 2)).reward == pytest.approx(problem.value(), rel=1e-12)

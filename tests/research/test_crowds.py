@@ -6,23 +6,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.layered import Layered
+from research.crowds import Tastes, TastesJob, kinds, simulate_tastes, steps
 from research.problems import DIFFERENT, EVEN
-from research.tastes import Tastes, TastesJob, simulate_tastes
 from sojourn import Problem, TwoState, simulate, theory
 from sojourn.policies import GatedIMED
 from sojourn.simulation.chunks import chunk
+from sojourn.users.population import Population
 
 ROWS = [(0.5, 0.1, 0.1, 0.05)] * 3 + [(0.2, 0.1, 0.6, 0.02)] * 3
-CROWD = Layered.kinds(ROWS, EVEN)
 SIGMAS = 4.5
+
+
+def crowd(*means: float) -> Population:
+    """People who like the same and leave at different chances."""
+    return kinds([means] * DIFFERENT, ROWS, EVEN)
 
 
 def test_one_layer_is_a_two_state_user() -> None:
     q = (0.5, 0.1, 0.2, 0.05)
     plain, layered = (
         Problem([0.8, 0.6], TwoState(*q)),
-        Problem([0.8, 0.6], Layered.steps([q] * DIFFERENT)),
+        Problem([0.8, 0.6], steps([0.8, 0.6], [q] * DIFFERENT)),
     )
     for s in range(2):
         for arm in range(2):
@@ -34,7 +38,7 @@ def test_one_layer_is_a_two_state_user() -> None:
 
 
 def test_steps_move_through_the_layers() -> None:
-    user = Layered.steps([(0.1, 0.1, 0.1, 0.1), (0.2, 0.2, 0.2, 0.2), (0.3, 0.3, 0.3, 0.3)])
+    user = steps([0.6, 0.5], [(0.1,) * 4, (0.2,) * 4, (0.3,) * 4])
     state, chances = user.begin(0.999), []
     for _ in range(4):
         chances.append(user.leave_probability(state, 1.0, 0))
@@ -47,27 +51,20 @@ def test_steps_move_through_the_layers() -> None:
 
 def test_kinds_have_the_average_of_their_values() -> None:
     value = np.mean([Problem([0.8, 0.6], TwoState(*q)).value() for q in ROWS])
-    assert Problem([0.8, 0.6], CROWD).value() == pytest.approx(value)
-
-
-def test_layers_are_checked() -> None:
-    with pytest.raises(ValueError) as refusal:
-        Layered.steps([(0.1, 0.1, 0.1, 1.1)])
-    assert str(refusal.value) == (
-        "rows[0].q11 = 1.1 is not allowed: it must be a number from 0 to 1"
-    )
+    assert Problem([0.8, 0.6], crowd(0.8, 0.6)).value() == pytest.approx(value)
 
 
 def test_equal_tastes_are_the_kernels_problem(tmp_path: Path) -> None:
     """With the same means for everybody it is a problem that `simulate` plays, with leases."""
     means = (0.8, 0.7, 0.6)
-    tastes = Tastes((means,) * DIFFERENT, CROWD)
+    users = crowd(*means)
+    tastes = Tastes(users)
     policies = [GatedIMED()]
     how = {"visits": 60, "checkpoints": [60], "runs": 5, "seed": 3}
     mine = simulate_tastes(tastes, policies, store=tmp_path / "c.db", **how)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", theory.AssumptionWarning)
-        other = simulate(Problem(means, CROWD), policies, **how)  # type: ignore[arg-type]
+        other = simulate(Problem(means, users), policies, **how)  # type: ignore[arg-type]
     for a, b in zip(mine.moments, other.moments, strict=True):
         np.testing.assert_allclose(a.mean, b.mean, rtol=1e-9)
         np.testing.assert_allclose(a.squares, b.squares, rtol=1e-6, atol=1e-9)
@@ -76,10 +73,8 @@ def test_equal_tastes_are_the_kernels_problem(tmp_path: Path) -> None:
 def test_regret_of_tastes_is_the_reward_lost(tmp_path: Path) -> None:
     """Against always the best arm, whose value is known, with means that differ by person."""
     rows = ((0.8, 0.6),) * 4 + ((0.4, 0.7),) * 2
-    tastes = Tastes(rows, CROWD)
-    chances = np.array(CROWD.start.chances)
-    starts = np.array(CROWD.start.states, int)
-    best = float(chances @ tastes.worth[tastes.best_arm][starts])
+    tastes = Tastes(kinds(rows, ROWS, EVEN))
+    best = max(tastes.user.worth_of_arms()[0])
     found = simulate_tastes(
         tastes, [GatedIMED()], visits=40, checkpoints=[40], runs=600, store=tmp_path / "c.db"
     )
@@ -90,7 +85,7 @@ def test_regret_of_tastes_is_the_reward_lost(tmp_path: Path) -> None:
 
 
 def test_tastes_are_kept_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tastes = Tastes(((0.8, 0.6),) * DIFFERENT, CROWD)
+    tastes = Tastes(crowd(0.8, 0.6))
     how = {"visits": 20, "checkpoints": [20], "runs": 4, "store": tmp_path / "c.db"}
     first = simulate_tastes(tastes, [GatedIMED()], **how)  # type: ignore[arg-type]
 

@@ -199,7 +199,7 @@ class Population(User):
     @interpreted
     def worth_under(self, rule: Array) -> Worth:
         """Expected rewards and steps of a visit under a rule, over all classes."""
-        both = (self.values_under(rule, of_reward)[:, 0, 0] for of_reward in (True, False))
+        both = (self.values_under(rule, of_reward)[:, 0, 1] for of_reward in (True, False))
         return Worth(*(float(self.shares @ by_class) for by_class in both))
 
     @interpreted
@@ -223,7 +223,7 @@ class Population(User):
         )
         for step in self._steps_back():
             value = gain + onward[:, self.layer(step)] @ value
-        return value[:, :, 0, 0], value[:, :, 0, 1]
+        return value[:, :, 1, 0], value[:, :, 1, 1]
 
     @interpreted
     def mistake_costs(self, arm: int) -> Array:
