@@ -11,7 +11,7 @@ from sojourn.paper.trials import Roster, Trial, by_label
 from sojourn.paper.verdicts import Measure, Measured
 from sojourn.policies import IMED, KLUCB, LearnedIMED, QLearning, Uniform, VisitIMED, VisitThompson
 from sojourn.problem import Problem
-from sojourn.settings import SETTINGS
+from sojourn.problem_files import SETTINGS
 from sojourn.stats.intervals import Interval, share
 from sojourn.users import ByArm, TwoState
 from sojourn.users.by_arm import shifted

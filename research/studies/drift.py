@@ -6,7 +6,7 @@ from functools import partial
 from sojourn.paper.trials import Trial, by_label
 from sojourn.policies import KLULCB, Discounted, LearnedIMED, Restarting, VisitIMED, Windowed
 from sojourn.problem import Problem
-from sojourn.settings import SETTINGS
+from sojourn.problem_files import SETTINGS
 
 from ..outcomes import Outcomes, PathOutcome
 from ..study import Group, Ratio, claim, regrets, short, study, table, trials_of

@@ -190,7 +190,7 @@ class Problem:
     def optimum(self, visits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
         """The expected reward of the best rule of each phase, over each of these numbers of visits.
 
-        >>> from sojourn.settings import SETTINGS
+        >>> from sojourn.problem_files import SETTINGS
         >>> Problem.changing([(0, SETTINGS["C"]), (10, SETTINGS["A"])]).optimum([10, 11]).round(3)
         array([  5.625, 104.625])
         """

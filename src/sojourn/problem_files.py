@@ -16,13 +16,39 @@ from typing import Any
 
 from . import validation
 from .problem import Problem
-from .settings import SETTINGS
+from .show.plain import from_toml
 from .users import USERS, ByArm, Levels, StaysFirst, User
 from .validation import InputError
 
 SUFFIXES = (".toml", ".json")
 
 Dict = Mapping[str, Any]
+
+
+class Settings(Mapping[str, Problem]):
+    """Problems by name, solved when first asked for: importing the package solves nothing."""
+
+    def __init__(self, described: Mapping[str, Dict]) -> None:
+        self._described, self._made = described, dict[str, Problem]()
+
+    def __getitem__(self, name: str) -> Problem:
+        if name not in self._made:
+            self._made[name] = from_dict(self._described[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._described)
+
+    def __len__(self) -> int:
+        return len(self._described)
+
+
+SETTINGS = Settings(from_toml(__package__, "settings.toml"))
+"""The problems of the paper's figures.
+
+>>> SETTINGS["A"].means
+(0.9, 0.8)
+"""
 
 
 def problem_of(problem: Problem | str | Path) -> Problem:

@@ -10,7 +10,7 @@ from research.study import Group, Ratio, claim, study, trials_of
 from sojourn.paper.trials import by_label
 from sojourn.paper.verdicts import Verdict
 from sojourn.policies import FixedArm, Uniform
-from sojourn.settings import SETTINGS
+from sojourn.problem_files import SETTINGS
 
 pytest.importorskip("matplotlib")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sojourn import Ema, Problem, TwoState, User, theory
-from sojourn.settings import SETTINGS
+from sojourn.problem_files import SETTINGS
 from sojourn.theory.slopes import kl_slope
 from sojourn.users import LogLeave, Space, StaysFirst
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from sojourn import Ema, Problem, TwoState
-from sojourn.settings import SETTINGS
+from sojourn.problem_files import SETTINGS
 from sojourn.users import LogLeave, StaysFirst
 
 MUST_CHEER = TwoState(q00=1, q01=0, q10=0, q11=0)

@@ -90,7 +90,6 @@ def find_problem(
     True
     """
     from .. import problem_files as files
-    from ..settings import SETTINGS
 
     texts = {
         "means": means, "rewards": rewards, "start": start, "odds": log_odds,
@@ -107,8 +106,8 @@ def find_problem(
         return files.problem_of(name)
     if not given.keys() & ARMS:
         raise InputError(
-            f"give a problem: a setting of the paper ({', '.join(SETTINGS)}), a .toml or .json "
-            "file, or --means (or --rewards) with --q, with --theta and --c6, or with --user"
+            f"give a problem: a setting of the paper ({', '.join(files.SETTINGS)}), a .toml or "
+            ".json file, or --means (or --rewards) with --q, with --theta and --c6, or with --user"
         )
     users = _users(q, theta, c6, user)
     if log_odds is not None and len(users) > 1:

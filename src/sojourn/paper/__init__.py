@@ -3,6 +3,6 @@
 `sojourn.paper.reproduce.reproduction` makes the study that runs, draws and checks them.
 """
 
-from ..settings import SETTINGS
+from ..problem_files import SETTINGS
 
 __all__ = ["SETTINGS"]

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Problem
-from ..settings import SETTINGS, moving_average_problem
+from ..problem_files import SETTINGS
 from ..show import style
 from ..show.style import Line, Look, Plot, look
 from ..show.tables import render_file
 from ..stats.moments import Array, Estimate
-from ..users import LogLeave
+from ..users import Ema, LogLeave
 from ..validation import InputError
 from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
 from .results import LOWER, LabelledResult, Results
@@ -145,8 +145,8 @@ def _leave_curves(panel: LeaveCurves, results: Results) -> Plot:
 
 
 def _gap_curves(panel: GapCurves, results: Results) -> Plot:
-    how = panel.mean, panel.other, panel.theta
-    curves = [moving_average_problem(*how, c6).mistake_cost for c6 in panel.c6s]
+    users = [Ema(theta=panel.theta, leave=LogLeave(c6=c6)) for c6 in panel.c6s]
+    curves = [Problem([panel.mean, panel.other], user).mistake_cost for user in users]
     return _by_state(panel, "cost of a mistake D(s)", curves)
 
 

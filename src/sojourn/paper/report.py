@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..settings import SETTINGS
+from ..problem_files import SETTINGS
 from ..show.plain import from_toml
 from ..show.style import Line
 from ..show.tables import Table, render_file

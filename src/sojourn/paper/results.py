@@ -15,7 +15,7 @@ import numpy as np
 
 from ..policies import Policy
 from ..problem import Problem
-from ..settings import SETTINGS
+from ..problem_files import SETTINGS
 from ..simulation import Estimate, Result
 from ..simulation.tables import bound_for, lower_bounds
 from ..stats.intervals import Interval, Pair

@@ -20,7 +20,7 @@ from ..policies import (
     UCBQLearning,
 )
 from ..problem import Problem
-from ..settings import SETTINGS
+from ..problem_files import SETTINGS
 from ..simulation import PrecisionWarning, Result, StoreWarning, simulate
 from ..theory import AssumptionWarning
 
