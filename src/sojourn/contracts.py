@@ -4,13 +4,13 @@ Each check gives at most one sentence. The first faults are those that make the 
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .engine.coasting import coaster_for
 from .engine.fingerprint import check_randomness
@@ -26,10 +26,13 @@ from .simulation.chunks import NEVER, chunk
 from .users import TwoState, User
 from .validation import InputError
 
-SEED, VISITS = 7, 40
+SEED, GRID = 7, np.array([40], np.int64)
 MEANS = (0.7, 0.5, 0.4)
 ARMS = (3, 2)
-USER_METHODS = {"next_state": "state, reward", "leave_probability": "state, reward, arm"}
+USER_METHODS = {
+    "next_state": "next_state(self, state, reward)",
+    "leave_probability": "leave_probability(self, state, reward, arm)",
+}
 REWARDS = (0.0, 1.0)
 FAULTS = 3
 """At most so many of one kind."""
@@ -64,36 +67,32 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
     return found
 
 
-@singledispatch
-def _faults(value: Any, problem: Any) -> Iterator[str]:
-    yield f"{type(value).__name__} must inherit from sojourn.Policy or sojourn.User"
+def _faults(value: Any, problem: Problem | None) -> list[str]:
+    """Those of the first stage that has any."""
+    return next(filter(None, map(list, _stages(value, problem))), [])
 
 
-@_faults.register
-def _(policy: Policy, problem: Any) -> Iterator[str]:
-    faults = list(_value_faults(policy))
-    if not faults and not hasattr(policy, "choose"):
-        name = type(policy).__name__
-        faults = [f"{name} has no method choose(self, memory, state, rng), which returns an arm"]
-    if not faults:
-        tries = (list(_played(policy, one)) for one in _problems(policy, problem))
-        faults = next(filter(None, tries), [])
-    yield from faults
+def _stages(value: Any, problem: Problem | None) -> Iterator[Iterable[str]]:
+    if not isinstance(value, Policy | User):
+        yield [f"{type(value).__name__} must inherit from sojourn.Policy or sojourn.User"]
+    yield _value_faults(value)
+    if isinstance(value, Policy):
+        yield _missing(value, {"choose": "choose(self, memory, state, rng), which returns an arm"})
+        yield from (_played(value, one) for one in _problems(value, problem))
+    else:
+        yield _missing(value, USER_METHODS)
+        yield _user_faults(value)
+        yield _same_faults(value)
 
 
-@_faults.register
-def _(user: User, problem: Any) -> Iterator[str]:
-    faults = list(_value_faults(user))
-    if not faults:
-        faults = [
-            f"{type(user).__name__} has no method {name}(self, {arguments})"
-            for name, arguments in USER_METHODS.items()
-            if not hasattr(user, name)
-        ][:1]
-    yield from faults or _user_faults(user)
+def _missing(value: Any, methods: Mapping[str, str]) -> Iterator[str]:
+    for name, form in methods.items():
+        if not hasattr(value, name):
+            yield f"{type(value).__name__} has no method {form}"
+            return
 
 
-def _problems(policy: Policy, problem: Any) -> list[Problem]:
+def _problems(policy: Policy, problem: Problem | None) -> list[Problem]:
     """What to play on: of the usual numbers of arms those that the policy supports."""
     if problem is not None:
         return [problem]
@@ -139,26 +138,29 @@ def _played(policy: Policy, problem: Problem) -> Iterator[str]:
 
 
 def _run_faults(name: str, problem: Problem, policy: Policy) -> Iterator[str]:
-    grid = np.array([VISITS], np.int64)
-    stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)
-    if not np.array_equal(stepwise, chunk(problem, policy, SEED, 0, 2, grid, leases=False)):
+    stepwise = _chunk(problem, policy, leases=False)
+    if not np.array_equal(stepwise, _chunk(problem, policy, leases=False)):
         yield f"{name} does not repeat itself: the same seed gave two different runs"
         return
-    if not np.array_equal(stepwise, chunk(problem, policy, SEED, 0, 2, grid)):
+    if not np.array_equal(stepwise, _chunk(problem, policy)):
         yield f"{name} decides otherwise where the engine leases its choices: report it"
-    if not np.array_equal(stepwise[0], _interpreted(problem, policy, grid)):
+    if not np.array_equal(stepwise[0], _interpreted(problem, policy)):
         yield (
             f"{name} decides otherwise when it is compiled: whole numbers arrive as floats there "
             "(wrap an index in int()), and integer division and overflow differ"
         )
 
 
-def _interpreted(problem: Problem, policy: Policy, grid: Any) -> Any:
+def _chunk(problem: Problem, policy: Policy, leases: bool = True) -> NDArray[np.float64]:
+    return chunk(problem, policy, SEED, 0, 2, GRID, leases=leases)
+
+
+def _interpreted(problem: Problem, policy: Policy) -> NDArray[np.float64]:
     user: Any = problem.user
-    out = np.zeros((grid.size, columns(user.space.bins, problem.arms)))
+    out = np.zeros((GRID.size, columns(user.space.bins, problem.arms)))
     play(
         policy, user, Leaser(), coaster_for(user), problem.coins, problem.values.prices,
-        user.space.bins, SEED, 0, grid, False, NEVER, np.zeros(2, np.int64), out,
+        user.space.bins, SEED, 0, GRID, False, NEVER, np.zeros(2, np.int64), out,
     )  # fmt: skip
     return out
 
@@ -170,8 +172,6 @@ def _user_faults(user: User) -> Iterator[str]:
     begun = [float(user.begin(u)) for u in (0.0, 0.25, 0.5, 0.75, 0.999999)]
     wrong = [fault for s in (*states, *begun) for fault in _state_faults(name, user, float(s))]
     yield from list(dict.fromkeys(wrong))[:FAULTS]
-    if not wrong:
-        yield from _same_faults(name, user)
 
 
 def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
@@ -195,13 +195,12 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
                 yield f"{asked} returned {after!r}: it must be {which}"
 
 
-def _same_faults(name: str, user: User) -> Iterator[str]:
+def _same_faults(user: User) -> Iterator[str]:
     """Compiled as interpreted."""
     means = np.resize(MEANS, user.space.arms or len(MEANS)).tolist()
     problem, policy = Problem(means, user), Uniform()
-    grid = np.array([VISITS], np.int64)
-    stepwise = chunk(problem, policy, SEED, 0, 2, grid, leases=False)
-    if not np.array_equal(stepwise[0], _interpreted(problem, policy, grid)):
+    if not np.array_equal(_chunk(problem, policy, leases=False)[0], _interpreted(problem, policy)):
+        name = type(user).__name__
         yield f"{name} behaves otherwise when it is compiled: whole numbers arrive as floats there"
 
 
