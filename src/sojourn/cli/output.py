@@ -40,6 +40,16 @@ def complain(sentence: str, code: int = BAD_INPUT) -> int:
 
 
 @contextmanager
+def stoppable(said: str) -> Iterator[None]:
+    """Ctrl-C ends the command with this note."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(said)
+        raise typer.Exit(STOPPED) from None
+
+
+@contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Show the package's own warnings as one line each, every time."""
     usual = warnings.showwarning

@@ -10,7 +10,7 @@ from ..show.progress import Now, Show, progress
 from ..show.tables import Table
 from ..validation import InputError
 from .arguments import MODEL, AsJson, Seed, Workers, command, option, with_options
-from .output import STOPPED, note, print_json, print_table
+from .output import note, print_json, print_table, stoppable
 
 if TYPE_CHECKING:
     from ..paper.study import Overall, Study
@@ -74,12 +74,9 @@ def conduct(
     """Run a study with these options and print what `say` says of its report."""
     asked = options._asdict()
     as_json = asked.pop("as_json")
-    try:
-        with progress(lines=True) as show:
-            report = study.conduct(**asked, **more, out=report_file.parent, progress=by_work(show))
-    except KeyboardInterrupt:
-        note("stopped; the same command goes on from here")
-        raise typer.Exit(STOPPED) from None
+    stopped = "stopped; the same command goes on from here"
+    with stoppable(stopped), progress(lines=True) as show:
+        report = study.conduct(**asked, **more, out=report_file.parent, progress=by_work(show))
     if as_json:
         print_json([found.to_dict() for found in report.checked])
     else:

@@ -1,16 +1,13 @@
 """The commands `sojourn theory` and `sojourn limit`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from .. import validation
 from ..show.progress import by_share, progress
 from ..validation import InputError
 from .arguments import MODEL, AsJson, Seed, command, numbers, option, parsed, with_options
-from .output import STOPPED, note, print_json, print_table
+from .output import note, print_json, print_table, stoppable
 from .problems import find_problem, find_user
 
 if TYPE_CHECKING:
@@ -91,33 +88,19 @@ def limit_command(
     players = _find_policies(policy or [], who, arms, pairs, visits)
     if WORTH_SAYING < needed < (available_memory() or 0):
         note(f"this takes {needed / 1e9:.2g} GB of memory")
-    with _until_stopped(), progress() as show:
+    with stoppable("stopped before the end"), progress() as show:
         best = theory.bayes_optimum(
             who, **asked, plan=bool(policy), progress=by_share(show, "optimum")
-        )  # fmt: skip
-        bound = None
+        )
+        bound = found = None
         if not fixed and best.high > WIDE * best.low:
+            how = {"arms": arms, "prior": pairs, "visits": visits}
             with suppress(theory.DoesNotApply):
-                bound = theory.bayes_lower_bound(
-                    who, arms=arms, prior=pairs, visits=visits,
-                    progress=by_share(show, "lower bound"),
-                )  # fmt: skip
-        found = None
+                bound = theory.bayes_lower_bound(who, **how, progress=by_share(show, "lower bound"))
         if players:
-            found = over_prior(
-                best, players, runs=runs, seed=seed, progress=by_share(show, "policies")
-            )
+            then = by_share(show, "policies")
+            found = over_prior(best, players, runs=runs, seed=seed, progress=then)
     _print(best, bound, found, needed, as_json)
-
-
-@contextmanager
-def _until_stopped() -> Iterator[None]:
-    """Ctrl-C ends the command with a note; there is nothing to show of an induction half done."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note("stopped before the end")
-        raise typer.Exit(STOPPED) from None
 
 
 def _print(
@@ -157,7 +140,7 @@ def _many_arms(
     if policy or fixed:
         what = "--policy" if policy else "--fixed"
         raise InputError(f"{what} goes with two or three arms: for {arms} there is a lower bound")
-    with _until_stopped(), progress() as show:
+    with stoppable("stopped before the end"), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
             progress=by_share(show, "lower bound"),

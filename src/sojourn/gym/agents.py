@@ -1,6 +1,6 @@
 """Agents: policies of this package, of river and of mabwiser, and how they play visits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -128,17 +128,6 @@ class MabwiserAgent:
             self.unseen.remove(arm)
 
 
-def _has(*names: str) -> Callable[[Any], bool]:
-    return lambda policy: all(callable(getattr(policy, name, None)) for name in names)
-
-
-ADAPTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Agent]], ...] = (
-    (_has("pull", "update"), RiverAgent),
-    (_has("predict", "partial_fit"), MabwiserAgent),
-)
-"""How the policies of other packages are recognised, and who plays them."""
-
-
 def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
     """An agent that plays this policy, of whichever package; an agent is returned as it is.
 
@@ -157,12 +146,19 @@ mabwiser
         return PolicyAgent(policy, arms, seed)
     if isinstance(policy, Agent):
         return policy
-    for recognises, adapter in ADAPTERS:
-        if not isinstance(policy, type) and recognises(policy):
-            return adapter(policy, arms)
+    if _has(policy, "pull", "update"):
+        return RiverAgent(policy, arms)
+    if _has(policy, "predict", "partial_fit"):
+        return MabwiserAgent(policy, arms)
     raise InputError(
         f"policy = {policy!r} is not allowed: it must be a policy of sojourn, river or mabwiser"
     )
+
+
+def _has(policy: Any, *names: str) -> bool:
+    """Whether it is no class, and has these methods."""
+    methods = (getattr(policy, name, None) for name in names)
+    return not isinstance(policy, type) and all(map(callable, methods))
 
 
 Array = NDArray[np.float64]

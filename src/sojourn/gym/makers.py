@@ -33,21 +33,9 @@ def _register(name: str, maker: str, defaults: dict[str, Any]) -> None:
 
 
 @lru_cache(maxsize=32)
-def _solved(means: tuple[float, ...], user: User) -> Problem:
+def _solved(user: User, means: Any, rewards: tuple[Reward, ...] | None) -> Problem:
     """The problem, kept: a moving average takes a second to solve, and each of many copies asks."""
-    return Problem(means, user)
-
-
-def _problem(means: Any, user: User) -> Problem:
-    try:
-        return _solved(tuple(means), user)
-    except TypeError:  # not a list of numbers
-        return Problem(means, user)
-
-
-@lru_cache(maxsize=32)
-def _graded(rewards: tuple[Reward, ...], user: User) -> Problem:
-    return Problem(rewards=rewards, user=user)
+    return Problem(means, user, rewards=rewards)
 
 
 def visit(
@@ -77,10 +65,14 @@ def visit_of(
     user: User = USERS[model].from_settings(**settings, start=start)
     user = user if odds is None else ByArm.odds(user, odds)
     user = user if thresholds is None else Levels(user, thresholds)  # type: ignore[arg-type]
-    if rewards is None:
-        return visit(_problem(means, user), num_envs, max_episode_steps)
-    arms = tuple(reward_of(f"rewards[{i}]", arm) for i, arm in enumerate(rewards))
-    return visit(_graded(arms, user), num_envs, max_episode_steps)
+    if rewards is not None:
+        arms = tuple(reward_of(f"rewards[{i}]", arm) for i, arm in enumerate(rewards))
+        return visit(_solved(user, None, arms), num_envs, max_episode_steps)
+    try:
+        problem = _solved(user, tuple(means), None)
+    except TypeError:  # not a list of numbers
+        problem = Problem(means, user)
+    return visit(problem, num_envs, max_episode_steps)
 
 
 def make(problem: Problem | str | Path, **options: Any) -> gymnasium.Env[Any, Any]:

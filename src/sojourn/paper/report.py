@@ -36,14 +36,10 @@ HEADINGS = {
 }
 
 
-def own(report: Report[Results], verdict: Verdict) -> list[Checked]:
-    """The claims with this verdict, without those that make a choice or read words otherwise."""
-    return [c for c in report.checked if c.verdict is verdict and not c.claim.of]
-
-
-def variants(report: Report[Results], verdict: Verdict) -> list[Checked]:
-    """The claims with this verdict that make a choice or read words otherwise."""
-    return [c for c in report.checked if c.verdict is verdict and c.claim.of]
+def with_verdict(report: Report[Results], verdict: Verdict, variants: bool) -> list[Checked]:
+    """The claims with this verdict that make a choice or read words otherwise, or all others."""
+    found = (c for c in report.checked if c.verdict is verdict)
+    return [c for c in found if bool(c.claim.of) is variants]
 
 
 def to_markdown(report: Report[Results], figures: Figures) -> str:
@@ -98,8 +94,8 @@ def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
         "readings": claims,
         "verdicts": Verdict,
         "settings": settings_table(),
-        "own": own(report, Verdict.NOT_CONFIRMED),
-        "variants": variants(report, Verdict.NOT_CONFIRMED),
+        "own": with_verdict(report, Verdict.NOT_CONFIRMED, variants=False),
+        "variants": with_verdict(report, Verdict.NOT_CONFIRMED, variants=True),
         "asymptotic": [c for c in report.checked if c.verdict is Verdict.NOT_YET],
         "not_yet": NOT_YET,
     }
@@ -195,7 +191,8 @@ def _counts(report: Report[Results]) -> str:
 
 
 def _not_confirmed(report: Report[Results]) -> str:
-    found, others = (f(report, Verdict.NOT_CONFIRMED) for f in (own, variants))
+    wrong = Verdict.NOT_CONFIRMED
+    found, others = (with_verdict(report, wrong, variants) for variants in (False, True))
     if not found and not others:
         return ""
     said = [_line(c) for c in found[:MOST]]
@@ -213,7 +210,7 @@ def _line(found: Checked) -> str:
 
 
 def _not_yet(report: Report[Results]) -> str:
-    found = own(report, Verdict.NOT_YET)
+    found = with_verdict(report, Verdict.NOT_YET, variants=False)
     if not found:
         return ""
     places = ", ".join(map(_place, found))
