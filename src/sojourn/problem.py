@@ -18,7 +18,7 @@ from .rewards import Bernoulli, Reward, compiled, reward_of
 from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
-from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
+from .values import MeanVariance, Values, solve
 
 STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
 ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded rewards, on [0, 1]
@@ -277,17 +277,14 @@ class Problem:
         return int(np.argmax(self.means))
 
     @cached_property
-    def values(self) -> Values | ValuesByArm:
+    def values(self) -> Values:
         """The solution of the decision problem; InputError if there is one for each phase."""
         if self._phases:
             raise InputError(
                 "a problem that changes has no values of its own: ask one of its phases, "
                 "such as problem.at(1)"
             )
-        if self.graded or self.by_arm:
-            general: ValuesByArm = solve_by_arm(self.user, self.rewards)
-            return general
-        values: Values = solve(self.user, self.means)
+        values: Values = solve(self.user, self.rewards)
         return values
 
     def value(self, state: float | None = None) -> float:

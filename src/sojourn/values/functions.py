@@ -63,6 +63,22 @@ class Piecewise(Compiled):
         return clenshaw(self.edges, self.series, state)
 
 
+class States:
+    """The states 0, 1, ..., n - 1, each with a value of its own."""
+
+    def __init__(self, count: int) -> None:
+        self.nodes: Array = np.arange(count, dtype=float)
+        self.rows = np.eye(count)
+
+    def basis(self, points: Array) -> Array:
+        """Rows of weights: basis(points) @ (values at the nodes) = values at the points."""
+        return self.rows[points.astype(int)]
+
+    def function(self, at_nodes: Array) -> ByState:
+        """The function with these values at the nodes."""
+        return ByState(at_nodes)
+
+
 DEGREE = 15
 
 
