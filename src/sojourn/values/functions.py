@@ -71,7 +71,7 @@ class States:
         self.rows = np.eye(count)
 
     def basis(self, points: Array) -> Array:
-        """Rows of weights: basis(points) @ (values at the nodes) = values at the points."""
+        """Rows of weights: with the values at the nodes they give those at the points."""
         return self.rows[points.astype(int)]
 
     def function(self, at_nodes: Array) -> ByState:
@@ -99,7 +99,7 @@ class Panels:
         return points.ravel()
 
     def basis(self, points: Array) -> Array:
-        """Barycentric interpolation rows."""
+        """The same, by barycentric interpolation."""
         panel = np.clip(np.searchsorted(self.edges, points, "right") - 1, 0, self.edges.size - 2)
         left, right = self.edges[panel], self.edges[panel + 1]
         x = (2.0 * points - left - right) / (right - left)

@@ -251,10 +251,7 @@ class CommonValues(Values):
 
     @staticmethod
     def played(rewards: tuple[Reward, ...]) -> tuple[Reward, ...]:
-        return (
-            max(rewards, key=lambda arm: arm.mean),
-            min(rewards, key=lambda arm: arm.mean),
-        )
+        return (max(rewards, key=lambda arm: arm.mean), min(rewards, key=lambda arm: arm.mean))
 
     @cached_property
     def means(self) -> list[float]:
