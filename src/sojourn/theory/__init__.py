@@ -1,11 +1,11 @@
 """What is known of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
 
+from ..values.prior import DoesNotApply
 from ..values.visit_index import IndexTable, visit_index
 from .bayes import BayesOptimum, TooLarge, bayes_memory, bayes_optimum
 from .gaps import (
     Condition,
     Conjecture,
-    DoesNotApply,
     case,
     conjecture,
     gap_condition,

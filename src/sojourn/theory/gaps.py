@@ -15,20 +15,7 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Chain, Ema, Levels, LogLeave, TwoState, User, unwrapped
-from ..validation import InputError
-
-
-class DoesNotApply(InputError):
-    """A result of the paper was asked for where its assumptions fail.
-
-    >>> import sojourn as sj
-    >>> try:
-    ...     sj.theory.mistake_costs("ema-100")
-    ... except DoesNotApply as why:
-    ...     print(str(why).partition(":")[0])
-    a table of mistake costs does not apply, because this user has infinitely many states
-    """
-
+from ..values.prior import DoesNotApply
 
 BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
 

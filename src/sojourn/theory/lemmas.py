@@ -9,7 +9,8 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
-from .gaps import DoesNotApply, first_step_costs, outside, two_state
+from ..values.prior import DoesNotApply
+from .gaps import first_step_costs, outside, two_state
 from .slopes import bounds
 
 

@@ -72,7 +72,7 @@ class States:
 
     def basis(self, points: Array) -> Array:
         """Rows of weights: with the values at the nodes they give those at the points."""
-        return self.rows[points.astype(int)]
+        return self.rows[points.astype(int)]  # type: ignore[no-any-return]
 
     def function(self, at_nodes: Array) -> ByState:
         """The function with these values at the nodes."""

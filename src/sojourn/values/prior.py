@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..engine.loops import jitable
+from ..users import User
 from ..validation import InputError
 from .finite import Array, FiniteUser
 
@@ -47,6 +48,27 @@ def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
                     f"become so long that they are worth infinitely much on average, unless "
                     f"{name} is above {order}"
                 )
+
+
+class DoesNotApply(InputError):
+    """A result was asked for where its assumptions fail.
+
+    >>> import sojourn as sj
+    >>> try:
+    ...     sj.theory.mistake_costs("ema-100")
+    ... except sj.theory.DoesNotApply as why:
+    ...     print(str(why).partition(":")[0])
+    a table of mistake costs does not apply, because this user has infinitely many states
+    """
+
+
+def check_proper(user: User, finite: FiniteUser, values: Array, what: str) -> None:
+    """DoesNotApply if for some means another arm than the best one should be shown."""
+    if not is_proper(finite, values):
+        raise DoesNotApply(
+            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
+            f"the arm of lower mean in some state, and {what} is for users with whom that never is"
+        )
 
 
 def is_proper(finite: FiniteUser, values: Array) -> bool:

@@ -54,7 +54,7 @@ class Steps(NamedTuple):
 
     def worth(self, value: Array) -> Array:
         """By [arm, state]."""
-        return self.earn + self.onward @ value  # type: ignore[no-any-return]
+        return self.earn + self.onward @ value
 
     def under(self, rule: Array) -> "Steps":
         """Of the arm that a rule plays in each state: by [state] and [state, node]."""
@@ -201,9 +201,7 @@ class Values:
         if isinstance(grid, States):
             worth = self.worth(np.concatenate([nodes, -1.0 - nodes]) if own_first else nodes)
             return PriceTable(np.ascontiguousarray((worth.max(axis=0) - worth).T), nodes.size)
-        first = np.zeros((0, 1, 1))
-        if own_first:
-            first = self._series(grid, -1.0 - nodes)
+        first = self._series(grid, -1.0 - nodes) if own_first else np.zeros((0, 1, 1))
         return PriceSeries(grid.edges, self._series(grid, nodes), first)
 
     @cached_property
@@ -233,7 +231,9 @@ class Values:
 
     @cached_property
     def _at_start(self) -> list[Array]:
-        return self._steps(np.array(self.first_states)).moments(self.solution)
+        starts = self.first_states
+        found = self._steps(np.array(starts)).moments(self.solution)
+        return [np.array([self.value(s) for s in starts]), *found[1:]]
 
 
 @lru_cache(256)
