@@ -263,7 +263,8 @@ def _sql(path: Path, statement: str) -> None:
 
 
 def _empty(path: Path) -> None:
-    ChunkStore(path).close()
+    with ChunkStore(path):
+        pass
 
 
 def _full(path: Path) -> None:

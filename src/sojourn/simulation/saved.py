@@ -14,12 +14,13 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -59,9 +60,12 @@ def save(result: "Result", path: str | Path) -> None:
     writer.writerow(data)
     writer.writerows(zip(*data.values(), strict=True))
     body = table.getvalue().encode()
+    problem = None
+    with suppress(InputError):  # of a user model of one's own
+        problem = files.to_dict(result.problem)
     head = {
         "version": result.version,
-        "problem": _problem_data(result.problem),
+        "problem": problem,
         "problem_text": repr(result.problem),
         "policies": [_policy_data(policy) for policy in result.policies],
         "checkpoints": result.checkpoints.tolist(),
@@ -144,13 +148,6 @@ def _result(
     )
 
 
-def _problem_data(problem: Problem) -> dict[str, Any] | None:
-    try:
-        return files.to_dict(problem)
-    except InputError:
-        return None
-
-
 def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
     text = head["problem_text"]
     if given is not None and repr(given) != text:
@@ -190,20 +187,14 @@ def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Pol
 
 def _replace(path: Path, content: bytes) -> None:
     """Put a file in place as a whole: a reader finds the old one or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    new = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with new.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        if path.exists():
+            new.chmod(path.stat().st_mode)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -16,13 +16,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..stats.moments import Array, Moments, Part
 from ..validation import InputError
 from ..version import __version__
-from .precision import Plan, chunk_runs
-from .result import Result, Stream
 from .work import Job
 
 APPLICATION = 0x534F4A4F  # "SOJO", in the header of the file
@@ -119,11 +116,8 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
                 (job.key, first, part.moments.runs, _pack(part)),
             )
 
-    def close(self) -> None:
-        self._db.close()
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._db.close()
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
@@ -156,40 +150,3 @@ def _unpack(data: bytes, job: Job, runs: int) -> Part:
     mean, squares, regret = np.split(numbers, [size, 2 * size])
     moments = Moments(runs, mean.reshape(job.shape), squares.reshape(job.shape))
     return Part(moments, regret.reshape(runs, points))
-
-
-def run_regrets(result: Result, store: str | Path) -> list[NDArray[np.float64]]:
-    """By policy, the regret of every run at every checkpoint: [run, checkpoint].
-
-    A `Result` has moments only. The store that `simulate` was given has this as well: differences
-    between policies are made of it.
-
-    >>> import sojourn as sj
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     how = {"visits": 50, "runs": 8, "store": f"{folder}/chunks.db"}
-    ...     result = sj.simulate(sj.paper.SETTINGS["B"], [sj.policies.UCB()], **how)
-    ...     (regrets,) = run_regrets(result, f"{folder}/chunks.db")
-    >>> regrets.shape == (8, len(result.checkpoints))
-    True
-    >>> bool(np.isclose(regrets[:, -1].mean(), result.regret.mean[0, -1]))
-    True
-    """
-    with ChunkStore(store) as kept:
-        return [
-            np.concatenate([_chunks(result, p, stream, kept) for stream in streams])
-            for p, streams in enumerate(result.streams)
-        ]
-
-
-def _chunks(result: Result, policy: int, stream: Stream, kept: ChunkStore) -> NDArray[np.float64]:
-    grid = result.checkpoints
-    job = Job(result.problem, result.policies[policy], stream.seed, grid)
-    size = chunk_runs(result.problem, int(grid[-1]), grid.size)
-    plan, found = Plan(stream.first, size, stream.runs), []
-    for number in range(plan.chunks):
-        part = kept.get(job, *plan.span(number))
-        if part is None:
-            raise InputError(f"{kept.path} does not have the runs of {job.policy!r}")
-        found.append(part.regret)
-    return np.concatenate(found)

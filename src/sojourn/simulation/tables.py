@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatch
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -236,24 +235,11 @@ def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     >>> bound_for(sj.policies.ULCB(), sj.paper.SETTINGS["A"]).theorem
     'Theorem 1'
     """
-    name = bound_name(policy)
-    if name is None:
+    if not isinstance(policy, Index) or policy._case is None:
         return None
-    n = int(getattr(policy, "n", 4))
-    applying = (b for b in theory.bounds(problem, n=n) if b.slope is not None)
-    return next((bound for bound in applying if bound.name == name), None)
-
-
-@singledispatch
-def bound_name(policy: Any) -> str | None:
-    """The name in `theory.bounds` of the bound on the regret of a policy, if there is one."""
-    return None
-
-
-@bound_name.register
-def _(policy: Index) -> str | None:
-    title = policy.title or type(policy).__name__
-    return None if policy._case is None else f"{title}{policy._case}"
+    name = f"{policy.title or type(policy).__name__}{policy._case}"
+    bounds = theory.bounds(problem, n=int(getattr(policy, "n", 4)))
+    return next((b for b in bounds if b.name == name and b.slope is not None), None)
 
 
 def lower_bounds(problem: Problem) -> list[theory.Bound]:

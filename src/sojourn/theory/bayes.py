@@ -22,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import validation
+from ..show.plain import plain
 from ..show.tables import Part, Shown
 from ..users import User
 from ..validation import InputError
@@ -77,18 +78,11 @@ class BayesOptimum(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The same in plain types."""
-        return {
-            "user": repr(self.user),
-            "priors": [list(prior) for prior in self.priors],
-            "visits": self.horizon.visits,
-            "fixed": self.horizon.fixed,
-            "pulls": self.pulls,
-            "told": self.told,
-            "value": self.value,
-            "regret": self.regret,
-            "low": self.low,
-            "high": self.high,
+        known = {
+            name: value for name, value in vars(self).items() if name not in ("horizon", "plan")
         }
+        own = {"user": repr(self.user), "value": self.value, "regret": self.regret}
+        return dict(plain({**known, **self.horizon._asdict(), **own}))
 
     def _parts(self) -> Sequence[Part]:
         priors = ", ".join(f"Beta({a:g}, {b:g})" for a, b in self.priors)

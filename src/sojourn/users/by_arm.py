@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from itertools import product
 from math import exp, log
 from typing import Any, Self
@@ -17,8 +16,7 @@ from ..engine.structs import PYTHON_ONLY, Compiled
 from ..validation import InputError
 from .base import Space, User
 from .chain import Chain
-from .ema import Ema, LeaveCurve, MovingAverage
-from .two_state import TwoState
+from .published import Ema, LeaveCurve, TwoState
 from .wrappers import Levels, StaysFirst, Wrapper, can_leave
 
 Array = NDArray[np.float64]
@@ -108,23 +106,8 @@ class ByArm(Wrapper):
             raise InputError(f"users = {validation.shown(users)} is not allowed: give one per arm")
         first = users[0]
         for arm, user in enumerate(users):
-            plain = isinstance(user, User) and not isinstance(user, StaysFirst)
-            if isinstance(user, Levels):
-                raise InputError(
-                    f"users[{arm}] = {validation.shown(user)} is not allowed: put Levels around "
-                    "ByArm"
-                )
-            plain = plain and user.space.arms is None
-            if not plain or not can_leave(user) or type(user) is not type(first):
-                raise InputError(
-                    f"users[{arm}] = {validation.shown(user)} is not allowed: the users of all "
-                    "arms must be of one class, with leave probabilities and no wrapper"
-                )
-            if _moves(user) != _moves(first) or user.start != first.start:
-                raise InputError(
-                    f"users[{arm}] = {validation.shown(user)} is not allowed: it must start and "
-                    f"move as users[0] = {validation.shown(first)} does, and differ in leaving only"
-                )
+            if fault := _fault(user, first):
+                raise InputError(f"users[{arm}] = {validation.shown(user)} is not allowed: {fault}")
         made = {"users": tuple(users), "user": first, "start": first.start}
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -171,9 +154,25 @@ class ByArm(Wrapper):
         return self.leaving.chance(arm, state, reward)  # type: ignore[no-any-return]
 
 
-@singledispatch
+def _fault(user: Any, first: Any) -> str | None:
+    """Why a model cannot be that of an arm, beside that of the first one."""
+    if isinstance(user, Levels):
+        return "put Levels around ByArm"
+    plain = isinstance(user, User) and not isinstance(user, StaysFirst) and not user.space.arms
+    if not plain or not can_leave(user) or type(user) is not type(first):
+        return "the users of all arms must be of one class, with leave probabilities and no wrapper"
+    if _moves(user) != _moves(first) or user.start != first.start:
+        return (
+            f"it must start and move as users[0] = {validation.shown(first)} does, and differ in "
+            "leaving only"
+        )
+    return None
+
+
 def _moves(user: User) -> Any:
-    """What says how the state moves and what is seen of it: here, both on a grid."""
+    """What says how the state moves and what is seen of it: tables, or both on a grid."""
+    if isinstance(user, Chain):
+        return user.next, user.seen
     space = user.space
     states = [i / 20 for i in range(21)] if space.states is None else range(space.states)
     rewards = [i / 4 for i in range(5)] if space.graded else range(space.outcomes)
@@ -181,16 +180,6 @@ def _moves(user: User) -> Any:
         (user.experience(s), [next_states(user, s, float(r)) for r in rewards])
         for s in map(float, states)
     ]
-
-
-@_moves.register
-def _(user: Chain) -> Any:
-    return user.next, user.seen
-
-
-@_moves.register
-def _(user: MovingAverage) -> Any:
-    return user.theta
 
 
 def _with_odds(user: User, odds: float) -> User:
