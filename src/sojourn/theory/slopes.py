@@ -5,7 +5,7 @@ telling a apart takes: log K / (2 delta^2) with Hoeffding's inequality, log K / 
 delta and kl compare the arm's mean with the best one. They differ only in the state s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -63,103 +63,6 @@ def bounds(problem: Problem | str | Path, n: int = 4) -> tuple[Bound, ...]:
     return _bounds(problem, n) if len(problem.phases) == 1 else ()
 
 
-@lru_cache(maxsize=256)
-def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
-    if why := outside(problem):
-        names = MOVING_AVERAGE if problem.user.space.states is None else TWO_STATE
-        reason = f"does not apply, because {why}"
-        every = (*names, *COMPARISONS)
-        return tuple(Bound(name, theorem, None, reason) for name, theorem in every)
-    known = assumptions(problem, n)
-    if two_state(problem):
-        own = _two_state(problem, known)
-    elif moving_average(problem):
-        own = _moving_average(problem, known, n)
-    else:
-        own = []
-    return (*own, *_comparisons(problem, known))
-
-
-Slope = Callable[[], float]
-
-DECOMPOSITION = "regret decomposition"
-TWO_STATE = (
-    ("ULCB", "Theorem 1"),
-    ("KL-ULCB", "Theorem 2"),
-    ("lower bound", "Theorem 3"),
-    ("ULCB, opposite", "Theorem 5"),
-    ("KL-ULCB, opposite", "Theorem 6"),
-    ("lower bound, opposite", "Theorem 7"),
-)
-MOVING_AVERAGE = (
-    ("DISC-ULCB", "Theorem 4"),
-    ("DISC-KL-ULCB", "Theorem 4"),
-    ("lower bound", "Theorem 3, carried over"),
-)
-COMPARISONS = (("UCB", DECOMPOSITION), ("KL-UCB", DECOMPOSITION))
-"""Names of the bounds, for problems outside the theory."""
-
-
-def _two_state(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
-    at_0, at_1 = mistake_costs(problem).values()
-    small = tolerance(problem, [at_0, at_1])
-    numbers = f"D(0) = {at_0:.6g}, D(1) = {at_1:.6g}"
-    normal = Check("D(0) >= D(1)", gap_condition(problem).holds, numbers)
-    opposite = Check("D(0) <= D(1)", at_0 <= at_1 + small, numbers)
-
-    first = first_step_costs(problem)
-    exploring_1 = max([at_1, *(d for s, d in first if s == 1.0)])
-    exploring_0 = max([at_0, *(d for s, d in first if s == 0.0)])
-    least = min([at_0, at_1, *(d for _, d in first)])
-
-    def bound(name: str, number: int, slope: Slope, condition: Check) -> Bound:
-        return _bound(name, _theorem(number, bool(first)), slope, [*known, condition])
-
-    return [
-        bound("ULCB", 1, lambda: hoeffding_slope(problem, exploring_1), normal),
-        bound("KL-ULCB", 2, lambda: kl_slope(problem, exploring_1), normal),
-        bound("lower bound", 3, lambda: kl_slope(problem, least), normal),
-        bound("ULCB, opposite", 5, lambda: hoeffding_slope(problem, exploring_0), opposite),
-        bound("KL-ULCB, opposite", 6, lambda: kl_slope(problem, exploring_0), opposite),
-        bound("lower bound, opposite", 7, lambda: kl_slope(problem, least), opposite),
-    ]
-
-
-def _moving_average(problem: Problem, known: tuple[Check, ...], n: int) -> list[Bound]:
-    bottom = (n - 1) / n
-    first = first_step_costs(problem)
-    exploring = max([problem.mistake_cost(bottom), *(d for s, d in first if s >= bottom)])
-    least = min([problem.mistake_cost(1.0), *(d for _, d in first)])
-    needed = [c for c in known if c.name != POSITIVE]
-    any_bins = [c for c in needed if not c.name.startswith("q < 1")]
-    theorem = _theorem(4, bool(first))
-    return [
-        _bound("DISC-ULCB", theorem, lambda: hoeffding_slope(problem, exploring), needed),
-        _bound("DISC-KL-ULCB", theorem, lambda: kl_slope(problem, exploring), needed),
-        _bound("lower bound", _theorem(3, True), lambda: kl_slope(problem, least), any_bins),
-    ]
-
-
-def _comparisons(problem: Problem, known: tuple[Check, ...]) -> list[Bound]:
-    needed = [c for c in known if c.name in ("one best arm", "best arm optimal in every state")]
-    largest = max(all_costs(problem))
-    return [
-        _bound("UCB", DECOMPOSITION, lambda: hoeffding_slope(problem, largest), needed),
-        _bound("KL-UCB", DECOMPOSITION, lambda: kl_slope(problem, largest), needed),
-    ]
-
-
-def _theorem(number: int, carried_over: bool) -> str:
-    return f"Theorem {number}, carried over" if carried_over else f"Theorem {number}"
-
-
-def _bound(name: str, theorem: str, slope: Slope, needed: list[Check]) -> Bound:
-    failing = [f"{c.name} fails ({c.detail})" for c in needed if not c.holds]
-    if failing:
-        return Bound(name, theorem, None, f"does not apply, because {'; '.join(failing)}")
-    return Bound(name, theorem, slope())
-
-
 def hoeffding_slope(problem: Problem, cost: float) -> float:
     """The sum of gap / (2 (mu_1 - mu_a)^2) over the other arms, where a wrong pull costs `cost`.
 
@@ -186,3 +89,87 @@ def _others(problem: Problem) -> list[tuple[float, float]]:
     """Mean and distance from the best mean, for every arm but the best."""
     best = problem.best_arm
     return [(m, problem.means[best] - m) for a, m in enumerate(problem.means) if a != best]
+
+
+Slope = Callable[[Problem, float], float]
+
+TWO_STATE: Sequence[tuple[str, str, Slope, float | None]] = (
+    ("ULCB", "Theorem 1", hoeffding_slope, 1.0),
+    ("KL-ULCB", "Theorem 2", kl_slope, 1.0),
+    ("lower bound", "Theorem 3", kl_slope, None),
+    ("ULCB, opposite", "Theorem 5", hoeffding_slope, 0.0),
+    ("KL-ULCB, opposite", "Theorem 6", kl_slope, 0.0),
+    ("lower bound, opposite", "Theorem 7", kl_slope, None),
+)
+"""Name, theorem, slope, and the state whose mistake cost it is of: None for the least of all."""
+
+MOVING_AVERAGE: Sequence[tuple[str, str, Slope]] = (
+    ("DISC-ULCB", "Theorem 4", hoeffding_slope),
+    ("DISC-KL-ULCB", "Theorem 4", kl_slope),
+    ("lower bound", "Theorem 3, carried over", kl_slope),
+)
+COMPARISONS: Sequence[tuple[str, str, Slope]] = (
+    ("UCB", "regret decomposition", hoeffding_slope),
+    ("KL-UCB", "regret decomposition", kl_slope),
+)
+
+
+@lru_cache(maxsize=256)
+def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
+    if why := outside(problem):
+        of_user = MOVING_AVERAGE if problem.user.space.states is None else TWO_STATE
+        reason = f"does not apply, because {why}"
+        every = (*of_user, *COMPARISONS)
+        return tuple(Bound(name, theorem, None, reason) for name, theorem, *_ in every)
+    known, own = assumptions(problem, n), list[Bound]()
+    if two_state(problem):
+        own = _two_state(problem, known)
+    elif moving_average(problem):
+        own = _moving_average(problem, known, n)
+    needed = [c for c in known if c.name in ("one best arm", "best arm optimal in every state")]
+    largest = max(all_costs(problem))
+    more = [_bound(*row, problem, largest, needed) for row in COMPARISONS]
+    return (*own, *more)
+
+
+def _two_state(problem: Problem, known: Sequence[Check]) -> list[Bound]:
+    at_0, at_1 = mistake_costs(problem).values()
+    small = tolerance(problem, [at_0, at_1])
+    numbers = f"D(0) = {at_0:.6g}, D(1) = {at_1:.6g}"
+    normal = Check("D(0) >= D(1)", gap_condition(problem).holds, numbers)
+    opposite = Check("D(0) <= D(1)", at_0 <= at_1 + small, numbers)
+    first = first_step_costs(problem)
+    costs = [(0.0, at_0), (1.0, at_1), *first]
+    found = []
+    for name, theorem, slope, explored in TWO_STATE:
+        condition = opposite if name.endswith("opposite") else normal
+        own = [d for s, d in costs if s == explored]
+        cost = max(own) if own else min(d for _, d in costs)
+        whole = f"{theorem}, carried over" if first else theorem
+        found.append(_bound(name, whole, slope, problem, cost, [*known, condition]))
+    return found
+
+
+def _moving_average(problem: Problem, known: Sequence[Check], n: int) -> list[Bound]:
+    bottom = (n - 1) / n
+    first = first_step_costs(problem)
+    exploring = max([problem.mistake_cost(bottom), *(d for s, d in first if s >= bottom)])
+    least = min([problem.mistake_cost(1.0), *(d for _, d in first)])
+    needed = [c for c in known if c.name != POSITIVE]
+    any_bins = [c for c in needed if not c.name.startswith("q < 1")]
+    found = []
+    for name, theorem, slope in MOVING_AVERAGE:
+        lower = name == "lower bound"
+        whole = f"{theorem}, carried over" if first and not lower else theorem
+        cost, checks = (least, any_bins) if lower else (exploring, needed)
+        found.append(_bound(name, whole, slope, problem, cost, checks))
+    return found
+
+
+def _bound(
+    name: str, theorem: str, slope: Slope, problem: Problem, cost: float, needed: Sequence[Check]
+) -> Bound:
+    failing = [f"{c.name} fails ({c.detail})" for c in needed if not c.holds]
+    if failing:
+        return Bound(name, theorem, None, f"does not apply, because {'; '.join(failing)}")
+    return Bound(name, theorem, slope(problem, cost))
