@@ -21,10 +21,8 @@ BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
 
 
 def outside(problem: Problem) -> str | None:
-    """Why the paper's theory says nothing of a problem: there is no mistake cost D(s)."""
-    if problem.by_arm:
-        return BY_ARM
-    return GRADED if problem.graded else None
+    """Why a problem has no mistake cost D(s), so that the paper's theory says nothing of it."""
+    return BY_ARM if problem.by_arm else GRADED if problem.graded else None
 
 
 def two_state(problem: Problem) -> TwoState | None:
@@ -67,9 +65,8 @@ def grid(points: int = 1001) -> list[float]:
 
     Leave curves like the paper's are steep near 0, where an even grid sees nothing.
     """
-    near_zero = np.geomspace(1e-12, 1e-2, 201)
-    states = np.unique(np.concatenate([np.linspace(0.0, 1.0, points), near_zero]))
-    return [float(s) for s in states]
+    states = np.concatenate([np.linspace(0.0, 1.0, points), np.geomspace(1e-12, 1e-2, 201)])
+    return [float(s) for s in np.unique(states)]
 
 
 def entered_states(problem: Problem, points: int = 1001) -> list[float]:
@@ -205,20 +202,15 @@ def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition
     costs = [problem.mistake_cost(s) for s in states]
     rise, low, high = _largest_rise(costs)
     small = tolerance(problem, costs)
-    holds = rise <= small
-    where = f"from s = {states[low]:g} to s = {states[high]:g}"
-    reason = None if holds else f"D rises by {rise:.6g} {where}"
-    return Condition(name, rise, small, holds, reason)
+    rises = f"D rises by {rise:.6g} from s = {states[low]:g} to s = {states[high]:g}"
+    return Condition(name, rise, small, rise <= small, None if rise <= small else rises)
 
 
 def _largest_rise(costs: Sequence[float]) -> tuple[float, int, int]:
     """max costs[j] - costs[i] over i <= j, with i and j."""
-    lowest, best = 0, (0.0, 0, 0)
-    for j, cost in enumerate(costs):
-        if cost < costs[lowest]:
-            lowest = j
-        best = max(best, (cost - costs[lowest], lowest, j), key=lambda found: found[0])
-    return best
+    rises = np.array(costs) - np.minimum.accumulate(costs)
+    j = int(np.argmax(rises))
+    return float(rises[j]), int(np.argmin(costs[: j + 1])), j
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The paper's assumptions, checked one by one."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,10 +91,14 @@ def warn_about(problem: Problem | str | Path) -> None:
     >>> print(caught[0].message)
     outside the paper's assumptions: q00 >= q10 fails (q00 = 0.5, q10 = 0.6)
     """
-    failing = [f"{c.name} fails ({c.detail})" for c in assumptions(problem) if not c.holds]
-    if failing:
-        message = f"outside the paper's assumptions: {'; '.join(failing)}"
+    if failing := failures(assumptions(problem)):
+        message = f"outside the paper's assumptions: {failing}"
         warnings.warn(message, AssumptionWarning, stacklevel=3)
+
+
+def failures(checks: Iterable[Check]) -> str:
+    """What fails, in words; empty if nothing does."""
+    return "; ".join(f"{c.name} fails ({c.detail})" for c in checks if not c.holds)
 
 
 def sufficient_condition(problem: Problem | str | Path) -> Condition:

@@ -24,7 +24,7 @@ from .gaps import (
     tolerance,
     two_state,
 )
-from .premises import POSITIVE, Check, assumptions
+from .premises import POSITIVE, Check, assumptions, failures
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,6 @@ def _moving_average(problem: Problem, known: Sequence[Check], n: int) -> list[Bo
 def _bound(
     name: str, theorem: str, slope: Slope, problem: Problem, cost: float, needed: Sequence[Check]
 ) -> Bound:
-    failing = [f"{c.name} fails ({c.detail})" for c in needed if not c.holds]
-    if failing:
-        return Bound(name, theorem, None, f"does not apply, because {'; '.join(failing)}")
+    if failing := failures(needed):
+        return Bound(name, theorem, None, f"does not apply, because {failing}")
     return Bound(name, theorem, slope(problem, cost))

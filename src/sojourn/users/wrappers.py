@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .. import validation
-from ..engine.loops import jitable
 from ..validation import InputError
 from .base import Space, User
 
@@ -24,17 +23,25 @@ class Wrapper(User):
     def begin(self, u: float) -> float:
         return self.user.begin(u)
 
+    def inner_state(self, state: float) -> float:
+        """The state of `user` in this state."""
+        return state
+
+    def level(self, reward: float) -> float:
+        """The reward as `user` takes it."""
+        return reward
+
     def experience(self, state: float) -> float:
-        return self.user.experience(state)
+        return self.user.experience(self.inner_state(state))
 
     def next_state(self, state: float, reward: float) -> float:
-        return self.user.next_state(state, reward)
+        return self.user.next_state(self.inner_state(state), self.level(reward))
 
     def next_chance(self, state: float, reward: float, after: float) -> float:
-        return self.user.next_chance(state, reward, after)
+        return self.user.next_chance(self.inner_state(state), self.level(reward), after)
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        return self.user.leave_probability(state, reward, arm)
+        return self.user.leave_probability(self.inner_state(state), self.level(reward), arm)
 
 
 def can_leave(user: User) -> bool:
@@ -55,12 +62,6 @@ def unwrapped(user: User) -> User:
     TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
     """
     return user.user if isinstance(user, StaysFirst) else user
-
-
-@jitable
-def unmarked(state: float) -> float:
-    """The state of the wrapped user, of which -1 - s is the mark as a first step."""
-    return -1.0 - state if state < 0.0 else state
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,14 +92,8 @@ class StaysFirst(Wrapper):
         """The user's start state, marked as a first step."""
         return -1.0 - self.user.begin(u)
 
-    def experience(self, state: float) -> float:
-        return self.user.experience(unmarked(state))
-
-    def next_state(self, state: float, reward: float) -> float:
-        return self.user.next_state(unmarked(state), reward)
-
-    def next_chance(self, state: float, reward: float, after: float) -> float:
-        return self.user.next_chance(unmarked(state), reward, after)
+    def inner_state(self, state: float) -> float:
+        return -1.0 - state if state < 0.0 else state
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
         """0 at the first step, later the user's."""
@@ -155,12 +150,3 @@ class Levels(Wrapper):
             if reward >= threshold:
                 reached += 1.0
         return reached
-
-    def next_state(self, state: float, reward: float) -> float:
-        return self.user.next_state(state, self.level(reward))
-
-    def next_chance(self, state: float, reward: float, after: float) -> float:
-        return self.user.next_chance(state, self.level(reward), after)
-
-    def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        return self.user.leave_probability(state, self.level(reward), arm)
