@@ -185,12 +185,7 @@ class Empirical(Reward):
 
 @lru_cache(64)
 def gauss_jacobi(n: int, a: float, b: float) -> tuple[Array, Array]:
-    """Nodes and logarithms of weights on [-1, 1] for (1 - t)^a (1 + t)^b: Golub and Welsch (1969).
-
-    >>> nodes, log_weights = gauss_jacobi(5, 0.0, 0.0)
-    >>> round(float(np.exp(log_weights) @ nodes**8), 12), round(2 / 9, 12)
-    (0.222222222222, 0.222222222222)
-    """
+    """Nodes and log weights on [-1, 1] for (1 - t)^a (1 + t)^b: Golub and Welsch (1969)."""
     k = np.arange(1.0, n)
     s = 2.0 * k + a + b
     diagonal = np.array([(b - a) / (a + b + 2.0), *((b * b - a * a) / (s * (s + 2.0)))])
@@ -242,11 +237,7 @@ def reward_of(name: str, value: Any) -> Reward:
 
 
 def compiled(rewards: Sequence[Reward]) -> Coins | Grades:
-    """The arms as the simulator plays them.
-
-    >>> compiled([Bernoulli(0.9), Bernoulli(0.8)]).means.tolist()
-    [0.9, 0.8]
-    """
+    """The arms as the simulator plays them."""
     means = np.array([reward.mean for reward in rewards])
     if all(isinstance(reward, Bernoulli) for reward in rewards):
         return Coins(means)

@@ -37,10 +37,6 @@ def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
     """Runs in a chunk: a power of two, 8 to 1,024 (fewer where a run's totals are enormous).
 
     It depends on what is simulated only, because results depend on it in their last digits.
-
-    >>> from sojourn.paper import SETTINGS
-    >>> [chunk_runs(SETTINGS[name], 20_000, 24) for name in ("A", "B", "ema-1000")]
-    [128, 1024, 256]
     """
     by_steps = CHUNK_STEPS / problem.expected_steps(visits)
     row = 8 * checkpoints * columns(problem.user.space.bins, problem.arms)

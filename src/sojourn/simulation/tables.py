@@ -48,11 +48,6 @@ def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     """The policies' labels, numbered where two are the same.
 
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
-
-    >>> import sojourn as sj
-    >>> from sojourn.policies import UCB, ULCB
-    >>> labels([UCB(), ULCB(c0=-0.5), UCB()], sj.paper.SETTINGS["A"])
-    ['UCB', 'ULCB, c0=-0.5', 'UCB (2)']
     """
     found: list[str] = []
     for policy in policies:
@@ -229,12 +224,7 @@ def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
 
 
 def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
-    """The paper's bound on the regret of this policy, if it has one for these coefficients.
-
-    >>> import sojourn as sj
-    >>> bound_for(sj.policies.ULCB(), sj.paper.SETTINGS["A"]).theorem
-    'Theorem 1'
-    """
+    """The paper's bound on the regret of this policy, if it has one for these coefficients."""
     if not isinstance(policy, Index) or policy._case is None:
         return None
     name = f"{policy.title or type(policy).__name__}{policy._case}"

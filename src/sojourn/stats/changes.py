@@ -60,22 +60,14 @@ class Change(NamedTuple):
 
 
 def nats_needed(before: float, after: float, rank: float, delta: float) -> float:
-    """What the statistic has to reach, with trials before and since the `rank`-th edge.
-
-    >>> round(nats_needed(400.0, 100.0, 8.0, 0.05), 2)
-    13.96
-    """
+    """What the statistic has to reach, with trials before and since the `rank`-th edge."""
     return log(4.0 * rank * (rank + 1.0) / delta) + 0.5 * log(before * after)
 
 
 def likelihood_ratios(
     successes: Array, trials: Array, all_successes: float | Array, all_trials: float | Array
 ) -> Array:
-    """The statistic for a split after the first `trials`, which are some of all trials.
-
-    >>> likelihood_ratios(np.array([5.0]), np.array([10.0]), 10.0, 20.0).tolist()
-    [0.0]
-    """
+    """The statistic for a split after the first `trials`, which are some of all trials."""
     since, later = all_trials - trials, all_successes - successes
     split = _fit(successes, trials) + _fit(later, since)
     return np.maximum(split - _fit(np.asarray(all_successes), np.asarray(all_trials)), 0.0)
@@ -143,10 +135,6 @@ def changes_in(
     """All changes in the sums of buckets, in the order of time: of the whole, then of its parts.
 
     `before` and `after` are the chances between a change and its neighbours.
-
-    >>> clicks = np.repeat([30.0, 10.0, 30.0], 20)
-    >>> [(found.at, found.before, found.after) for found in changes_in(clicks, np.full(60, 100.0))]
-    [(20, 0.3, 0.1), (40, 0.1, 0.3)]
     """
     found: list[Change] = []
     parts = [(0, len(trials))]
@@ -172,11 +160,6 @@ def dispersion(series: Iterable[tuple[Array, Array]]) -> float | None:
     """The variance of sums over that of coins, at least 1, pooled over series of the same kind.
 
     A series is successes and trials by bucket. None: there are too few trials to tell.
-
-    >>> drawn, trials = np.random.default_rng(1), np.full(2000, 50.0)
-    >>> coins, users = drawn.binomial(50, 0.4, 2000), 5.0 * drawn.binomial(10, 0.4, 2000)
-    >>> round(dispersion([(coins, trials)]), 1), round(dispersion([(users, trials)]), 1)
-    (1.2, 5.2)
     """
     blocks = [_blocks(*each) for each in series]
     found: list[float] = []
@@ -226,11 +209,7 @@ def _terms(successes: Array, trials: Array) -> Array:
 
 @cache
 def greatest(count: int) -> float:
-    """The mean of the sum of the two greatest of so many squares of standard normal variables.
-
-    >>> round(greatest(2), 3), round(greatest(100), 2)
-    (2.0, 13.62)
-    """
+    """The mean of the sum of the two greatest of so many squares of standard normal variables."""
     step = 0.01
     chances = [erf(sqrt(0.5 * step * (i + 0.5))) for i in range(6000)]  # to be below x, for one
     both = sum(

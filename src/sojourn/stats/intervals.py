@@ -14,11 +14,7 @@ Pair = tuple[float, float]
 
 
 def z(level: float = 0.95) -> float:
-    """The half-width of a normal interval of this level, in standard errors.
-
-    >>> round(z(), 4), round(z(0.99), 4)
-    (1.96, 2.5758)
-    """
+    """The half-width of a normal interval of this level, in standard errors."""
     return NormalDist().inv_cdf(0.5 + level / 2.0)
 
 
@@ -102,9 +98,6 @@ def share(count: float, of: float) -> Interval | None:
 
     Of the simple intervals it keeps its 95 % best near 0 and 1. For rewards between 0 and 1 it is
     conservative: none vary more than those that are 0 or 1.
-
-    >>> print(share(9, 10))
-    0.90 [0.60, 0.98]
     """
     if of <= 0.0:
         return None
@@ -118,9 +111,6 @@ def average(n: float, total: float, squares: float) -> Interval | None:
     """The mean of n non-negative numbers, from their sum and their sum of squares.
 
     None without numbers; with a single one nothing is known of its error.
-
-    >>> print(average(4, 8.0, 24.0))
-    2.0 ± 1.6
     """
     if n <= 0.0:
         return None
@@ -132,11 +122,7 @@ def average(n: float, total: float, squares: float) -> Interval | None:
 
 
 def ratio(top: Pair, bottom: Pair) -> Interval:
-    """The ratio of two positive numbers given with half-widths, at its widest.
-
-    >>> ratio((10.0, 2.0), (4.0, 1.0))
-    Interval(value=2.5, low=1.6, high=4.0)
-    """
+    """The ratio of two positive numbers given with half-widths, at its widest."""
     low = (top[0] - top[1]) / (bottom[0] + bottom[1]) if bottom[0] > 0.0 else 0.0
     high = (top[0] + top[1]) / (bottom[0] - bottom[1]) if bottom[0] > bottom[1] else inf
     value = top[0] / bottom[0] if bottom[0] else nan

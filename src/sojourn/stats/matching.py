@@ -62,12 +62,7 @@ NAMES = tuple(RATIOS)
 
 
 def sums_by_user(steps: Steps) -> Array:
-    """`Sums` of each user, in rows.
-
-    >>> two = Steps([0, 0], [1, 0], [0.25, 0.5], [1, 1], [0, 1])
-    >>> Sums(*sums_by_user(two)[0].tolist())[2:6]
-    (4.0, 2.0, 4.0, 0.0)
-    """
+    """`Sums` of each user, in rows."""
     same, chance, reward, left = (np.asarray(column, dtype=float) for column in steps[1:])
     known = (chance > 0.0) & ~np.isnan(left)
     weight = np.divide(same, chance, out=np.zeros_like(same), where=known)

@@ -57,9 +57,6 @@ def sequence(
 
     `error` is the standard error of the estimate now, from `units` units that came one after the
     other: visits, or users if theirs are not independent. The sequence is narrowest at `planned`.
-
-    >>> print(sequence(0.2, 0.05, units=10_000))
-    0.20 ± 0.15
     """
     return Interval.around(estimate, error * radius(units, alpha, planned))
 
@@ -75,11 +72,6 @@ def ratio_evidence(epochs: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
     a martingale with mean 1 while the shares are true. That of all epochs is the product, and the
     p-value its inverse, or 1.
-
-    >>> ratio_evidence([([510, 490], [0.5, 0.5])])
-    1.0
-    >>> ratio_evidence([([560, 440], [0.5, 0.5])]) < 0.05
-    True
     """
     evidence = 0.0
     for counts, shares in epochs:

@@ -26,11 +26,7 @@ ENDS = 2
 
 
 def count_states(t: int, arms: int, alike: bool) -> int:
-    """The number of (n, k) in a layer.
-
-    >>> count_states(2, 2, False), count_states(2, 2, True), count_states(2, 3, True)
-    (10, 7, 7)
-    """
+    """The number of (n, k) in a layer."""
     if not alike:
         return comb(t + 2 * arms - 1, t)
     total = 0

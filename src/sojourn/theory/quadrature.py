@@ -58,13 +58,7 @@ class Posteriors(NamedTuple):
 
 
 def posteriors(nodes: Nodes, a: float, b: float, n: int) -> Posteriors:
-    """Beta(a + k, b + n - k) for k = 0, ..., n.
-
-    >>> nodes = Nodes.fine_enough(10, 1.0)
-    >>> rows = posteriors(nodes, 1.0, 1.0, 2)
-    >>> (rows.chance @ nodes.x).round(12).tolist()
-    [0.25, 0.5, 0.75]
-    """
+    """Beta(a + k, b + n - k) for k = 0, ..., n."""
     k = np.arange(n + 1.0)[:, None]
     log_x, log_y = np.log(nodes.x), np.log(nodes.y)
     density = (a + k - 1.0) * log_x + (b + n - k - 1.0) * log_y
@@ -89,9 +83,6 @@ def incomplete_beta(a: float, b: float, x: Array, y: Array) -> Array:
     """I_x(a, b), the chance that a Beta(a, b) variate is at most x; y = 1 - x.
 
     The continued fraction DLMF 8.17.22, on the side of the mean where it converges fast.
-
-    >>> incomplete_beta(2.0, 3.0, np.array([0.4]), np.array([0.6])).round(6).tolist()
-    [0.5248]
     """
     if a == 1.0:
         return -np.expm1(b * np.log(y))
@@ -126,11 +117,6 @@ def of_greatest(arms: Sequence[Posteriors], functions: Array) -> Array:
 
     `functions` are given at the nodes. The greatest mean has the distribution function of all
     means multiplied.
-
-    >>> nodes = Nodes.fine_enough(1, 1.0)
-    >>> flat = posteriors(nodes, 1.0, 1.0, 0)
-    >>> of_greatest([flat, flat, flat], np.array([nodes.x])).round(12).tolist()
-    [[[[0.75]]]]
     """
     *others, last = arms
     chance, below = others[0]

@@ -264,11 +264,7 @@ class ClassCoins(Coins):
 
 
 def always(arm: int, arms: int) -> Array:
-    """The rule that shows one arm.
-
-    >>> always(1, 2).tolist()
-    [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
-    """
+    """The rule that shows one arm."""
     rule = np.zeros((3, arms))
     rule[:, arm] = 1.0
     return rule

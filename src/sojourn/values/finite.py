@@ -115,11 +115,6 @@ class FiniteUser:
         without a subtraction (Grassmann, Taksar and Heyman, Operations Research 33, 1985): what
         leaves a row is a sum of chances, so that the result is right to rounding however long
         visits are.
-
-        >>> from sojourn import TwoState
-        >>> user = FiniteUser.of(TwoState(q00=1, q01=0, q10=0, q11=0))
-        >>> user.values(np.array([0.9]), np.array([0.1])).ravel().round(9).tolist()
-        [90.0, 99.0]
         """
         shape = (self.size, *mean.shape)
         return self._solved(np.broadcast_to(mean, shape), np.broadcast_to(lack, shape))
@@ -127,15 +122,7 @@ class FiniteUser:
     def values_of_rules(
         self, one: Array, one_lack: Array, other: Array, other_lack: Array
     ) -> list[Array]:
-        """The same with two arms, by rule: bit s of its number is 1 if state s is shown the other.
-
-        >>> from sojourn import Problem, TwoState
-        >>> user = TwoState(0.1, 0.05, 0.1, 0.6)  # leaves after two good ones in a row
-        >>> means = [np.array([x]) for x in (0.8, 0.2, 0.6, 0.4)]
-        >>> rules = FiniteUser.of(user).values_of_rules(*means)
-        >>> bool(np.isclose(np.max(rules, axis=0)[1, 0], Problem([0.8, 0.6], user).value(1)))
-        True
-        """
+        """The same with two arms, by rule: bit s of its number is 1 if state s has the other."""
         means, lacks = np.broadcast_arrays(one, other), np.broadcast_arrays(one_lack, other_lack)
         found = []
         for rule in range(2**self.size):

@@ -19,11 +19,7 @@ MOST_PRIOR = 1e5
 
 
 def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:
-    """A pair for each arm, from one for all or one for each.
-
-    >>> priors_of((1, 1), 2)
-    ((1.0, 1.0), (1.0, 1.0))
-    """
+    """A pair for each arm, from one for all or one for each."""
     try:
         given = np.array(prior, float)
         good = given.shape in ((2,), (arms, 2)) and bool(np.isfinite(given).all())
