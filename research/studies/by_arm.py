@@ -14,7 +14,7 @@ from sojourn.problem import Problem
 from sojourn.settings import SETTINGS
 from sojourn.stats.intervals import Interval, share
 from sojourn.users import ByArm, TwoState
-from sojourn.users.by_arm import shifted
+from sojourn.users.wrappers import shifted
 
 from .. import problems
 from ..outcomes import Outcome, Outcomes, PathOutcome, spread

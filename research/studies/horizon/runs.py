@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from sojourn.simulation import Result, Stream
+from sojourn.simulation.chunks import Job
 from sojourn.simulation.precision import Plan, chunk_runs
 from sojourn.simulation.store import ChunkStore
-from sojourn.simulation.work import Job
 from sojourn.stats.moments import Array
 from sojourn.validation import InputError
 

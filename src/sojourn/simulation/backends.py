@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..extras import require
 from ..stats.moments import Part
 from ..validation import InputError
-from .work import Job, machine_digest
+from .chunks import Job, machine_digest
 
 FROM_DISK = 1.0  # seconds after which a policy is not being read from disk, but compiled
 GATHER = 60.0  # seconds that the transfer of a finished chunk may take before it is asked for again

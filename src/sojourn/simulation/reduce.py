@@ -17,9 +17,9 @@ from ..show.progress import Now, Show, in_notebook, progress
 from ..stats.moments import Array, Moments, Part
 from ..validation import InputError
 from .backends import Backend
+from .chunks import Job
 from .precision import Plan
 from .store import ChunkStore
-from .work import Job
 
 HELD = 64  # chunks that may wait for their turn, at least; on many workers it is four for each
 TRIES = 5  # how often a chunk is begun before its loss is an error

@@ -20,7 +20,7 @@ import numpy as np
 from ..stats.moments import Array, Moments, Part
 from ..validation import InputError
 from ..version import __version__
-from .work import Job
+from .chunks import Job
 
 APPLICATION = 0x534F4A4F  # "SOJO", in the header of the file
 FORMAT = 1

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .clusters import ratio_covariance
-from .intervals import Interval
+from .intervals import FIRST, PLANNED, Interval, sequence
 from .moments import Array
-from .sequences import FIRST, PLANNED, sequence
 
 
 class Steps(NamedTuple):

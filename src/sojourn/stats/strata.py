@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .intervals import ratio_evidence
 from .moments import Array
-from .sequences import ratio_evidence
 
 EVEN = 4.0  # n m / (n + m) is a quarter of all visits if both variants have the same number
 

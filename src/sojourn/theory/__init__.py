@@ -12,12 +12,11 @@ from .gaps import (
     mistake_costs,
     monotone_gap,
 )
-from .lemmas import Lemma3, Lemma4, lemma3, lemma4
+from .induction import Plan
 from .one_armed import LowerBound, bayes_lower_bound
-from .plan import Plan
 from .premises import AssumptionWarning, Check, assumptions, sufficient_condition, warn_about
+from .regret import Bound, Lemma3, Lemma4, bounds, lemma3, lemma4
 from .report import Summary, summary
-from .slopes import Bound, bounds
 
 __all__ = [
     "AssumptionWarning", "BayesOptimum", "Bound", "Check", "Condition", "Conjecture",

@@ -28,8 +28,7 @@ from ..users import User
 from ..validation import InputError
 from ..values.finite import FiniteUser, Horizon, Visits
 from ..values.prior import Prior, check_finite, priors_of
-from .induction import ENDS, Masks, count_states, layout, step_back
-from .plan import Plan
+from .induction import ENDS, Masks, Plan, count_states, layout, step_back
 from .quadrature import Ends
 
 MOST_PULLS = 20_000

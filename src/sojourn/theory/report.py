@@ -13,7 +13,7 @@ from ..show.tables import Part, Shown, Table
 from ..values import MeanVariance
 from .gaps import Condition, case, first_step_costs, gap_condition, outside
 from .premises import Check, assumptions, sufficient_condition
-from .slopes import Bound, bounds
+from .regret import Bound, bounds
 
 VALUES = "V*: the reward that the rest of a visit is expected to bring if every choice is right"
 COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward"

@@ -5,10 +5,9 @@ from typing import Any
 
 from ..registry import Registry
 from .base import Space, Start, User
-from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
 from .published import Ema, FunctionLeave, LastReward, LeaveCurve, LogLeave, MovingAverage, TwoState
-from .wrappers import Levels, StaysFirst, can_leave, unwrapped
+from .wrappers import ByArm, Levels, ShiftedLeave, StaysFirst, can_leave, unwrapped
 
 __all__ = [
     "EXAMPLES", "USERS", "ByArm", "Chain", "Ema", "FunctionLeave", "LastReward", "LeaveCurve",
