@@ -117,10 +117,6 @@ class Problem:
         >>> swap = Problem.changing([(0, one), (500, other)])
         >>> swap.at(500).best_arm, swap.at(501).best_arm
         (0, 1)
-        >>> import sojourn as sj
-        >>> result = sj.simulate(swap, [sj.policies.FixedArm(0)], visits=1_000, runs=100)
-        >>> print(f"{result.regret.mean[0, -1]:.0f} ± {result.regret.half_width[0, -1]:.0f}")
-        715 ± 5
         """
         from .problem_files import problem_of
 

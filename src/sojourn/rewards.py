@@ -13,13 +13,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import validation
 from .engine.rewards import Coins, Grades
+from .stats.moments import Array
 from .validation import InputError
-
-Array = NDArray[np.float64]
 
 NODES = 24
 """Of the quadrature, on each piece of [0, 1]."""

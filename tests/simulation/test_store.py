@@ -240,9 +240,9 @@ def test_the_key_covers_the_engine_and_what_makes_a_chunk_of_rows(
     [
         (lambda p: p.write_text("not a database, but long enough to be read as one" * 20),
          "is not a store, or it is damaged (file is not a database)"),
-        (lambda p: _sql(p, "CREATE TABLE t (x)"), "is a database of something else"),
+        (lambda p: _sql(p, "CREATE TABLE t (x)"), "is not a store of chunks"),
         (lambda p: (_empty(p), _sql(p, "PRAGMA user_version = 2")),
-         "is a store of format 2, and this version of sojourn reads formats up to 1"),
+         "is not a store of chunks, or of another format than 1"),
         (lambda p: (_full(p), _sql(p, "UPDATE chunks SET data = substr(data, 1, 90)")),
          "is not a store, or it is damaged (Error -5 while decompressing"),
         (lambda p: p.mkdir(), "the store cannot be used (unable to open database file)"),

@@ -13,11 +13,10 @@ from ..policies import Planned, Policy
 from ..problem import Problem
 from ..show.plain import plain
 from ..stats.intervals import Z95, Interval
+from ..stats.moments import Array
 from ..theory import BayesOptimum
 from ..validation import InputError
 from .chunks import chunk
-
-Array = NDArray[np.float64]
 
 MEANS, VISITS = 0, 1
 EDGE = 1e-9

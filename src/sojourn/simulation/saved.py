@@ -36,8 +36,7 @@ from .precision import Precision
 if TYPE_CHECKING:
     from .result import Result
 
-FORMAT = 1
-MARK = "# sojourn-result"
+MARK = b"# sojourn-result 1 "  # and its format
 SUFFIXES = (".csv", ".csv.gz")
 
 
@@ -74,7 +73,7 @@ def save(result: "Result", path: str | Path) -> None:
         "precision": None if result.precision is None else asdict(result.precision),
         "sha256": hashlib.sha256(body).hexdigest(),
     }
-    written = f"{MARK} {FORMAT} {json.dumps(head)}\n".encode() + body
+    written = MARK + json.dumps(head).encode() + b"\n" + body
     _replace(path, gzip.compress(written, mtime=0) if path.suffix == ".gz" else written)
 
 
@@ -100,16 +99,13 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise InputError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
     first, _, body = written.partition(b"\n")
-    words = first.decode(errors="replace").split(" ", 3)
-    if len(words) < 4 or " ".join(words[:2]) != MARK or not words[2].isdecimal():
-        raise InputError(f"not a result of sojourn: its first line must begin with {MARK!r}")
-    if int(words[2]) > FORMAT:
+    if not first.startswith(MARK):
         raise InputError(
-            f"a result of format {words[2]}, and this version of sojourn reads formats up to "
-            f"{FORMAT}: use a newer one"
+            "not a result that this version of sojourn reads: its first line must begin with "
+            f"{MARK.decode()!r}"
         )
     try:
-        head: dict[str, Any] = json.loads(words[3])
+        head: dict[str, Any] = json.loads(first.removeprefix(MARK))
         intact = head["sha256"] == hashlib.sha256(body).hexdigest()
     except (ValueError, KeyError, TypeError):
         intact = False

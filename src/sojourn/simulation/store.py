@@ -64,12 +64,9 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION:
-            raise InputError(f"{self.path} is a database of something else, not a store of chunks")
-        if version > FORMAT:
+        if tables and (application, version) != (APPLICATION, FORMAT):
             raise InputError(
-                f"{self.path} is a store of format {version}, and this version of sojourn reads "
-                f"formats up to {FORMAT}: use a newer one"
+                f"{self.path} is not a store of chunks, or of another format than {FORMAT}"
             )
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")

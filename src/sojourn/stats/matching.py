@@ -73,15 +73,7 @@ def sums_by_user(steps: Steps) -> Array:
 
 
 class Matching:
-    """The ratios of sums over users, and their differences, with intervals for every look.
-
-    >>> rng = np.random.default_rng(1)
-    >>> arm, would = rng.integers(0, 2, (2, 4_000))  # any of two arms, each with chance 1/2
-    >>> liked, left = rng.random((2, 4_000)) < [0.2 + 0.6 * arm, np.full(4_000, 0.1)]
-    >>> found = Matching(Steps(np.arange(4_000), arm == 1, np.full(4_000, 0.5), liked, left))
-    >>> round(found.of("would reward").value, 1), found.of("would reward", "reward").low > 0.2
-    (0.8, True)
-    """
+    """The ratios of sums over users, and their differences, with intervals for every look."""
 
     def __init__(self, steps: Steps, alpha: float = 0.05, planned: float = PLANNED) -> None:
         sums = sums_by_user(steps)

@@ -1,16 +1,8 @@
 """User models: how the state of a visit follows from its rewards, and when the user leaves.
 
 A user model is a frozen dataclass with plain methods. Python, the solver and the compiled simulator
-run the same text:
-
-* ``next_state(state, reward)``: the next state;
-* ``leave_probability(state, reward, arm)``: the probability that this step was the last one;
-* ``begin(u)``: the state in which a visit starts, from a uniform draw (`User` has it);
-* ``experience(state)``: what a policy sees of the state, a number in [0, 1] (`User`: the state);
-* ``next_chance(state, reward, after)``: only of models with random next states.
-
-States are floats. A model with finitely many numbers them 0, 1, ..., and gives their number in
-`space.states`; otherwise that is None and the state is a point of [0, 1].
+run the same text. States are floats: a model with finitely many numbers them 0, 1, ..., and gives
+their number in `space.states`; otherwise that is None and the state is a point of [0, 1].
 
 A model with a name, `model`, can be used in problem files, in stores and over HTTP: `settings`
 gives what `from_settings` makes it from. `sojourn.check` tells whether a class keeps the contract.

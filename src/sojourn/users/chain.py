@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
+from ..chain import Array
 from ..engine.structs import PYTHON_ONLY
 from ..validation import InputError
 from .base import Space, User
-
-Array = NDArray[np.float64]
 
 MOST_STATES = 1000
 """The table of chances has two entries for each pair of states: 16 MB."""

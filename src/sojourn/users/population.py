@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chain import mistake_cost, total
+from ..chain import Array, mistake_cost, total
 from ..engine.rewards import Coins, coin
 from ..engine.structs import PYTHON_ONLY, interpreted
 from ..validation import InputError
 from .base import MOST_STARTS, Space, Start, User
-
-Array = NDArray[np.float64]
 
 FIRST_ROW = 0
 """Of a rule: the first step of a visit; rows 1 and 2 are after a reward of 0 and of 1."""

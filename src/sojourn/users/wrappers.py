@@ -7,9 +7,9 @@ from math import exp, log
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
+from ..chain import Array
 from ..engine.loops import jitable
 from ..engine.steps import next_states
 from ..engine.structs import PYTHON_ONLY, Compiled
@@ -17,8 +17,6 @@ from ..validation import InputError
 from .base import Space, User
 from .chain import Chain
 from .published import Ema, LeaveCurve, TwoState
-
-Array = NDArray[np.float64]
 
 MOST_ODDS = 50.0
 """Log odds that an arm may add: e^50 is more than a visit can tell from never or always."""

@@ -268,11 +268,9 @@ class CommonValues(Values):
         return mistake_cost(*self._onward(state))  # type: ignore[no-any-return]
 
     def action_value(self, state: float, arm: int) -> float:
-        """Q*(s, a)."""
         return self._onward(state)[0] + self.means[arm] * self.mistake_cost(state)
 
     def gap(self, state: float, arm: int) -> float:
-        """V*(s) - Q*(s, a)."""
         return (self._best_mean(state) - self.means[arm]) * self.mistake_cost(state)
 
     def rule(self, state: float) -> int:
@@ -281,7 +279,6 @@ class CommonValues(Values):
 
     @cached_property
     def prices(self) -> CommonPrices:
-        """The gaps for compiled code."""
         means, optimal = np.array(self.means), self.best_arm_is_optimal
         return CommonPrices(self.value_function, means, means.max(), means.min(), optimal)
 
