@@ -7,7 +7,6 @@ weighting, self-normalised). The weights have mean 1, if the propensities are ri
 one never fails to try what the first one would choose.
 """
 
-from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
@@ -93,9 +92,6 @@ class Matching:
         for sign, one in parts:
             direction[NAMES.index(one)] += sign
         value, variance = (float(x @ direction) for x in (self._values, direction @ self._spread))
-        error = sqrt(max(variance, 0.0)) if self._worth([one for _, one in parts]) >= FIRST else inf
-        return sequence(value, error, *self._how)
-
-    def _worth(self, names: Sequence[str]) -> float:
-        weighted = any(name.startswith("would") for name in names)
-        return self.effective if weighted else float(self.users)
+        weighted = any(one.startswith("would") for _, one in parts)
+        enough = (self.effective if weighted else self.users) >= FIRST
+        return sequence(value, sqrt(max(variance, 0.0)) if enough else inf, *self._how)

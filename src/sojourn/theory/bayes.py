@@ -129,7 +129,12 @@ def bayes_optimum(
     (1.274, 1.2799, 7.4864)
     """
     task = _Task.of(user, arms, prior, visits, fixed, pulls, validation.flag("plan", plan))
-    task.check_memory()
+    needed, there = task.bytes, available_memory()
+    if there is not None and needed > 0.9 * there:
+        raise TooLarge(
+            f"pulls = {pulls} is not allowed here: it takes {needed / 1e9:.3g} GB of memory, and "
+            f"{there / 1e9:.3g} GB are available"
+        )
     return task.solve(progress or (lambda share: None))
 
 
@@ -191,14 +196,6 @@ class _Task:
         if not self.keep:
             return layers
         return layers + size * sum(self.count(t) for t in range(self.pulls + 1))
-
-    def check_memory(self) -> None:
-        needed, there = self.bytes, available_memory()
-        if there is not None and needed > 0.9 * there:
-            raise TooLarge(
-                f"pulls = {self.pulls} is not allowed here: it takes {needed / 1e9:.3g} GB of "
-                f"memory, and {there / 1e9:.3g} GB are available"
-            )
 
     def solve(self, progress: Callable[[float], None]) -> BayesOptimum:
         ends, size = Ends(self.user, self.visits, self.priors, self.pulls), self.visits.size

@@ -89,15 +89,14 @@ def bayes_lower_bound(
     finite = FiniteUser.of(user)
     check_finite(finite, priors)
     bandit = _Bandit(user, Visits(finite, horizon), pulls)
-    kinds = list(dict.fromkeys(priors))
+    kinds, told = list(dict.fromkeys(priors)), progress or (lambda share: None)
     best, total, error = 0.0, 0.0, 0.0
     for i, own in enumerate(kinds):
         times = priors.count(own)
         others = [(kind, priors.count(kind) - (kind == own)) for kind in kinds]
 
         def show(share: float, i: int = i) -> None:
-            if progress is not None:
-                progress((i + share) / len(kinds))
+            told((i + share) / len(kinds))
 
         (one, all_), (one_off, all_off) = bandit.mean(own, others, show)
         best, total = max(best, float(one)), total + times * float(all_)

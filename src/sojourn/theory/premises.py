@@ -9,18 +9,8 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, TwoState
-from .gaps import (
-    BY_ARM,
-    GRADED,
-    Condition,
-    all_costs,
-    grid,
-    monotone_gap,
-    moving_average,
-    outside,
-    tolerance,
-    two_state,
-)
+from . import gaps
+from .gaps import Condition
 
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 POSITIVE = "q > 0 everywhere"
@@ -64,17 +54,17 @@ def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     n = validation.whole("n", n, 2)
     if problem.by_arm or problem.graded:
         own = [
-            Check(SAME_LEAVING, not problem.by_arm, BY_ARM if problem.by_arm else "it is"),
-            Check(COINS, not problem.graded, GRADED if problem.graded else "they are"),
+            Check(SAME_LEAVING, not problem.by_arm, gaps.BY_ARM if problem.by_arm else "it is"),
+            Check(COINS, not problem.graded, gaps.GRADED if problem.graded else "they are"),
         ]
-    elif two := two_state(problem):
+    elif two := gaps.two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))
         below_one = [Check(f"{q} < 1", p < 1.0, f"{q} = {p:g}") for q, p in after_1]
         own = [*_assumption_1(problem, two), *below_one]
-    elif ema := moving_average(problem):
-        gap = monotone_gap(problem)
+    elif ema := gaps.moving_average(problem):
+        gap = gaps.monotone_gap(problem)
         falls = Check("gap nonincreasing", gap.holds, gap.reason or "D(s) never rises with s")
-        own = [*_assumption_2(ema), _stays_in_top_bin(ema, n), falls]
+        own = [*_assumption_2(ema, n), falls]
     else:
         kind = type(problem.user).__name__
         own = [Check("two states or a moving average", False, f"the paper has no {kind}")]
@@ -113,9 +103,9 @@ def sufficient_condition(problem: Problem | str | Path) -> Condition:
     """
     problem = problem_of(problem)
     name = "(q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10))"
-    user = two_state(problem)
-    if outside(problem) or user is None:
-        why = outside(problem) or "it is about users with two states"
+    user = gaps.two_state(problem)
+    if gaps.outside(problem) or user is None:
+        why = gaps.outside(problem) or "it is about users with two states"
     elif failing := [c for c in _assumption_1(problem, user) if not c.holds]:
         why = f"Assumption 1 fails ({failing[0].name}: {failing[0].detail})"
     elif max(problem.means) == 0.0:
@@ -147,8 +137,8 @@ def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
     ]
 
 
-def _assumption_2(user: Ema) -> list[Check]:
-    states = grid()
+def _assumption_2(user: Ema, n: int) -> list[Check]:
+    states = gaps.grid()
     q = [float(user.leave.probability(s)) for s in states]
     zeros = [s for s, p in zip(states, q, strict=True) if p <= 0.0]
     if not zeros:
@@ -160,27 +150,24 @@ def _assumption_2(user: Ema) -> list[Check]:
     rise, at = max((q[i + 1] - q[i], i) for i in range(len(q) - 1))
     falls = rise <= 1e-12
     rises = f"q({states[at]:g}) = {q[at]:.6g} < q({states[at + 1]:g}) = {q[at + 1]:.6g}"
+    bottom = (n - 1) / n
+    top = [p for s, p in zip(states, q, strict=True) if s > bottom]
+    worst = max([float(user.leave.probability(bottom)), *top])
     return [
         Check(POSITIVE, not zeros, positive),
         Check("q nonincreasing", falls, f"on {len(q)} points of [0, 1]" if falls else rises),
+        Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}"),
     ]
-
-
-def _stays_in_top_bin(user: Ema, n: int) -> Check:
-    bottom = (n - 1) / n
-    top = [bottom, *(s for s in grid() if s > bottom)]
-    worst = max(float(user.leave.probability(s)) for s in top)
-    return Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}")
 
 
 def _in_any_model(problem: Problem) -> list[Check]:
     means = sorted(problem.means, reverse=True)
-    if outside(problem):
+    if gaps.outside(problem):
         optimal = problem.best_arm_is_optimal
         detail = "its gap is 0 there" if optimal else _costliest_state(problem)
     else:
-        costs = all_costs(problem)
-        optimal = min(costs) >= -tolerance(problem, costs)
+        costs = gaps.all_costs(problem)
+        optimal = min(costs) >= -gaps.tolerance(problem, costs)
         detail = f"smallest D(s) = {min(costs):.6g}"
     return [
         Check("every visit ends", True, f"after {problem.length.mean:.6g} steps on average"),

@@ -6,6 +6,7 @@ inequality and log K / kl with KL, where delta and kl compare the arm's mean wit
 Slopes differ only in the state s.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,17 +19,11 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
 from ..values.prior import DoesNotApply
-from .gaps import (
-    all_costs,
-    first_step_costs,
-    gap_condition,
-    mistake_costs,
-    moving_average,
-    outside,
-    tolerance,
-    two_state,
-)
+from . import gaps
 from .premises import POSITIVE, Check, assumptions, failures
+
+MOST_STEPS = 2**62
+"""Up to which the times of the lemmas are looked for."""
 
 
 @dataclass(frozen=True)
@@ -113,29 +108,29 @@ COMPARISONS: Sequence[tuple[str, str, Slope]] = (
 
 @lru_cache(maxsize=256)
 def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
-    if why := outside(problem):
+    if why := gaps.outside(problem):
         of_user = MOVING_AVERAGE if problem.user.space.states is None else TWO_STATE
         reason = f"does not apply, because {why}"
         every = (*of_user, *COMPARISONS)
         return tuple(Bound(name, theorem, None, reason) for name, theorem, *_ in every)
     known, own = assumptions(problem, n), list[Bound]()
-    if two_state(problem):
+    if gaps.two_state(problem):
         own = _two_state(problem, known)
-    elif moving_average(problem):
+    elif gaps.moving_average(problem):
         own = _moving_average(problem, known, n)
     needed = [c for c in known if c.name in ("one best arm", "best arm optimal in every state")]
-    largest = max(all_costs(problem))
+    largest = max(gaps.all_costs(problem))
     more = [_bound(*row, problem, largest, needed) for row in COMPARISONS]
     return (*own, *more)
 
 
 def _two_state(problem: Problem, known: Sequence[Check]) -> list[Bound]:
-    at_0, at_1 = mistake_costs(problem).values()
-    small = tolerance(problem, [at_0, at_1])
+    at_0, at_1 = gaps.mistake_costs(problem).values()
+    small = gaps.tolerance(problem, [at_0, at_1])
     numbers = f"D(0) = {at_0:.6g}, D(1) = {at_1:.6g}"
-    normal = Check("D(0) >= D(1)", gap_condition(problem).holds, numbers)
+    normal = Check("D(0) >= D(1)", gaps.gap_condition(problem).holds, numbers)
     opposite = Check("D(0) <= D(1)", at_0 <= at_1 + small, numbers)
-    first = first_step_costs(problem)
+    first = gaps.first_step_costs(problem)
     costs = [(0.0, at_0), (1.0, at_1), *first]
     found = []
     for name, theorem, slope, explored in TWO_STATE:
@@ -149,7 +144,7 @@ def _two_state(problem: Problem, known: Sequence[Check]) -> list[Bound]:
 
 def _moving_average(problem: Problem, known: Sequence[Check], n: int) -> list[Bound]:
     bottom = (n - 1) / n
-    first = first_step_costs(problem)
+    first = gaps.first_step_costs(problem)
     exploring = max([problem.mistake_cost(bottom), *(d for s, d in first if s >= bottom)])
     least = min([problem.mistake_cost(1.0), *(d for _, d in first)])
     needed = [c for c in known if c.name != POSITIVE]
@@ -266,16 +261,18 @@ def lemma4(
         + 2.0 / eta**2 * exp(-(eta**2) * (T2 - 2) / 2.0)
         + 12.0 * e / log(T2 - 1)
     )
-    cost = max([problem.mistake_cost(0), *(d for s, d in first_step_costs(problem) if s == 0.0)])
-    gaps = sum(max(problem.means) - mean for mean in problem.means) * cost
-    return Lemma4(T2, c4, c4 * gaps)
+    cost = max(
+        [problem.mistake_cost(0), *(d for s, d in gaps.first_step_costs(problem) if s == 0.0)]
+    )
+    lost = sum(max(problem.means) - mean for mean in problem.means) * cost
+    return Lemma4(T2, c4, c4 * lost)
 
 
 def _ranges(problem: Problem) -> tuple[float, float]:
     """p_min and the distance of the two best means, if the assumptions of Theorem 1 hold."""
-    user = two_state(problem)
+    user = gaps.two_state(problem)
     if user is None:
-        why = outside(problem) or "it is about users with two states"
+        why = gaps.outside(problem) or "it is about users with two states"
         raise DoesNotApply(f"the lemma does not apply, because {why}")
     if reason := bounds(problem)[0].reason:
         raise DoesNotApply(f"the lemma {reason}")
@@ -290,13 +287,4 @@ def _budget(t: int) -> float:
 
 def _first(low: int, good: Callable[[int], bool]) -> int:
     """The smallest t >= low that is good, given that every later one is good too."""
-    if good(low):
-        return low
-    step = 1
-    while not good(low + step):
-        step *= 2
-    bad, fine = low + step // 2, low + step
-    while fine - bad > 1:
-        middle = (bad + fine) // 2
-        bad, fine = (bad, middle) if good(middle) else (middle, fine)
-    return fine
+    return low + bisect_left(range(low, MOST_STEPS), True, key=good)

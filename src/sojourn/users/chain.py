@@ -100,11 +100,9 @@ class Chain(User):
         return float(self.after[int(state), int(reward)])
 
     def next_chance(self, state: float, reward: float, after: float) -> float:
-        """The probability of a next state, where that is random."""
         return float(self.chances[int(state), int(reward), int(after)])
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        """`leave[state][reward]`."""
         return float(self.leaving[int(state), int(reward)])
 
     def experience(self, state: float) -> float:

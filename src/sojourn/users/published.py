@@ -58,7 +58,6 @@ class TwoState(LastReward):
             object.__setattr__(self, name, validation.number(name, getattr(self, name), 0, 1))
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        """q(state, reward)."""
         if state == 0.0:
             return self.q01 if reward > 0.0 else self.q00
         return self.q11 if reward > 0.0 else self.q10
@@ -107,7 +106,6 @@ class LogLeave(LeaveCurve):
         return True
 
     def probability(self, state: float) -> float:
-        """q(state)."""
         return 1.0 - log1p(self.c6 * state) / self.log_span
 
 
@@ -133,7 +131,6 @@ class FunctionLeave(LeaveCurve):
         return f"FunctionLeave({self.function.__name__})"
 
     def probability(self, state: float) -> float:
-        """The function at `state`."""
         return self.function(state)
 
 

@@ -195,7 +195,6 @@ class ShiftedLeave(LeaveCurve):
         return self.curve.falls
 
     def probability(self, state: float) -> float:
-        """The curve at `state`, shifted."""
         return shifted(self.curve.probability(state), self.odds)
 
 
@@ -290,7 +289,6 @@ class ByArm(Wrapper):
         return self.user.space._replace(arms=len(self.users))
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        """q_a(s, r)."""
         return self.leaving.chance(arm, state, reward)  # type: ignore[no-any-return]
 
 

@@ -29,7 +29,6 @@ class ByState(Compiled):
     at_state: Array
 
     def at(self, state: float) -> float:
-        """The value at one state."""
         return self.at_state[int(state)]  # type: ignore[no-any-return]
 
 

@@ -34,7 +34,6 @@ class MeanVariance(NamedTuple):
 
     @property
     def std(self) -> float:
-        """The standard deviation."""
         return float(np.sqrt(self.variance))
 
 
