@@ -61,10 +61,6 @@ def best_rule(onward: Array, gain: Array) -> tuple[Array, Array]:
 
     By [arm, state, next state] and [arm, state]. An arm that is not better does not replace
     another. `NeverEnds` if the total grows without end.
-
-    >>> rule, value = best_rule(np.array([[[0.0]], [[0.9]]]), np.array([[1.0], [0.5]]))
-    >>> rule.tolist(), value.round(9).tolist()
-    ([1], [5.0])
     """
     states = np.arange(onward.shape[1])
     rule = gain.argmax(axis=0)

@@ -10,7 +10,7 @@ from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.streams import policy_stream
 from sojourn.policies import UCB, AdaUCB, Counts, Greedy, KLUCBSwitch, LearnedAdaUCB
 from sojourn.policies.published import log_plus
-from sojourn.simulation.tables import bound_for
+from sojourn.simulation.tables import bound_name
 
 
 def counts(policy: sj.Policy, pulls: list[float], successes: list[float]) -> Counts:
@@ -57,7 +57,7 @@ def test_an_arm_with_more_than_its_part_of_the_time_has_its_mean_for_index() -> 
 
 def test_ada_ucb_is_ucb_where_mistakes_are_cheap_and_greedy_elsewhere() -> None:
     ada = AdaUCB.for_problem(sj.paper.SETTINGS["A"])
-    assert (ada.c0, ada.c1, bound_for(ada, sj.paper.SETTINGS["A"])) == (0.0, 1.0, None)
+    assert (ada.c0, ada.c1, bound_name(ada)) == (0.0, 1.0, None)
     assert AdaUCB.for_problem(sj.paper.SETTINGS["opposite"]) == AdaUCB(c0=1.0, c1=0.0)
     memory = counts(ada, [10.0, 40.0], [6.0, 26.0])
     stream = policy_stream(0, 0)

@@ -78,7 +78,8 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
 
     def enter(self, job: Job) -> None:
         """Make a job known, and warn if there are chunks of it by other code."""
-        subject = _subject(job)
+        names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
+        subject = json.dumps({**names, "checkpoints": job.grid.tolist()})
         with self._clearly():
             self._db.execute(
                 "INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", (job.key, subject, __version__)
@@ -125,12 +126,6 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
             raise InputError(f"{self.path}: the store cannot be used ({error})") from None
         except (sqlite3.DatabaseError, zlib.error) as error:
             raise InputError(f"{self.path} is not a store, or it is damaged ({error})") from None
-
-
-def _subject(job: Job) -> str:
-    """What a job is about, in words, whatever code computes it."""
-    names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
-    return json.dumps({**names, "checkpoints": job.grid.tolist()})
 
 
 def _pack(part: Part) -> bytes:

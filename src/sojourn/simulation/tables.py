@@ -225,11 +225,15 @@ def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
 
 def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
     """The paper's bound on the regret of this policy, if it has one for these coefficients."""
+    name, bounds = bound_name(policy), theory.bounds(problem, n=int(getattr(policy, "n", 4)))
+    return next((b for b in bounds if b.name == name and b.slope is not None), None)
+
+
+def bound_name(policy: Any) -> str | None:
+    """The name in `theory.bounds` of the bound on the regret of a policy, if there is one."""
     if not isinstance(policy, Index) or policy._case is None:
         return None
-    name = f"{policy.title or type(policy).__name__}{policy._case}"
-    bounds = theory.bounds(problem, n=int(getattr(policy, "n", 4)))
-    return next((b for b in bounds if b.name == name and b.slope is not None), None)
+    return f"{policy.title or type(policy).__name__}{policy._case}"
 
 
 def lower_bounds(problem: Problem) -> list[theory.Bound]:

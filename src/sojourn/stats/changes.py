@@ -91,12 +91,6 @@ def change_in(
     Looked at after every bucket it finds a change where there is none with a chance of at most
     `delta`, in all looks together. `overdispersion`, at least 1, divides the statistic: the
     variance of the sums over that of coins of the same mean.
-
-    >>> clicks, shown = [31, 28, 33, 29, 12, 14, 11], [100] * 7
-    >>> found = change_in(clicks, shown, delta=0.01)
-    >>> found.at, round(found.before, 2), round(found.after, 2)
-    (4, 0.3, 0.12)
-    >>> change_in(clicks[:4], shown[:4], delta=0.01)
     """
     won, made = np.asarray(successes, float), np.asarray(trials, float)
     if won.ndim != 1 or won.shape != made.shape:

@@ -157,9 +157,9 @@ def case(problem: Problem | str | Path) -> str:
         return "improper"
     if max(entered) - min(entered) <= small:
         return "neutral"
-    if _largest_rise(entered)[0] <= small:
+    if _rise(entered)[0] <= small:
         return "normal"
-    return "opposite" if _largest_rise([-d for d in entered])[0] <= small else "mixed"
+    return "opposite" if _rise([-d for d in entered])[0] <= small else "mixed"
 
 
 def gap_condition(problem: Problem | str | Path) -> Condition:
@@ -199,14 +199,19 @@ def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition
     states = entered_states(problem, validation.whole("points", points, 2))
     if why := outside(problem):
         return Condition(name, None, None, False, f"does not apply, because {why}")
-    costs = [problem.mistake_cost(s) for s in states]
-    rise, low, high = _largest_rise(costs)
-    small = tolerance(problem, costs)
-    rises = f"D rises by {rise:.6g} from s = {states[low]:g} to s = {states[high]:g}"
+    rise, low, high, small = _largest_rise(problem, states)
+    rises = f"D rises by {rise:.6g} from s = {low:g} to s = {high:g}"
     return Condition(name, rise, small, rise <= small, None if rise <= small else rises)
 
 
-def _largest_rise(costs: Sequence[float]) -> tuple[float, int, int]:
+def _largest_rise(problem: Problem, states: Sequence[float]) -> tuple[float, float, float, float]:
+    """max D(s1) - D(s2) over s1 > s2, with s2 and s1, and what rounding may explain."""
+    costs = [problem.mistake_cost(s) for s in states]
+    rise, low, high = _rise(costs)
+    return rise, states[low], states[high], tolerance(problem, costs)
+
+
+def _rise(costs: Sequence[float]) -> tuple[float, int, int]:
     """max costs[j] - costs[i] over i <= j, with i and j."""
     rises = np.array(costs) - np.minimum.accumulate(costs)
     j = int(np.argmax(rises))
@@ -242,8 +247,6 @@ def conjecture(
     states, rows = grid(points), []
     for c6 in c6s:
         problem = Problem([mean, mean / 2.0], Ema(theta=theta, leave=LogLeave(c6=c6)))
-        costs = [problem.mistake_cost(s) for s in states]
-        rise, low, high = _largest_rise(costs)
-        holds = rise <= tolerance(problem, costs)
-        rows.append(Conjecture(c6, rise, states[low], states[high], holds))
+        rise, low, high, small = _largest_rise(problem, states)
+        rows.append(Conjecture(c6, rise, low, high, rise <= small))
     return tuple(rows)

@@ -57,13 +57,11 @@ class Summary(Shown):
             known[name] = {"mean": known[name].mean, "std": known[name].std}
         return dict(plain(named | known))
 
-    def _arms(self) -> str:
-        if self.problem.graded:
-            return f"rewards {', '.join(map(validation.shown, self.problem.rewards))}"
-        return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
-
     def _parts(self) -> Sequence[Part]:
-        costs = self.mistake_costs
+        problem, costs = self.problem, self.mistake_costs
+        arms = f"means {', '.join(f'{m:g}' for m in problem.means)}"
+        if problem.graded:
+            arms = f"rewards {', '.join(map(validation.shown, problem.rewards))}"
         states = [
             [f"{s:g}", _number(v), _number(costs[s]) if costs else f"{self.best_arms[s]}"]
             for s, v in self.values.items()
@@ -86,7 +84,7 @@ class Summary(Shown):
         if why := outside(self.problem):
             regret = [f"no bound of the paper on the regret applies, because {why}"]
         return [
-            f"{self._arms()}; {self.problem.user!r}",
+            f"{arms}; {problem.user!r}",
             f"case: {self.case}",
             "",
             Table(["state", "V*", "D" if costs else "best arm"], states),

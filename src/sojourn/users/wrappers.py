@@ -167,11 +167,7 @@ class Levels(Wrapper):
 
 @jitable
 def shifted(chance: float, odds: float) -> float:
-    """A chance with `odds` added to its log odds; 0 and 1 stay what they are.
-
-    >>> round(shifted(0.15, 2.0), 4)
-    0.566
-    """
+    """A chance with `odds` added to its log odds; 0 and 1 stay what they are."""
     if chance <= 0.0 or chance >= 1.0 or odds == 0.0:
         return chance
     return 1.0 / (1.0 + exp(log((1.0 - chance) / chance) - odds))

@@ -76,14 +76,7 @@ class FiniteUser:
 
     @classmethod
     def of(cls, user: User) -> "FiniteUser":
-        """The tables of a user model; InputError if it has none that fit.
-
-        >>> from sojourn import TwoState
-        >>> from sojourn.users import StaysFirst
-        >>> shy = FiniteUser.of(StaysFirst(TwoState(0.8, 0.2, 0.2, 0.1)))
-        >>> shy.codes, shy.leave.tolist()
-        ((-2.0, 0.0, 1.0), [[0.0, 0.0], [0.8, 0.2], [0.2, 0.1]])
-        """
+        """The tables of a user model; InputError if it has none that fit."""
         _check(user)
         starts = first_states(user)
         codes, new = set(starts), set(starts)
@@ -177,10 +170,6 @@ class FiniteUser:
 
         k if it grows like 1 / (distance)^k: the mean value under a Beta(a, b) prior is finite if
         and only if a exceeds the first and b the second.
-
-        >>> from sojourn import TwoState
-        >>> [FiniteUser.of(TwoState(1, 0, 0, q11)).orders() for q11 in (0, 0.5)]
-        [(0, 2), (0, 0)]
         """
         near = np.array([1e-8, 1e-10])
         found = []

@@ -47,15 +47,7 @@ def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
 
 
 class DoesNotApply(InputError):
-    """A result was asked for where its assumptions fail.
-
-    >>> import sojourn as sj
-    >>> try:
-    ...     sj.theory.mistake_costs("ema-100")
-    ... except sj.theory.DoesNotApply as why:
-    ...     print(str(why).partition(":")[0])
-    a table of mistake costs does not apply, because this user has infinitely many states
-    """
+    """A result was asked for where its assumptions fail."""
 
 
 def check_proper(user: User, finite: FiniteUser, values: Array, what: str) -> None:

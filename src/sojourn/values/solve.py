@@ -45,11 +45,10 @@ def solve(user: User, rewards: Sequence[Reward]) -> Values:
     """V* and all that follows from it; raises `NeverEnds` if some rule keeps users for ever.
 
     >>> from sojourn import ByArm, TwoState
-    >>> user = TwoState(0.15, 0.08, 0.12, 0.06)
-    >>> arms = tuple(map(Bernoulli, (0.8, 0.6, 0.4)))
-    >>> values = solve(ByArm.odds(user, [2, 0, 0]), arms)
-    >>> values.rule(1.0), round(values.value(1.0), 2), solve(user, arms).rule(1.0)
-    (1, 6.5, 0)
+    >>> user = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0, 0])
+    >>> values = solve(user, [Bernoulli(0.8), Bernoulli(0.6), Bernoulli(0.4)])
+    >>> values.rule(1.0), round(values.value(1.0), 2)
+    (1, 6.5)
     """
     arms = tuple(rewards)
     common = user.space.arms is None and all(isinstance(arm, Bernoulli) for arm in arms)
