@@ -6,9 +6,8 @@ are `FLOOR` runs, then after every growth by a quarter. Whether a policy goes on
 its own chunks up to there, in order, and of nothing else, so that the number of runs, like every
 other number, does not depend on who computes what when.
 
-Looking often would favour the moments at which the spread happens to look small. With these few
-looks the intervals cover the truth almost as often as with a fixed number of runs; docs/scale.md
-has the measurement.
+Looking often would favour moments at which the spread looks small by chance. With these few looks
+the intervals cover the truth almost as often as with a fixed number of runs (docs/scale.md).
 """
 
 from collections.abc import Callable, Iterable

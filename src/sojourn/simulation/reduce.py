@@ -29,9 +29,8 @@ PULSE = 0.2  # seconds after which the loop looks up to see if it is to stop
 class Progress(NamedTuple):
     """How far the work is; `done` and `total` are seconds of work for one worker.
 
-    What is still to do is estimated from what the last chunk of each policy took and, where the
-    number of runs is not fixed, from the precision reached so far. What came from a store counts
-    as no work.
+    What is left is estimated from the last chunk of each policy and, if the number of runs is not
+    fixed, from the precision so far. What came from a store counts as no work.
 
     >>> Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0)
     Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0, compiling=None, compiled=0)

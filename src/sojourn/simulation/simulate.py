@@ -92,7 +92,6 @@ def simulate(
             while policies are compiled, which is done once per machine and takes seconds for each.
 
     None of `workers`, `client` and `store` changes a bit of the result.
-    docs/reference/simulating.md shows them all at work.
 
     >>> import sojourn as sj
     >>> print(sj.simulate("A", sj.policies.FixedArm(), visits=10, runs=2))

@@ -329,13 +329,7 @@ def fit_table(table: Table) -> FittedTable:
 
 @dataclass(frozen=True, eq=False)
 class ArmEffects:
-    """What the model says of a table: exit rates by arm, and how they compare.
-
-    >>> seen, left = np.array([[[8e4, 0.0]], [[4e5, 0.0]]]), np.array([[[4e4, 0.0]], [[5e4, 0.0]]])
-    >>> found = ArmEffects(Table(seen, left))
-    >>> found.ratio[0].round(2).tolist(), found.raising.tolist()
-    ([4.0, 0.25], [True, False])
-    """
+    """What the model says of a table: exit rates by arm, and how they compare."""
 
     table: Table
 

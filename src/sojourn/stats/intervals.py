@@ -67,10 +67,7 @@ def t(free: float, level: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number, and the ends of its 95 % interval; all three alike if it is exact.
-
-    >>> value, low, high = Interval(0.5, 0.4, 0.6)
-    """
+    """A number, and the ends of its 95 % interval; all three alike if it is exact."""
 
     value: float
     low: float

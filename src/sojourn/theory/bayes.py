@@ -7,9 +7,7 @@ induction. It ends after `pulls` pulls in all, with two ends that bracket the tr
 * *commit*: the arm that is best for the rest is chosen and shown for ever. That is a policy, so
   that the least regret is at most its regret;
 * *be told*: the means are revealed, and only the best arm is shown from there. What is known more
-  can be ignored, so that the least regret is at least that.
-
-docs/limit.md has the proof.
+  can be ignored, so that the least regret is at least that (docs/limit.md has the proof).
 """
 
 import os

@@ -22,9 +22,6 @@ from ..values.prior import DoesNotApply
 from . import gaps
 from .premises import POSITIVE, Check, assumptions, failures
 
-MOST_STEPS = 2**62
-"""Up to which the times of the lemmas are looked for."""
-
 
 @dataclass(frozen=True)
 class Bound:
@@ -287,4 +284,4 @@ def _budget(t: int) -> float:
 
 def _first(low: int, good: Callable[[int], bool]) -> int:
     """The smallest t >= low that is good, given that every later one is good too."""
-    return low + bisect_left(range(low, MOST_STEPS), True, key=good)
+    return low + bisect_left(range(low, 2**62), True, key=good)

@@ -20,11 +20,6 @@ MOST_STARTS = 1000
 """States in which visits may begin: they are gone through at the start of every visit."""
 
 
-def _hashable(start: Any) -> Any:
-    """Lists and the like are no start state; as text they reach the check that says so."""
-    return start if isinstance(start, Hashable) else repr(start)
-
-
 @dataclass(frozen=True, repr=False)
 class Start(Compiled):
     """The state in which visits begin: `states[i]` with chance `chances[i]`.
@@ -45,7 +40,9 @@ class Start(Compiled):
         """A fixed state, or a table of states and their probabilities; states are 0 to `last`."""
         if isinstance(value, Start):
             return value
-        table = dict(value) if isinstance(value, Mapping) else {_hashable(value): 1.0}
+        # Lists and the like are no start state; as text they reach the check that says so.
+        state = value if isinstance(value, Hashable) else repr(value)
+        table = dict(value) if isinstance(value, Mapping) else {state: 1.0}
         if len(table) > MOST_STARTS:
             raise InputError(
                 f"start is not allowed: it has {len(table)} states, and may have {MOST_STARTS}"
@@ -138,11 +135,12 @@ class User(Compiled):
                 validation.whole("start", s, 0, states - 1)
 
     def __repr__(self) -> str:
-        own = [f for f in fields(self) if f.repr and f.name != "start"]
-        parts = [f"{f.name}={getattr(self, f.name)!r}" for f in own]
-        if self.start != Start.of(1.0):
-            parts.append(f"start={self.start!r}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}
+        start = shown.pop("start", None)
+        if start not in (None, Start.of(1.0)):
+            shown["start"] = start
+        given = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(self).__name__}({given})"
 
     def begin(self, u: float) -> float:
         """The state in which a visit starts, from a uniform draw u."""

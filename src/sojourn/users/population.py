@@ -4,7 +4,6 @@ A rule for a population is an array [3, arm]: the probabilities of the arms at t
 visit, after a reward of 0 and after a reward of 1.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -247,8 +246,8 @@ class Population(User):
         """Rewards and steps that a step brings, by [class, arm, which]."""
         return np.stack([self.means, np.ones_like(self.means)], axis=-1)
 
-    def _steps_back(self) -> Iterator[int]:
-        return iter(range(self.last or self.horizon - 1, 0, -1))
+    def _steps_back(self) -> range:
+        return range(self.last or self.horizon - 1, 0, -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Users made of other ones: a first step of its own, graded rewards by level, or one per arm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import exp, log
 from typing import Any, Self
@@ -95,11 +95,6 @@ class StaysFirst(Wrapper):
         if not isinstance(self.user, User) or isinstance(self.user, StaysFirst):
             raise InputError(f"user = {self.user!r} is not allowed: it must be another user model")
         object.__setattr__(self, "start", self.user.start)
-
-    def __repr__(self) -> str:
-        own = [f.name for f in fields(self) if f.repr and f.name != "start"]
-        given = ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
-        return f"{type(self).__name__}({given})"
 
     def begin(self, u: float) -> float:
         """The user's start state, marked as a first step."""

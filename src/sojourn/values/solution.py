@@ -189,7 +189,6 @@ class Values:
 
     @property
     def first_states(self) -> list[float]:
-        """The states in which visits begin, as the user model codes them."""
         return first_states(self.user)
 
     @cached_property
@@ -254,7 +253,6 @@ class CommonValues(Values):
 
     @cached_property
     def means(self) -> list[float]:
-        """By arm."""
         return [arm.mean for arm in self.rewards]
 
     @cached_property
