@@ -235,7 +235,11 @@ def reward_of(name: str, value: Any) -> Reward:
 
 
 def compiled(rewards: Sequence[Reward]) -> Coins | Grades:
-    """The arms as the simulator plays them."""
+    """The arms as the simulator plays them.
+
+    >>> compiled([Bernoulli(0.9), Bernoulli(0.8)]).means.tolist()
+    [0.9, 0.8]
+    """
     means = np.array([reward.mean for reward in rewards])
     if all(isinstance(reward, Bernoulli) for reward in rewards):
         return Coins(means)

@@ -238,8 +238,5 @@ def bound_name(policy: Any) -> str | None:
 
 def lower_bounds(problem: Problem) -> list[theory.Bound]:
     """The bounds that no policy can beat, those that apply."""
-    return [
-        bound
-        for bound in theory.bounds(problem)
-        if bound.name.startswith("lower bound") and bound.slope is not None
-    ]
+    applying = (b for b in theory.bounds(problem) if b.slope is not None)
+    return [bound for bound in applying if bound.name.startswith("lower bound")]
