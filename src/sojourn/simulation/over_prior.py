@@ -65,7 +65,6 @@ class OverPrior:
         return Interval(value / least, low / least, high / least)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in plain types."""
         policies = {}
         for p, label in enumerate(self.labels):
             regret, multiple = self.regret(p), self.multiple(p)

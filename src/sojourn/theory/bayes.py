@@ -74,7 +74,6 @@ class BayesOptimum(Shown):
         return len(self.priors)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in plain types."""
         known = {
             name: value for name, value in vars(self).items() if name not in ("horizon", "plan")
         }

@@ -10,7 +10,6 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, TwoState
 from . import gaps
-from .gaps import Condition
 
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 POSITIVE = "q > 0 everywhere"
@@ -91,7 +90,7 @@ def failures(checks: Iterable[Check]) -> str:
     return "; ".join(f"{c.name} fails ({c.detail})" for c in checks if not c.holds)
 
 
-def sufficient_condition(problem: Problem | str | Path) -> Condition:
+def sufficient_condition(problem: Problem | str | Path) -> gaps.Condition:
     """Lemma 2: a condition on the leave probabilities alone that implies `gap_condition`.
 
     (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given
@@ -117,8 +116,8 @@ def sufficient_condition(problem: Problem | str | Path) -> Condition:
     else:
         left = (user.q01 - user.q11) / (user.q00 - user.q10)
         right = min((1.0 - user.q01) / (1.0 - user.q11), (1.0 - user.q00) / (1.0 - user.q10))
-        return Condition(name, left, right, left <= right)
-    return Condition(name, None, None, False, f"does not apply, because {why}")
+        return gaps.Condition(name, left, right, left <= right)
+    return gaps.Condition(name, None, None, False, f"does not apply, because {why}")
 
 
 def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
