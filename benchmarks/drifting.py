@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sojourn.stats.changes import changes_in, dispersion
 from sojourn.stats.moments import Array
-from sojourn.stats.segments import changes_in, dispersion
 
 MEANS, LEAVES = (0.6, 0.42, 0.3), 0.2
 BUCKETS, USERS, EVERY = 288, 20.0, 6

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from sojourn import Problem
 from sojourn.paper import SETTINGS
-from sojourn.stats.intervals import Z95, share
-from sojourn.stats.sequences import FIRST, radius
+from sojourn.stats.intervals import FIRST, Z95, radius, share
 
 from .report import Table
 

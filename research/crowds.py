@@ -26,11 +26,10 @@ from sojourn.policies import Policy
 from sojourn.problem import Problem
 from sojourn.simulation import Moments, Progress, Result, Stream
 from sojourn.simulation.backends import Threads, processors
-from sojourn.simulation.chunks import NEVER
+from sojourn.simulation.chunks import NEVER, Job
 from sojourn.simulation.precision import Plan, chunk_runs
 from sojourn.simulation.reduce import Reduction
 from sojourn.simulation.store import ChunkStore
-from sojourn.simulation.work import Job
 from sojourn.stats.moments import Part
 from sojourn.users.population import ClassCoins, Population, always
 from sojourn.values import ByState

@@ -38,7 +38,7 @@ def reference(code: str) -> str | None:
     capitalised ones: `fit` may be any word, `Fit` is ours. A method is on the page of its class.
 
     >>> reference("sj.ByArm.odds(user, [2, 0])"), reference("sojourn.live"), reference("fit")
-    ('sojourn.users.by_arm.ByArm', 'reference.live', None)
+    ('sojourn.users.wrappers.ByArm', 'reference.live', None)
     """
     first, *words = code.split() or [""]
     if first == "sojourn" and words:

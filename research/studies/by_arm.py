@@ -14,7 +14,7 @@ from sojourn.problem import Problem
 from sojourn.problem_files import SETTINGS
 from sojourn.stats.intervals import Interval, share
 from sojourn.users import ByArm, TwoState
-from sojourn.users.by_arm import shifted
+from sojourn.users.wrappers import shifted
 
 from .. import problems
 from ..outcomes import Outcome, Outcomes, PathOutcome, spread

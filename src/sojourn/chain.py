@@ -30,9 +30,6 @@ def total(onward: Array, gain: Array, longest: float | None = LONGEST) -> Array:
 
     `gain` has a number for each state, or a row of numbers if it has as many axes as `onward`.
     `NeverEnds` if there is no solution, or one that is negative or beyond `longest` (None: any).
-
-    >>> total(np.array([[0.5]]), np.ones(1)).tolist()
-    [2.0]
     """
     single = gain.ndim < onward.ndim
     right = gain[..., None] if single else gain
@@ -46,11 +43,7 @@ def total(onward: Array, gain: Array, longest: float | None = LONGEST) -> Array:
 
 
 def occupancy(onward: Array, start: Array) -> Array:
-    """Expected steps in each state, from the probabilities of the first one.
-
-    >>> occupancy(np.array([[0.0, 0.5], [0.0, 0.5]]), np.array([1.0, 0.0])).tolist()
-    [1.0, 1.0]
-    """
+    """Expected steps in each state, from the probabilities of the first one."""
     return total(onward.swapaxes(-1, -2), start)
 
 
@@ -68,10 +61,6 @@ def best_rule(onward: Array, gain: Array) -> tuple[Array, Array]:
 
     By [arm, state, next state] and [arm, state]. An arm that is not better does not replace
     another. `NeverEnds` if the total grows without end.
-
-    >>> rule, value = best_rule(np.array([[[0.0]], [[0.9]]]), np.array([[1.0], [0.5]]))
-    >>> rule.tolist(), value.round(9).tolist()
-    ([1], [5.0])
     """
     states = np.arange(onward.shape[1])
     rule = gain.argmax(axis=0)
@@ -89,9 +78,6 @@ def mistake_cost(after_0: Any, after_1: Any) -> Any:
     """D = 1 + after_1 - after_0, from what is to come after reward 0 and after reward 1.
 
     What a pull loses per unit of mean; numbers or arrays.
-
-    >>> mistake_cost(2.0, 5.0)
-    4.0
     """
     return 1.0 + after_1 - after_0
 

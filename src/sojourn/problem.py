@@ -1,8 +1,8 @@
 """A problem: the rewards of every arm, and the user who may leave."""
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from .rewards import Bernoulli, Reward, compiled, reward_of
 from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
-from .values import MeanVariance, Values, ValuesByArm, solve, solve_by_arm
+from .values import MeanVariance, Values, solve
 
 STATED_ACCURACY = 1e-8  # relative; what is worse than this is warned about
 ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded rewards, on [0, 1]
@@ -117,10 +117,6 @@ class Problem:
         >>> swap = Problem.changing([(0, one), (500, other)])
         >>> swap.at(500).best_arm, swap.at(501).best_arm
         (0, 1)
-        >>> import sojourn as sj
-        >>> result = sj.simulate(swap, [sj.policies.FixedArm(0)], visits=1_000, runs=100)
-        >>> print(f"{result.regret.mean[0, -1]:.0f} ± {result.regret.half_width[0, -1]:.0f}")
-        715 ± 5
         """
         from .problem_files import problem_of
 
@@ -137,8 +133,15 @@ class Problem:
             Phase(validation.whole(f"phases[{i}][0]", after, 0), problem_of(problem))
             for i, (after, problem) in enumerate(pairs)
         )
-        _check_phases(made)
         first = made[0].problem
+        for i, (after, other) in enumerate(made):
+            if i > 0 and after <= made[i - 1].after:
+                raise InputError(
+                    f"phases[{i}][0] = {after} is not allowed: it must be greater than "
+                    f"{made[i - 1].after}, where the phase before it begins"
+                )
+            if (what := _difference(first, other)) is not None:
+                raise InputError(f"phases[{i}][1] is not allowed: {what}")
         if len(made) == 1:
             return first
         problem = object.__new__(cls)
@@ -194,18 +197,21 @@ class Problem:
         >>> Problem.changing([(0, SETTINGS["C"]), (10, SETTINGS["A"])]).optimum([10, 11]).round(3)
         array([  5.625, 104.625])
         """
-        parts = _visits_by_phase(self.phases, visits)
-        values = [phase.problem.value() for phase in self.phases]
-        total = parts[0] * values[0]
-        for part, value in zip(parts[1:], values[1:], strict=True):
-            total = total + part * value
-        return np.asarray(total)
+        return self._over_phases(visits, lambda problem: problem.reward)
 
     def expected_steps(self, visits: int) -> float:
         """How many steps so many visits have under the best rule of each phase."""
-        parts = _visits_by_phase(self.phases, [visits])[:, 0]
-        lengths = [phase.problem.length.mean for phase in self.phases]
-        return float(sum(n * mean for n, mean in zip(parts.tolist(), lengths, strict=True)))
+        return float(self._over_phases([visits], lambda problem: problem.length)[0])
+
+    def _over_phases(
+        self, visits: Any, of_visit: Callable[["Problem"], MeanVariance]
+    ) -> NDArray[np.float64]:
+        """The sum of the means of a visit, over each of these numbers of visits."""
+        starts = np.array([phase.after for phase in self.phases], np.int64)
+        gone = np.maximum(np.asarray(visits, np.int64) - starts[:, None], 0)
+        gone[:-1] -= gone[1:]  # how many are of each phase: [phase, number of visits]
+        pairs = zip(gone, self.phases, strict=True)
+        return np.asarray(sum(number * of_visit(own.problem).mean for number, own in pairs))
 
     def _check_user(self) -> None:
         user, arms = self.user, len(self.rewards)
@@ -277,18 +283,14 @@ class Problem:
         return int(np.argmax(self.means))
 
     @cached_property
-    def values(self) -> Values | ValuesByArm:
+    def values(self) -> Values:
         """The solution of the decision problem; InputError if there is one for each phase."""
         if self._phases:
             raise InputError(
                 "a problem that changes has no values of its own: ask one of its phases, "
                 "such as problem.at(1)"
             )
-        if self.graded or self.by_arm:
-            general: ValuesByArm = solve_by_arm(self.user, self.rewards)
-            return general
-        values: Values = solve(self.user, self.means)
-        return values
+        return solve(self.user, self.rewards)  # type: ignore[no-any-return]
 
     def value(self, state: float | None = None) -> float:
         """V*(state), or its mean over the start states if no state is given."""
@@ -371,44 +373,22 @@ class Problem:
                 matrix[s, -1 if onward is None else int(onward)] += p
         return matrix
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._phases:
-            return Problem.changing, (self._phases,)
-        return _made, (self.rewards, self.user)
-
-
-def _check_phases(phases: Sequence[Phase]) -> None:
-    """InputError if these cannot be phases of one problem."""
-    first = phases[0].problem
-    for i, (after, problem) in enumerate(phases):
-        if i > 0 and after <= phases[i - 1].after:
-            raise InputError(
-                f"phases[{i}][0] = {after} is not allowed: it must be greater than "
-                f"{phases[i - 1].after}, where the phase before it begins"
-            )
-        if problem._phases:
-            raise InputError(f"phases[{i}][1] is not allowed: it has phases of its own")
-        if (what := _difference(first, problem)) is not None:
-            raise InputError(f"phases[{i}][1] is not allowed: {what} than phases[0][1]")
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the solution, which depends on the machine in the last digits."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _difference(one: Problem, other: Problem) -> str | None:
-    """In what two problems differ that cannot be phases of one."""
+    """Why two problems cannot be phases of one."""
+    if other._phases:
+        return "it has phases of its own"
     if one.arms != other.arms:
-        return f"it has {other.arms} arms, another number"
+        return f"it has {other.arms} arms, another number than phases[0][1]"
     if one.graded != other.graded:
-        return "its rewards are of another kind"
+        return "its rewards are of another kind than phases[0][1]"
     if type(one.user) is not type(other.user) or one.user.space.bins != other.user.space.bins:
-        return "its user is of another kind"
+        return "its user is of another kind than phases[0][1]"
     return None
-
-
-def _visits_by_phase(phases: Sequence[Phase], visits: Any) -> NDArray[np.int64]:
-    """How many of the first so many visits are of each phase: [phase, number of visits]."""
-    starts = np.array([phase.after for phase in phases], np.int64)
-    gone = np.maximum(np.asarray(visits, np.int64) - starts[:, None], 0)
-    gone[:-1] -= gone[1:]
-    return np.asarray(gone)
 
 
 def shown_states(user: User) -> list[float]:
@@ -419,7 +399,3 @@ def shown_states(user: User) -> list[float]:
 
 def _coin(name: str, mean: Any) -> Reward:
     return Bernoulli(validation.number(name, mean, 0, 1))
-
-
-def _made(rewards: tuple[Reward, ...], user: User) -> Problem:
-    return Problem(rewards=rewards, user=user)

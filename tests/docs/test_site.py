@@ -119,7 +119,7 @@ RECORDS = {
     ),
     "simulation": "OverPrior",
     "theory": "Conjecture IndexTable Plan",
-    "values": "CommonPrices Piecewise PriceSeries PriceTable ValuesByArm",
+    "values": "CommonPrices CommonValues Piecewise PriceSeries PriceTable",
 }
 """Classes without an example: others make them, and have one. None is to be added."""
 

@@ -185,7 +185,7 @@ PROBE = """
 """
 PLAIN = (
     "logs/synthetic.py", "paper/trials.py", "cli/main.py", "service/app.py", "show/tables.py",
-    "live/records.py", "theory/slopes.py",
+    "live/records.py", "theory/regret.py",
 )  # fmt: skip
 
 

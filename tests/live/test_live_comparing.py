@@ -12,7 +12,7 @@ import sojourn as sj
 from sojourn.live import Comparison, Experiment, Journal, Store, Variant, archive, compare
 from sojourn.live.stores.base import find_visit
 from sojourn.show.plain import plain
-from sojourn.stats.sequences import radius
+from sojourn.stats.intervals import radius
 
 POLICY = sj.policies.FixedArm(0)
 BOTH = [Variant("old", 0.5, POLICY), Variant("new", 0.5, POLICY)]

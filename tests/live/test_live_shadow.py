@@ -24,7 +24,7 @@ from sojourn.live import (
     verify,
 )
 from sojourn.live.records import DECIDE
-from sojourn.stats.sequences import radius
+from sojourn.stats.intervals import radius
 
 ARMS = ["a", "b", "c"]
 LIKES, LEAVES = np.array([0.3, 0.5, 0.6]), np.array([0.5, 0.3, 0.2])

@@ -27,7 +27,7 @@ def twin(
     people: Population, rule: np.ndarray, policy: sj.policies.IMED, visits: int, number: int
 ) -> dict[int, float]:
     """Seed 5, run 2, step by step from the tables."""
-    value = {of: people.values_under(rule, of) for of in (True, False)}
+    value = people.values_under(rule)
     keys = [np.uint64(stream_key(5, 2, np.uint64(2 + arm))) for arm in range(people.arms)]
     starts, coins = np.uint64(stream_key(5, 2, np.uint64(1))), policy_stream(5, 2)
     memory, pulls = policy.memory(people.arms), [0] * people.arms
@@ -42,9 +42,9 @@ def twin(
             u, p = draw(keys[arm], pulls[arm]), people.means[kind, arm]
             q = people.leave[kind, people.layer(step), arm, previous]
             at, onward = (min(s, people.horizon) - 1 for s in (step, step + 1))
-            for column, of_reward in ((GAIN, True), (LONGER, False)):
-                v = value[of_reward][kind]
-                now = (p if of_reward else 1.0) - v[at, previous]
+            for which, (column, gain) in enumerate(((GAIN, p), (LONGER, 1.0))):
+                v = value[kind, ..., which]
+                now = gain - v[at, previous]
                 sums[column] += (
                     now + p * (1 - q[1]) * v[onward, 1] + (1 - p) * (1 - q[0]) * v[onward, 0]
                 )

@@ -32,7 +32,7 @@ from sojourn.paper.trials import TRIALS, Trial
 from sojourn.paper.verdicts import Checked, Measured, Report, Verdict, hinges
 from sojourn.policies import UCB
 from sojourn.simulation import Interrupted
-from sojourn.simulation.work import Job
+from sojourn.simulation.chunks import Job
 from sojourn.stats.intervals import Interval
 
 pytest.importorskip("matplotlib")
@@ -179,7 +179,7 @@ CHILD = """
     from sojourn.cli.main import main
     from sojourn.paper import reproduce
     from sojourn.paper.trials import TRIALS
-    from sojourn.simulation.work import Job
+    from sojourn.simulation.chunks import Job
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     few = {name: replace(e, quick=2100, visits=40) for name, e in TRIALS.items()}

@@ -26,6 +26,7 @@ from sojourn.policies.departures import pooled
 from sojourn.simulation.chunks import chunk
 from sojourn.stats.departures import (
     INTERACTION,
+    Estimates,
     chance,
     effect_variance,
     evidence,
@@ -93,11 +94,12 @@ def settled(memory: Any, strength: float) -> tuple[Any, Any, Any]:
     known = pooled(memory)
     base = np.log(known.leave / (1 - known.leave))
     effect, interaction = np.zeros(memory.effect.size), np.zeros(memory.interaction.shape)
+    found = Estimates(base, effect, interaction)
     for _ in range(60):
         for row in range(memory.pulls.size):
-            tune(memory.seen, memory.left, row, base, effect, interaction, strength)
-        tune_base(memory.seen, memory.left, known.share, base, effect, interaction)
-    return base, effect, interaction
+            tune(memory.seen, memory.left, row, found, strength)
+        tune_base(memory.seen, memory.left, known.share, found)
+    return found
 
 
 @pytest.mark.parametrize("strength", [0.25, 1.0])
@@ -148,9 +150,7 @@ def test_evidence_is_laplaces(strength: float) -> None:
     better -= log_posterior(memory, known.share, *zero, strength)
     priors = -0.5 * (arms * log(strength**2) + arms * cells * log(narrow))
     expected = better + priors - 0.5 * np.linalg.slogdet(hessian)[1] + 0.5 * np.log(alike).sum()
-    ours = evidence(
-        memory.seen, memory.left, known.leave, known.share, base, effect, interaction, strength
-    )
+    ours = evidence(memory.seen, memory.left, known, Estimates(base, effect, interaction), strength)
     assert ours == pytest.approx(expected, abs=1e-9)
 
 

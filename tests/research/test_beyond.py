@@ -237,7 +237,7 @@ def test_a_study_is_resumed_redrawn_and_repeated(
     def no_work(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("sojourn.simulation.work.chunk", no_work)
+    monkeypatch.setattr("sojourn.simulation.chunks.chunk", no_work)
     study(out=tmp_path / "a", **how)  # type: ignore[arg-type]
     monkeypatch.setattr(Trial, "run", no_work)
     again = study(out=tmp_path / "a", redraw=True, **how)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import sojourn as sj
 from research.outcomes import Outcomes
 from research.studies.horizon import STUDY
 from research.studies.horizon.claims import CLAIMS
+from research.studies.horizon.runs import run_regrets
 from research.studies.horizon.trials import (
     EXACT,
     GROWTH,
@@ -32,7 +33,6 @@ from research.studies.horizon.trials import (
 )
 from sojourn.paper.trials import Trial
 from sojourn.paper.verdicts import Report, Verdict, check
-from sojourn.simulation.store import run_regrets
 
 
 def test_every_problem_has_growth_tails_and_told_horizons() -> None:

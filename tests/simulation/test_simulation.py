@@ -21,9 +21,8 @@ from sojourn import problem_files
 from sojourn.paper import SETTINGS
 from sojourn.policy_names import policies_of
 from sojourn.simulation import Interrupted, Moments, PrecisionWarning, Progress, backends
-from sojourn.simulation.chunks import chunk
+from sojourn.simulation.chunks import Job, chunk
 from sojourn.simulation.precision import FLOOR, HOPELESS, checkpoint_grid, chunk_runs
-from sojourn.simulation.work import Job
 
 TOLERANCE = 4.5  # standard errors
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
@@ -387,7 +386,7 @@ def test_memory_is_bounded_while_chunks_wait(
 ) -> None:
     """The first chunk is held back until no other is begun any more: no more than a few wait."""
     begun, go = [], threading.Event()
-    usual = sj.simulation.work.Job.compute
+    usual = sj.simulation.chunks.Job.compute
 
     def compute(self: Any, first: int, runs: int, stop: Any) -> Any:
         begun.append(first)
@@ -396,7 +395,7 @@ def test_memory_is_bounded_while_chunks_wait(
             assert not go.is_set()
         return usual(self, first, runs, stop)
 
-    monkeypatch.setattr(sj.simulation.work.Job, "compute", compute)
+    monkeypatch.setattr(sj.simulation.chunks.Job, "compute", compute)
     monkeypatch.setattr(sj.simulation.reduce, "HELD", 10)
     seen: list[int] = []
     sj.simulate(
@@ -459,7 +458,7 @@ def test_an_error_in_a_chunk_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def compute(*arguments: Any) -> None:
         raise ZeroDivisionError("in a worker")
 
-    monkeypatch.setattr(sj.simulation.work.Job, "compute", compute)
+    monkeypatch.setattr(sj.simulation.chunks.Job, "compute", compute)
     with pytest.raises(ZeroDivisionError, match="in a worker"):
         sj.simulate(SETTINGS["B"], [sj.policies.Uniform()], visits=2, runs=2)
 

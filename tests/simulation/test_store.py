@@ -19,8 +19,8 @@ from sojourn.engine.streams import Stream
 from sojourn.paper import SETTINGS
 from sojourn.policies.base import Counts, Policy
 from sojourn.simulation import Interrupted, Progress, Result, StoreWarning
+from sojourn.simulation.chunks import Job, machine_digest
 from sojourn.simulation.store import ChunkStore
-from sojourn.simulation.work import Job, machine_digest
 
 POLICIES = [sj.policies.UCB(), sj.policies.Uniform()]
 
@@ -173,7 +173,7 @@ def test_chunks_of_other_code_are_not_used_and_that_is_said(
 ) -> None:
     arguments: dict[str, Any] = {"visits": 30, "runs": 8, "store": store}
     with monkeypatch.context() as patch:
-        patch.setattr("sojourn.simulation.work.machine_digest", lambda: "other code")
+        patch.setattr("sojourn.simulation.chunks.machine_digest", lambda: "other code")
         sj.simulate(SETTINGS["B"], [sj.policies.UCB()], **arguments)
     with pytest.warns(StoreWarning, match=r"has chunks of UCB\(.* computed by other code"):
         sj.simulate(SETTINGS["B"], [sj.policies.UCB()], **arguments)
@@ -208,7 +208,7 @@ def test_the_key_changes_with_the_code_of_one_s_own_classes() -> None:
 
 def test_the_key_is_the_same_in_another_process() -> None:
     code = (
-        "import numpy as np, sojourn as sj; from sojourn.simulation.work import Job\n"
+        "import numpy as np, sojourn as sj; from sojourn.simulation.chunks import Job\n"
         "print(Job(sj.paper.SETTINGS['ema-100'], sj.policies.ContKLULCB(), 1, np.array([10])).key)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -225,12 +225,12 @@ def test_the_key_covers_the_engine_and_what_makes_a_chunk_of_rows(
 
     before = key()
     assert before == key()
-    for part in ("chunks", "moments"):
+    for part, other in (("moments", sys.modules[__name__]), ("__file__", __file__)):
         with monkeypatch.context() as patch:
-            patch.setattr(f"sojourn.simulation.work.{part}", sys.modules[__name__])
+            patch.setattr(f"sojourn.simulation.chunks.{part}", other)
             assert key() != before, part
     with monkeypatch.context() as patch:
-        patch.setattr("sojourn.simulation.work.engine_digest", lambda: "an edited engine")
+        patch.setattr("sojourn.simulation.chunks.engine_digest", lambda: "an edited engine")
         assert key() != before
     assert key() == before
 
@@ -240,9 +240,9 @@ def test_the_key_covers_the_engine_and_what_makes_a_chunk_of_rows(
     [
         (lambda p: p.write_text("not a database, but long enough to be read as one" * 20),
          "is not a store, or it is damaged (file is not a database)"),
-        (lambda p: _sql(p, "CREATE TABLE t (x)"), "is a database of something else"),
+        (lambda p: _sql(p, "CREATE TABLE t (x)"), "is not a store of chunks"),
         (lambda p: (_empty(p), _sql(p, "PRAGMA user_version = 2")),
-         "is a store of format 2, and this version of sojourn reads formats up to 1"),
+         "is not a store of chunks, or of another format than 1"),
         (lambda p: (_full(p), _sql(p, "UPDATE chunks SET data = substr(data, 1, 90)")),
          "is not a store, or it is damaged (Error -5 while decompressing"),
         (lambda p: p.mkdir(), "the store cannot be used (unable to open database file)"),
@@ -263,7 +263,8 @@ def _sql(path: Path, statement: str) -> None:
 
 
 def _empty(path: Path) -> None:
-    ChunkStore(path).close()
+    with ChunkStore(path):
+        pass
 
 
 def _full(path: Path) -> None:

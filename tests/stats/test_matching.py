@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from sojourn.stats.intervals import radius
 from sojourn.stats.matching import NAMES, Matching, Steps
-from sojourn.stats.sequences import radius
 
 USERS, RUNS = 400, 300
 

@@ -7,8 +7,7 @@ from math import factorial, inf, log, sqrt
 import numpy as np
 import pytest
 
-from sojourn.stats.intervals import Interval
-from sojourn.stats.sequences import FIRST, radius, ratio_evidence, sequence
+from sojourn.stats.intervals import FIRST, Interval, radius, ratio_evidence, sequence
 
 
 def of_the_paper(t: float, rho: float, alpha: float) -> float:

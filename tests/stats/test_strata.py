@@ -5,8 +5,8 @@ from math import inf, isnan, sqrt
 import numpy as np
 import pytest
 
+from sojourn.stats.intervals import FIRST, radius
 from sojourn.stats.moments import Array
-from sojourn.stats.sequences import FIRST, radius
 from sojourn.stats.strata import difference, mean, sample_ratio
 
 Visit = tuple[int, str, int, float]  # epoch, variant, user, reward

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from sojourn import Ema, Problem, TwoState, User, theory
 from sojourn.problem_files import SETTINGS
-from sojourn.theory.slopes import kl_slope
+from sojourn.theory.regret import kl_slope
 from sojourn.users import LogLeave, Space, StaysFirst
 
 A, B, OPPOSITE = SETTINGS["A"], SETTINGS["B"], SETTINGS["opposite"]

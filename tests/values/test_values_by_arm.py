@@ -15,7 +15,7 @@ from sojourn.engine.rewards import any_beta
 from sojourn.engine.streams import policy_stream
 from sojourn.rewards import compiled, gauss_jacobi
 from sojourn.users import Space
-from sojourn.values import solve_by_arm
+from sojourn.values import solve
 
 Q = (0.15, 0.08, 0.12, 0.06)
 CLICKBAIT = sj.Problem([0.8, 0.6, 0.4], sj.ByArm.odds(sj.TwoState(*Q, start=0), [2, 0, 0]))
@@ -161,7 +161,7 @@ def test_the_same_leaving_after_every_arm_is_the_papers_problem() -> None:
 def test_moving_averages_by_arm_agree_with_the_papers_solver() -> None:
     user = sj.Ema(theta=0.5, leave=sj.users.LogLeave(c6=100))
     plain = sj.Problem([0.9, 0.8], user)
-    by_arm = solve_by_arm(sj.ByArm([user, user]), plain.rewards)
+    by_arm = solve(sj.ByArm([user, user]), plain.rewards)
     for s in (0.0, 0.3, 1.0):
         assert by_arm.value(s) == pytest.approx(plain.value(s), rel=1e-9)
         assert by_arm.gap(s, 1) == pytest.approx(plain.gap(s, 1), rel=1e-7)

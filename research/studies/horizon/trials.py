@@ -18,12 +18,12 @@ from sojourn.paper.trials import Maker, Roster, Trial
 from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
 from sojourn.problem import Problem
 from sojourn.simulation import Result
-from sojourn.simulation.store import run_regrets
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments
 from sojourn.users import TwoState
 
 from ...outcomes import Outcome
+from .runs import run_regrets
 
 PAPER, PLAIN, LEARNED, PRICED = (
     policy.label for policy in (KLULCB(), IMED(), LearnedIMED(), PricedIndex())

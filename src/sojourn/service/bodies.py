@@ -10,7 +10,7 @@ from ..live.names import LONGEST_NAME, printable
 from ..live.rollout.allocation import MOST_VARIANTS
 from ..policies import POLICIES
 from ..registry import Registry
-from ..stats.sequences import PLANNED
+from ..stats.intervals import PLANNED
 from ..users import USERS
 from ..validation import InputError
 

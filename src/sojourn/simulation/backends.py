@@ -1,15 +1,15 @@
 """Who computes the chunks: threads of this process, or the workers of a Dask cluster.
 
-A backend takes a chunk and gives back a future. The kernel runs without Python's lock, so that
-threads use all processors without the memory and the start-up time of processes.
+`submit` begins a chunk, in any order, and gives back a future. Its `result` is None if the chunk
+was lost and is to be computed again. The kernel runs without Python's lock, so that threads use all
+processors without the memory and the start-up time of processes.
 """
 
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -18,42 +18,10 @@ from numpy.typing import NDArray
 from ..extras import require
 from ..stats.moments import Part
 from ..validation import InputError
-from .work import Job, machine_digest
+from .chunks import Job, machine_digest
 
 FROM_DISK = 1.0  # seconds after which a policy is not being read from disk, but compiled
 GATHER = 60.0  # seconds that the transfer of a finished chunk may take before it is asked for again
-
-
-class Future(Protocol):
-    """A chunk on its way."""
-
-    def add_done_callback(self, call: Callable[[Any], Any], /) -> None:
-        """Call this, in some thread, when there is a result or an error."""
-
-
-class Backend(Protocol):
-    """Computes chunks in any order."""
-
-    @property
-    def slots(self) -> int:
-        """How many chunks can be computed at the same time."""
-
-    @property
-    def compiling(self) -> Job | None:
-        """Whose policy is being compiled, if this backend knows."""
-
-    @property
-    def compiled(self) -> int:
-        """How many policies have been, or were on disk."""
-
-    def submit(self, job: Job, first: int, runs: int) -> Future:
-        """Begin a chunk, now or when there is room."""
-
-    def result(self, future: Any) -> Part | None:
-        """The chunk of a future that is done; None if it was lost and is to be computed again."""
-
-    def cancel(self) -> None:
-        """Give up all that is not finished, without waiting for it."""
 
 
 def processors() -> int:
@@ -67,7 +35,7 @@ class Threads:
     """Threads of this process."""
 
     def __init__(self, workers: int) -> None:
-        self.slots = workers
+        self.slots = workers  # how many chunks can be computed at the same time
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sojourn")
         self._stop: NDArray[np.int8] = np.zeros(1, np.int8)
         self._preparing: dict[Job, float] = {}  # and since when
@@ -75,15 +43,16 @@ class Threads:
 
     @property
     def compiling(self) -> Job | None:
-        """The first that takes longer than code from disk would; one compiles at a time."""
+        """Whose policy takes longer than code from disk would; one compiles at a time."""
         late = time.monotonic() - FROM_DISK
         return next((job for job, since in [*self._preparing.items()] if since < late), None)
 
     @property
     def compiled(self) -> int:
+        """How many policies have been compiled, or were on disk."""
         return len(self._prepared)
 
-    def submit(self, job: Job, first: int, runs: int) -> Future:
+    def submit(self, job: Job, first: int, runs: int) -> Future[Part]:
         return self._pool.submit(self._compute, job, first, runs)
 
     def _compute(self, job: Job, first: int, runs: int) -> Part:
@@ -94,8 +63,8 @@ class Threads:
             self._preparing.pop(job, None)
         return job.compute(first, runs, self._stop)
 
-    def result(self, future: Any) -> Part | None:
-        part: Part = future.result()
+    def result(self, future: Future[Part]) -> Part:
+        part = future.result()
         if self._stop[0]:
             raise CancelledError
         return part
@@ -140,7 +109,7 @@ class Cluster:
             self._asked = time.monotonic()
         return self._slots
 
-    def submit(self, job: Job, first: int, runs: int) -> Future:
+    def submit(self, job: Job, first: int, runs: int) -> Any:
         from distributed.protocol import pickle
 
         if job.key not in self._packed:
@@ -151,7 +120,7 @@ class Cluster:
             key=f"sojourn-{type(job.policy).__name__}-{first}-{uuid4().hex}", pure=False,
         )  # fmt: skip
         self._futures[future.key] = future
-        return future  # type: ignore[no-any-return]
+        return future
 
     def result(self, future: Any) -> Part | None:
         self._futures.pop(future.key, None)
@@ -180,6 +149,9 @@ def compute_remotely(packed: bytes, engine: str, first: int, runs: int) -> Part:
             "kind of processor: install the same everywhere"
         )
     return _unpacked(packed).compute(first, runs)
+
+
+Backend = Threads | Cluster
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """Bayes regret by simulation: means drawn from a prior, and how far policies are from the limit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from .. import validation
 from ..engine.kernel import REGRET
 from ..policies import Planned, Policy
 from ..problem import Problem
+from ..show.plain import plain
 from ..stats.intervals import Z95, Interval
+from ..stats.moments import Array
 from ..theory import BayesOptimum
 from ..validation import InputError
 from .chunks import chunk
-
-Array = NDArray[np.float64]
 
 MEANS, VISITS = 0, 1
 EDGE = 1e-9
@@ -65,19 +65,12 @@ class OverPrior:
         return Interval(value / least, low / least, high / least)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in plain types."""
-        return {
-            **self.optimum.to_dict(),
-            "runs": self.runs,
-            "policies": {
-                label: {
-                    "regret": asdict(self.regret(p)),
-                    "std_error": (self.regret(p).high - self.regret(p).value) / Z95,
-                    "multiple": asdict(self.multiple(p)),
-                }
-                for p, label in enumerate(self.labels)
-            },
-        }
+        policies = {}
+        for p, label in enumerate(self.labels):
+            regret, multiple = self.regret(p), self.multiple(p)
+            std_error = (regret.high - regret.value) / Z95
+            policies[label] = {"regret": regret, "std_error": std_error, "multiple": multiple}
+        return {**self.optimum.to_dict(), "runs": self.runs, "policies": plain(policies)}
 
 
 def over_prior(

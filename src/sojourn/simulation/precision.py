@@ -6,9 +6,8 @@ are `FLOOR` runs, then after every growth by a quarter. Whether a policy goes on
 its own chunks up to there, in order, and of nothing else, so that the number of runs, like every
 other number, does not depend on who computes what when.
 
-Looking often would favour the moments at which the spread happens to look small. With these few
-looks the intervals cover the truth almost as often as with a fixed number of runs; docs/scale.md
-has the measurement.
+Looking often would favour moments at which the spread looks small by chance. With these few looks
+the intervals cover the truth almost as often as with a fixed number of runs (docs/scale.md).
 """
 
 from collections.abc import Callable, Iterable
@@ -37,10 +36,6 @@ def chunk_runs(problem: Problem, visits: int, checkpoints: int) -> int:
     """Runs in a chunk: a power of two, 8 to 1,024 (fewer where a run's totals are enormous).
 
     It depends on what is simulated only, because results depend on it in their last digits.
-
-    >>> from sojourn.paper import SETTINGS
-    >>> [chunk_runs(SETTINGS[name], 20_000, 24) for name in ("A", "B", "ema-1000")]
-    [128, 1024, 256]
     """
     by_steps = CHUNK_STEPS / problem.expected_steps(visits)
     row = 8 * checkpoints * columns(problem.user.space.bins, problem.arms)

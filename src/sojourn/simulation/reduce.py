@@ -17,9 +17,9 @@ from ..show.progress import Now, Show, in_notebook, progress
 from ..stats.moments import Array, Moments, Part
 from ..validation import InputError
 from .backends import Backend
+from .chunks import Job
 from .precision import Plan
 from .store import ChunkStore
-from .work import Job
 
 HELD = 64  # chunks that may wait for their turn, at least; on many workers it is four for each
 TRIES = 5  # how often a chunk is begun before its loss is an error
@@ -29,9 +29,8 @@ PULSE = 0.2  # seconds after which the loop looks up to see if it is to stop
 class Progress(NamedTuple):
     """How far the work is; `done` and `total` are seconds of work for one worker.
 
-    What is still to do is estimated from what the last chunk of each policy took and, where the
-    number of runs is not fixed, from the precision reached so far. What came from a store counts
-    as no work.
+    What is left is estimated from the last chunk of each policy and, if the number of runs is not
+    fixed, from the precision so far. What came from a store counts as no work.
 
     >>> Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0)
     Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0, compiling=None, compiled=0)

@@ -14,12 +14,13 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -35,8 +36,7 @@ from .precision import Precision
 if TYPE_CHECKING:
     from .result import Result
 
-FORMAT = 1
-MARK = "# sojourn-result"
+MARK = b"# sojourn-result 1 "  # and its format
 SUFFIXES = (".csv", ".csv.gz")
 
 
@@ -59,9 +59,12 @@ def save(result: "Result", path: str | Path) -> None:
     writer.writerow(data)
     writer.writerows(zip(*data.values(), strict=True))
     body = table.getvalue().encode()
+    problem = None
+    with suppress(InputError):  # of a user model of one's own
+        problem = files.to_dict(result.problem)
     head = {
         "version": result.version,
-        "problem": _problem_data(result.problem),
+        "problem": problem,
         "problem_text": repr(result.problem),
         "policies": [_policy_data(policy) for policy in result.policies],
         "checkpoints": result.checkpoints.tolist(),
@@ -70,7 +73,7 @@ def save(result: "Result", path: str | Path) -> None:
         "precision": None if result.precision is None else asdict(result.precision),
         "sha256": hashlib.sha256(body).hexdigest(),
     }
-    written = f"{MARK} {FORMAT} {json.dumps(head)}\n".encode() + body
+    written = MARK + json.dumps(head).encode() + b"\n" + body
     _replace(path, gzip.compress(written, mtime=0) if path.suffix == ".gz" else written)
 
 
@@ -96,16 +99,13 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise InputError(f"cannot be read ({(error.strerror or str(error)).lower()})") from None
     first, _, body = written.partition(b"\n")
-    words = first.decode(errors="replace").split(" ", 3)
-    if len(words) < 4 or " ".join(words[:2]) != MARK or not words[2].isdecimal():
-        raise InputError(f"not a result of sojourn: its first line must begin with {MARK!r}")
-    if int(words[2]) > FORMAT:
+    if not first.startswith(MARK):
         raise InputError(
-            f"a result of format {words[2]}, and this version of sojourn reads formats up to "
-            f"{FORMAT}: use a newer one"
+            "not a result that this version of sojourn reads: its first line must begin with "
+            f"{MARK.decode()!r}"
         )
     try:
-        head: dict[str, Any] = json.loads(words[3])
+        head: dict[str, Any] = json.loads(first.removeprefix(MARK))
         intact = head["sha256"] == hashlib.sha256(body).hexdigest()
     except (ValueError, KeyError, TypeError):
         intact = False
@@ -142,13 +142,6 @@ def _result(
         precision=None if head["precision"] is None else Precision(**head["precision"]),
         version=head["version"],
     )
-
-
-def _problem_data(problem: Problem) -> dict[str, Any] | None:
-    try:
-        return files.to_dict(problem)
-    except InputError:
-        return None
 
 
 def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
@@ -190,20 +183,14 @@ def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Pol
 
 def _replace(path: Path, content: bytes) -> None:
     """Put a file in place as a whole: a reader finds the old one or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    new = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with new.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        if path.exists():
+            new.chmod(path.stat().st_mode)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

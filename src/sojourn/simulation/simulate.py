@@ -15,11 +15,11 @@ from ..problem import Problem
 from ..problem_files import problem_of
 from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
+from .chunks import Job
 from .precision import MAX_RUNS, Checkpoints, Plan, Precision, checkpoint_grid, chunk_runs
 from .reduce import Progress, Reduction, Stopped, check_watch, watched
 from .result import Result, Stream
 from .store import ChunkStore
-from .work import Job
 
 RUNS = 1_000  # runs unless said otherwise
 LAST_RUN = 2**62
@@ -92,7 +92,6 @@ def simulate(
             while policies are compiled, which is done once per machine and takes seconds for each.
 
     None of `workers`, `client` and `store` changes a bit of the result.
-    docs/reference/simulating.md shows them all at work.
 
     >>> import sojourn as sj
     >>> print(sj.simulate("A", sj.policies.FixedArm(), visits=10, runs=2))

@@ -16,14 +16,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..stats.moments import Array, Moments, Part
 from ..validation import InputError
 from ..version import __version__
-from .precision import Plan, chunk_runs
-from .result import Result, Stream
-from .work import Job
+from .chunks import Job
 
 APPLICATION = 0x534F4A4F  # "SOJO", in the header of the file
 FORMAT = 1
@@ -67,12 +64,9 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION:
-            raise InputError(f"{self.path} is a database of something else, not a store of chunks")
-        if version > FORMAT:
+        if tables and (application, version) != (APPLICATION, FORMAT):
             raise InputError(
-                f"{self.path} is a store of format {version}, and this version of sojourn reads "
-                f"formats up to {FORMAT}: use a newer one"
+                f"{self.path} is not a store of chunks, or of another format than {FORMAT}"
             )
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
@@ -84,7 +78,8 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
 
     def enter(self, job: Job) -> None:
         """Make a job known, and warn if there are chunks of it by other code."""
-        subject = _subject(job)
+        names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
+        subject = json.dumps({**names, "checkpoints": job.grid.tolist()})
         with self._clearly():
             self._db.execute(
                 "INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", (job.key, subject, __version__)
@@ -119,11 +114,8 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
                 (job.key, first, part.moments.runs, _pack(part)),
             )
 
-    def close(self) -> None:
-        self._db.close()
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._db.close()
 
     @contextmanager
     def _clearly(self) -> Iterator[None]:
@@ -134,12 +126,6 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
             raise InputError(f"{self.path}: the store cannot be used ({error})") from None
         except (sqlite3.DatabaseError, zlib.error) as error:
             raise InputError(f"{self.path} is not a store, or it is damaged ({error})") from None
-
-
-def _subject(job: Job) -> str:
-    """What a job is about, in words, whatever code computes it."""
-    names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
-    return json.dumps({**names, "checkpoints": job.grid.tolist()})
 
 
 def _pack(part: Part) -> bytes:
@@ -156,40 +142,3 @@ def _unpack(data: bytes, job: Job, runs: int) -> Part:
     mean, squares, regret = np.split(numbers, [size, 2 * size])
     moments = Moments(runs, mean.reshape(job.shape), squares.reshape(job.shape))
     return Part(moments, regret.reshape(runs, points))
-
-
-def run_regrets(result: Result, store: str | Path) -> list[NDArray[np.float64]]:
-    """By policy, the regret of every run at every checkpoint: [run, checkpoint].
-
-    A `Result` has moments only. The store that `simulate` was given has this as well: differences
-    between policies are made of it.
-
-    >>> import sojourn as sj
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     how = {"visits": 50, "runs": 8, "store": f"{folder}/chunks.db"}
-    ...     result = sj.simulate(sj.paper.SETTINGS["B"], [sj.policies.UCB()], **how)
-    ...     (regrets,) = run_regrets(result, f"{folder}/chunks.db")
-    >>> regrets.shape == (8, len(result.checkpoints))
-    True
-    >>> bool(np.isclose(regrets[:, -1].mean(), result.regret.mean[0, -1]))
-    True
-    """
-    with ChunkStore(store) as kept:
-        return [
-            np.concatenate([_chunks(result, p, stream, kept) for stream in streams])
-            for p, streams in enumerate(result.streams)
-        ]
-
-
-def _chunks(result: Result, policy: int, stream: Stream, kept: ChunkStore) -> NDArray[np.float64]:
-    grid = result.checkpoints
-    job = Job(result.problem, result.policies[policy], stream.seed, grid)
-    size = chunk_runs(result.problem, int(grid[-1]), grid.size)
-    plan, found = Plan(stream.first, size, stream.runs), []
-    for number in range(plan.chunks):
-        part = kept.get(job, *plan.span(number))
-        if part is None:
-            raise InputError(f"{kept.path} does not have the runs of {job.policy!r}")
-        found.append(part.regret)
-    return np.concatenate(found)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatch
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +48,6 @@ def labels(policies: Sequence[Policy], problem: Problem) -> list[str]:
     """The policies' labels, numbered where two are the same.
 
     A policy that is set for a problem, such as UCB Q-learning, differs from what is usual there.
-
-    >>> import sojourn as sj
-    >>> from sojourn.policies import UCB, ULCB
-    >>> labels([UCB(), ULCB(c0=-0.5), UCB()], sj.paper.SETTINGS["A"])
-    ['UCB', 'ULCB, c0=-0.5', 'UCB (2)']
     """
     found: list[str] = []
     for policy in policies:
@@ -230,36 +224,19 @@ def _rows(result: "Result") -> Iterator[tuple[Any, ...]]:
 
 
 def bound_for(policy: Policy, problem: Problem) -> theory.Bound | None:
-    """The paper's bound on the regret of this policy, if it has one for these coefficients.
-
-    >>> import sojourn as sj
-    >>> bound_for(sj.policies.ULCB(), sj.paper.SETTINGS["A"]).theorem
-    'Theorem 1'
-    """
-    name = bound_name(policy)
-    if name is None:
-        return None
-    n = int(getattr(policy, "n", 4))
-    applying = (b for b in theory.bounds(problem, n=n) if b.slope is not None)
-    return next((bound for bound in applying if bound.name == name), None)
+    """The paper's bound on the regret of this policy, if it has one for these coefficients."""
+    name, bounds = bound_name(policy), theory.bounds(problem, n=int(getattr(policy, "n", 4)))
+    return next((b for b in bounds if b.name == name and b.slope is not None), None)
 
 
-@singledispatch
 def bound_name(policy: Any) -> str | None:
     """The name in `theory.bounds` of the bound on the regret of a policy, if there is one."""
-    return None
-
-
-@bound_name.register
-def _(policy: Index) -> str | None:
-    title = policy.title or type(policy).__name__
-    return None if policy._case is None else f"{title}{policy._case}"
+    if not isinstance(policy, Index) or policy._case is None:
+        return None
+    return f"{policy.title or type(policy).__name__}{policy._case}"
 
 
 def lower_bounds(problem: Problem) -> list[theory.Bound]:
     """The bounds that no policy can beat, those that apply."""
-    return [
-        bound
-        for bound in theory.bounds(problem)
-        if bound.name.startswith("lower bound") and bound.slope is not None
-    ]
+    applying = (b for b in theory.bounds(problem) if b.slope is not None)
+    return [bound for bound in applying if bound.name.startswith("lower bound")]

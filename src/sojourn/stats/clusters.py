@@ -21,11 +21,6 @@ def ratio_covariance(
     `products` are the sums over users of all products of two quantities, of which the last is 1
     for every user (so that its row holds the plain sums); ratio i is that of quantity `over[i]`
     to `under[i]`.
-
-    >>> x = np.array([[1.0, 2.0, 1.0], [0.0, 2.0, 1.0], [2.0, 2.0, 1.0]])  # k, n, 1
-    >>> q, covariance = ratio_covariance(x.T @ x, [0], [1], users=3)
-    >>> q.tolist(), covariance.round(6).tolist()
-    ([0.5], [[0.083333]])
     """
     sums = products[-1]
     q = np.divide(sums[over], sums[under], out=np.zeros(len(over)), where=sums[under] > 0)
@@ -64,9 +59,6 @@ def widening(sums: Array, squares: Array) -> Array:
     users with equally many steps are worth as much (Kish). With K of them, each pulls the ratio
     towards its own, by which residuals are too small by K / (K - 1), and quantiles are those of
     Student with K - 1 degrees of freedom. 1 in large logs.
-
-    >>> widening(np.array([100.0, 1e6]), np.array([1000.0, 1e6])).round(3).tolist()
-    [1.282, 1.0]
     """
     users = np.maximum(
         np.divide(sums**2, squares, out=np.full_like(sums, inf), where=squares > 0), 2

@@ -88,20 +88,21 @@ def limited(step: float) -> float:
     return min(max(step, -STEP), STEP)
 
 
+class Estimates(NamedTuple):
+    """Log odds: the base by [bin, level], effects by [arm], interactions by [arm, bin, level]."""
+
+    base: Array
+    effect: Array
+    interaction: Array
+
+
 @jitable
-def tune(
-    seen: Array,
-    left: Array,
-    row: int,
-    base: Array,
-    effect: Array,
-    interaction: Array,
-    strength: float,
-) -> None:
+def tune(seen: Array, left: Array, row: int, found: Any, strength: float) -> None:
     """One Newton step of an arm's effect and interactions, given the base.
 
     The interactions are eliminated first: the matrix of second derivatives is an arrow.
     """
+    base, effect, interaction = found.base, found.effect, found.interaction
     bins = base.shape[0]
     wide, narrow = strength**2, (INTERACTION * strength) ** 2
     pull, weight = np.zeros((bins, 2)), np.zeros((bins, 2))
@@ -125,13 +126,12 @@ def tune(
 
 
 @jitable
-def tune_base(
-    seen: Array, left: Array, share: Array, base: Array, effect: Array, interaction: Array
-) -> None:
+def tune_base(seen: Array, left: Array, share: Array, found: Any) -> None:
     """Make the effects zero on average, and one Newton step of the base.
 
-    As in `pooled`, one more step showed the average over all bins.
+    As in `common`, one more step showed the average over all bins.
     """
+    base, effect, interaction = found.base, found.effect, found.interaction
     rows, bins = effect.size, base.shape[0]
     total = known = 0.0
     for row in range(rows):
@@ -157,17 +157,10 @@ def tune_base(
 
 
 @jitable
-def evidence(
-    seen: Array,
-    left: Array,
-    leave: Array,
-    share: Array,
-    base: Array,
-    effect: Array,
-    interaction: Array,
-    strength: float,
-) -> float:
+def evidence(seen: Array, left: Array, known: Any, found: Any, strength: float) -> float:
     """The log of how much likelier what was seen is with effects of this strength than without."""
+    leave, share = known.leave, known.share
+    base, effect, interaction = found.base, found.effect, found.interaction
     rows, bins = effect.size, base.shape[0]
     wide, narrow, cells = strength**2, (INTERACTION * strength) ** 2, 2 * bins
     curve, alike, weight = np.zeros((cells, cells)), np.zeros(cells), np.zeros(cells)
@@ -207,16 +200,15 @@ def evidence(
 
 
 @jitable
-def put(base: Array, effect: Array, interaction: Array, b: Array, e: Array, k: Array) -> None:
-    """Copy the first three to the last three (slices would take far longer to compile)."""
-    for i in range(b.shape[0]):
+def put(found: Any, into: Any) -> None:
+    """Copy estimates (slices would take far longer to compile)."""
+    for b in range(found.base.shape[0]):
         for r in range(2):
-            b[i, r] = base[i, r]
-    for row in range(e.size):
-        e[row] = effect[row]
-        for i in range(b.shape[0]):
-            for r in range(2):
-                k[row, i, r] = interaction[row, i, r]
+            into.base[b, r] = found.base[b, r]
+            for row in range(found.effect.size):
+                into.interaction[row, b, r] = found.interaction[row, b, r]
+    for row in range(found.effect.size):
+        into.effect[row] = found.effect[row]
 
 
 @jitable
@@ -232,22 +224,22 @@ def fit_effects(memory: Any, known: Any) -> tuple[float, float]:
         for i in range(bins):
             for r in range(2):
                 memory.base[i, r] = log_odds(known.leave[i, r])
-    base, effect, interaction = np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2))
-    b, e, k = np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2))
-    put(memory.base, memory.effect, memory.interaction, base, effect, interaction)
+    start = Estimates(np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2)))
+    found = Estimates(np.empty((bins, 2)), np.empty(rows), np.empty((rows, bins, 2)))
+    put(memory, start)
     best, top, total = STRENGTHS[0], -inf, 0.0
     for strength in STRENGTHS:
-        put(base, effect, interaction, b, e, k)
+        put(start, found)
         for _ in range(ROUNDS):
             for row in range(rows):
                 if was_seen(seen, row):
-                    tune(seen, left, row, b, e, k, strength)
-            tune_base(seen, left, known.share, b, e, k)
-        likelier = evidence(seen, left, known.leave, known.share, b, e, k, strength)
+                    tune(seen, left, row, found, strength)
+            tune_base(seen, left, known.share, found)
+        likelier = evidence(seen, left, known, found, strength)
         total = total * exp(min(top - likelier, 0.0)) + exp(min(likelier - top, 0.0))
         if likelier > top:
             best, top = strength, likelier
-            put(b, e, k, memory.base, memory.effect, memory.interaction)
+            put(found, memory)
     return best, top + log(total / len(STRENGTHS))
 
 
@@ -265,11 +257,7 @@ def effect_variance(memory: Any, row: int, strength: float) -> float:
 
 
 def probability(odds: Array) -> Array:
-    """The probabilities with these log odds; the array form of `chance`, for log odds not extreme.
-
-    >>> probability(np.array([0.0, -np.log(3.0)])).round(2).tolist()
-    [0.5, 0.25]
-    """
+    """The array form of `chance`, for log odds that are not extreme."""
     return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
 
@@ -341,13 +329,7 @@ def fit_table(table: Table) -> FittedTable:
 
 @dataclass(frozen=True, eq=False)
 class ArmEffects:
-    """What the model says of a table: exit rates by arm, and how they compare.
-
-    >>> seen, left = np.array([[[8e4, 0.0]], [[4e5, 0.0]]]), np.array([[[4e4, 0.0]], [[5e4, 0.0]]])
-    >>> found = ArmEffects(Table(seen, left))
-    >>> found.ratio[0].round(2).tolist(), found.raising.tolist()
-    ([4.0, 0.25], [True, False])
-    """
+    """What the model says of a table: exit rates by arm, and how they compare."""
 
     table: Table
 

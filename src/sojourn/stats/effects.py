@@ -14,11 +14,7 @@ NEARLY_EQUAL = 1e-4
 
 
 def contrasts(parameters: NDArray[np.int64], pulls: Array, size: int) -> Array:
-    """Rows that take effects of arms from their average over the pulls; -1 is an effect of 0.
-
-    >>> contrasts(np.array([0, -1]), np.array([1.0, 3.0]), 2).tolist()
-    [[0.75, 0.0], [-0.25, 0.0]]
-    """
+    """Rows that take effects of arms from their average over the pulls; -1 is an effect of 0."""
     rows = np.zeros((parameters.size, size))
     own = np.flatnonzero(parameters >= 0)
     rows[own, parameters[own]] = 1.0

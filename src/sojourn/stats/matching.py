@@ -7,16 +7,14 @@ weighting, self-normalised). The weights have mean 1, if the propensities are ri
 one never fails to try what the first one would choose.
 """
 
-from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .clusters import ratio_covariance
-from .intervals import Interval
+from .intervals import FIRST, PLANNED, Interval, sequence
 from .moments import Array
-from .sequences import FIRST, PLANNED, sequence
 
 
 class Steps(NamedTuple):
@@ -62,12 +60,7 @@ NAMES = tuple(RATIOS)
 
 
 def sums_by_user(steps: Steps) -> Array:
-    """`Sums` of each user, in rows.
-
-    >>> two = Steps([0, 0], [1, 0], [0.25, 0.5], [1, 1], [0, 1])
-    >>> Sums(*sums_by_user(two)[0].tolist())[2:6]
-    (4.0, 2.0, 4.0, 0.0)
-    """
+    """`Sums` of each user, in rows."""
     same, chance, reward, left = (np.asarray(column, dtype=float) for column in steps[1:])
     known = (chance > 0.0) & ~np.isnan(left)
     weight = np.divide(same, chance, out=np.zeros_like(same), where=known)
@@ -79,15 +72,7 @@ def sums_by_user(steps: Steps) -> Array:
 
 
 class Matching:
-    """The ratios of sums over users, and their differences, with intervals for every look.
-
-    >>> rng = np.random.default_rng(1)
-    >>> arm, would = rng.integers(0, 2, (2, 4_000))  # any of two arms, each with chance 1/2
-    >>> liked, left = rng.random((2, 4_000)) < [0.2 + 0.6 * arm, np.full(4_000, 0.1)]
-    >>> found = Matching(Steps(np.arange(4_000), arm == 1, np.full(4_000, 0.5), liked, left))
-    >>> round(found.of("would reward").value, 1), found.of("would reward", "reward").low > 0.2
-    (0.8, True)
-    """
+    """The ratios of sums over users, and their differences, with intervals for every look."""
 
     def __init__(self, steps: Steps, alpha: float = 0.05, planned: float = PLANNED) -> None:
         sums = sums_by_user(steps)
@@ -107,9 +92,6 @@ class Matching:
         for sign, one in parts:
             direction[NAMES.index(one)] += sign
         value, variance = (float(x @ direction) for x in (self._values, direction @ self._spread))
-        error = sqrt(max(variance, 0.0)) if self._worth([one for _, one in parts]) >= FIRST else inf
-        return sequence(value, error, *self._how)
-
-    def _worth(self, names: Sequence[str]) -> float:
-        weighted = any(name.startswith("would") for name in names)
-        return self.effective if weighted else float(self.users)
+        weighted = any(one.startswith("would") for _, one in parts)
+        enough = (self.effective if weighted else self.users) >= FIRST
+        return sequence(value, sqrt(max(variance, 0.0)) if enough else inf, *self._how)

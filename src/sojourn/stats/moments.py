@@ -47,11 +47,7 @@ class Moments(NamedTuple):
 
     @property
     def estimate(self) -> "Estimate":
-        """The mean and its standard error; not a number where there are too few runs for it.
-
-        >>> Moments.of(np.array([1.0, 2.0, 3.0])).estimate.mean
-        np.float64(2.0)
-        """
+        """The mean and its standard error; not a number where there are too few runs for it."""
         if self.runs < 2:
             unknown = np.full_like(self.mean, np.nan)
             return Estimate(self.mean if self.runs else unknown, unknown)

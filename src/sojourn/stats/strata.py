@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .intervals import ratio_evidence
 from .moments import Array
-from .sequences import ratio_evidence
 
 EVEN = 4.0  # n m / (n + m) is a quarter of all visits if both variants have the same number
 
@@ -38,13 +38,7 @@ class Estimate(NamedTuple):
 
 
 def difference(one: Array, other: Array, quantity: int) -> Estimate:
-    """The difference of means per visit, one - other.
-
-    >>> one = np.array([[[1.0, 3.0], [1.0, 1.0]]])  # two users with a visit each, one epoch
-    >>> other = np.array([[[2.0, 2.0], [0.0, 0.0]]])
-    >>> difference(one, other, 1).value
-    1.0
-    """
+    """The difference of means per visit, one - other."""
     (n, x), (m, y) = ((sums[:, :, 0], sums[:, :, quantity]) for sums in (one, other))
     visits, visits_other = n.sum(axis=1), m.sum(axis=1)
     both = (visits > 0.0) & (visits_other > 0.0)
@@ -62,11 +56,7 @@ def difference(one: Array, other: Array, quantity: int) -> Estimate:
 
 
 def mean(sums: Array, quantity: int) -> Estimate:
-    """The mean per visit, over all epochs together.
-
-    >>> mean(np.array([[[1.0, 3.0], [1.0, 1.0]]]), 1)[:2]
-    (2.0, 1.0)
-    """
+    """The mean per visit, over all epochs together."""
     n, x = sums[:, :, 0].sum(axis=0), sums[:, :, quantity].sum(axis=0)
     visits = float(n.sum())
     if visits == 0.0:
@@ -93,11 +83,6 @@ def sample_ratio(opened: Array, shares: Array) -> float:
     `opened` are counts [variant, epoch, group], `shares` are [epoch, variant]. Users are assigned,
     not visits: if visits vary more than independent ones would, by a factor that the variation
     between groups tells, there are fewer of them by that factor.
-
-    >>> rng = np.random.default_rng(1)
-    >>> opened = rng.multinomial(2000, [0.25] * 4).reshape(2, 1, 2).astype(float)
-    >>> sample_ratio(opened, np.array([[0.5, 0.5]])) > 0.05
-    True
     """
     counts, total = opened.sum(axis=2), opened.sum(axis=(0, 2))
     expected = shares.T[:, :, None] * opened.sum(axis=0)[None]

@@ -1,23 +1,22 @@
 """What is known of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
 
+from ..values.prior import DoesNotApply
 from ..values.visit_index import IndexTable, visit_index
 from .bayes import BayesOptimum, TooLarge, bayes_memory, bayes_optimum
 from .gaps import (
     Condition,
     Conjecture,
-    DoesNotApply,
     case,
     conjecture,
     gap_condition,
     mistake_costs,
     monotone_gap,
 )
-from .lemmas import Lemma3, Lemma4, lemma3, lemma4
+from .induction import Plan
 from .one_armed import LowerBound, bayes_lower_bound
-from .plan import Plan
 from .premises import AssumptionWarning, Check, assumptions, sufficient_condition, warn_about
+from .regret import Bound, Lemma3, Lemma4, bounds, lemma3, lemma4
 from .report import Summary, summary
-from .slopes import Bound, bounds
 
 __all__ = [
     "AssumptionWarning", "BayesOptimum", "Bound", "Check", "Condition", "Conjecture",

@@ -7,9 +7,7 @@ induction. It ends after `pulls` pulls in all, with two ends that bracket the tr
 * *commit*: the arm that is best for the rest is chosen and shown for ever. That is a policy, so
   that the least regret is at most its regret;
 * *be told*: the means are revealed, and only the best arm is shown from there. What is known more
-  can be ignored, so that the least regret is at least that.
-
-docs/limit.md has the proof.
+  can be ignored, so that the least regret is at least that (docs/limit.md has the proof).
 """
 
 import os
@@ -22,13 +20,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import validation
+from ..show.plain import plain
 from ..show.tables import Part, Shown
 from ..users import User
 from ..validation import InputError
 from ..values.finite import FiniteUser, Horizon, Visits
 from ..values.prior import Prior, check_finite, priors_of
-from .induction import ENDS, Masks, count_states, layout, step_back
-from .plan import Plan
+from .induction import ENDS, Masks, Plan, count_states, layout, step_back
 from .quadrature import Ends
 
 MOST_PULLS = 20_000
@@ -76,19 +74,11 @@ class BayesOptimum(Shown):
         return len(self.priors)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in plain types."""
-        return {
-            "user": repr(self.user),
-            "priors": [list(prior) for prior in self.priors],
-            "visits": self.horizon.visits,
-            "fixed": self.horizon.fixed,
-            "pulls": self.pulls,
-            "told": self.told,
-            "value": self.value,
-            "regret": self.regret,
-            "low": self.low,
-            "high": self.high,
+        known = {
+            name: value for name, value in vars(self).items() if name not in ("horizon", "plan")
         }
+        own = {"user": repr(self.user), "value": self.value, "regret": self.regret}
+        return dict(plain({**known, **self.horizon._asdict(), **own}))
 
     def _parts(self) -> Sequence[Part]:
         priors = ", ".join(f"Beta({a:g}, {b:g})" for a, b in self.priors)
@@ -136,7 +126,12 @@ def bayes_optimum(
     (1.274, 1.2799, 7.4864)
     """
     task = _Task.of(user, arms, prior, visits, fixed, pulls, validation.flag("plan", plan))
-    task.check_memory()
+    needed, there = task.bytes, available_memory()
+    if there is not None and needed > 0.9 * there:
+        raise TooLarge(
+            f"pulls = {pulls} is not allowed here: it takes {needed / 1e9:.3g} GB of memory, and "
+            f"{there / 1e9:.3g} GB are available"
+        )
     return task.solve(progress or (lambda share: None))
 
 
@@ -198,14 +193,6 @@ class _Task:
         if not self.keep:
             return layers
         return layers + size * sum(self.count(t) for t in range(self.pulls + 1))
-
-    def check_memory(self) -> None:
-        needed, there = self.bytes, available_memory()
-        if there is not None and needed > 0.9 * there:
-            raise TooLarge(
-                f"pulls = {self.pulls} is not allowed here: it takes {needed / 1e9:.3g} GB of "
-                f"memory, and {there / 1e9:.3g} GB are available"
-            )
 
     def solve(self, progress: Callable[[float], None]) -> BayesOptimum:
         ends, size = Ends(self.user, self.visits, self.priors, self.pulls), self.visits.size

@@ -15,29 +15,14 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Chain, Ema, Levels, LogLeave, TwoState, User, unwrapped
-from ..validation import InputError
-
-
-class DoesNotApply(InputError):
-    """A result of the paper was asked for where its assumptions fail.
-
-    >>> import sojourn as sj
-    >>> try:
-    ...     sj.theory.mistake_costs("ema-100")
-    ... except DoesNotApply as why:
-    ...     print(str(why).partition(":")[0])
-    a table of mistake costs does not apply, because this user has infinitely many states
-    """
-
+from ..values.prior import DoesNotApply
 
 BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
 
 
 def outside(problem: Problem) -> str | None:
-    """Why the paper's theory says nothing of a problem: there is no mistake cost D(s)."""
-    if problem.by_arm:
-        return BY_ARM
-    return GRADED if problem.graded else None
+    """Why a problem has no mistake cost D(s), so that the paper's theory says nothing of it."""
+    return BY_ARM if problem.by_arm else GRADED if problem.graded else None
 
 
 def two_state(problem: Problem) -> TwoState | None:
@@ -80,9 +65,8 @@ def grid(points: int = 1001) -> list[float]:
 
     Leave curves like the paper's are steep near 0, where an even grid sees nothing.
     """
-    near_zero = np.geomspace(1e-12, 1e-2, 201)
-    states = np.unique(np.concatenate([np.linspace(0.0, 1.0, points), near_zero]))
-    return [float(s) for s in states]
+    states = np.concatenate([np.linspace(0.0, 1.0, points), np.geomspace(1e-12, 1e-2, 201)])
+    return [float(s) for s in np.unique(states)]
 
 
 def entered_states(problem: Problem, points: int = 1001) -> list[float]:
@@ -173,9 +157,9 @@ def case(problem: Problem | str | Path) -> str:
         return "improper"
     if max(entered) - min(entered) <= small:
         return "neutral"
-    if _largest_rise(entered)[0] <= small:
+    if _rise(entered)[0] <= small:
         return "normal"
-    return "opposite" if _largest_rise([-d for d in entered])[0] <= small else "mixed"
+    return "opposite" if _rise([-d for d in entered])[0] <= small else "mixed"
 
 
 def gap_condition(problem: Problem | str | Path) -> Condition:
@@ -215,23 +199,23 @@ def monotone_gap(problem: Problem | str | Path, points: int = 1001) -> Condition
     states = entered_states(problem, validation.whole("points", points, 2))
     if why := outside(problem):
         return Condition(name, None, None, False, f"does not apply, because {why}")
+    rise, low, high, small = _largest_rise(problem, states)
+    rises = f"D rises by {rise:.6g} from s = {low:g} to s = {high:g}"
+    return Condition(name, rise, small, rise <= small, None if rise <= small else rises)
+
+
+def _largest_rise(problem: Problem, states: Sequence[float]) -> tuple[float, float, float, float]:
+    """max D(s1) - D(s2) over s1 > s2, with s2 and s1, and what rounding may explain."""
     costs = [problem.mistake_cost(s) for s in states]
-    rise, low, high = _largest_rise(costs)
-    small = tolerance(problem, costs)
-    holds = rise <= small
-    where = f"from s = {states[low]:g} to s = {states[high]:g}"
-    reason = None if holds else f"D rises by {rise:.6g} {where}"
-    return Condition(name, rise, small, holds, reason)
+    rise, low, high = _rise(costs)
+    return rise, states[low], states[high], tolerance(problem, costs)
 
 
-def _largest_rise(costs: Sequence[float]) -> tuple[float, int, int]:
+def _rise(costs: Sequence[float]) -> tuple[float, int, int]:
     """max costs[j] - costs[i] over i <= j, with i and j."""
-    lowest, best = 0, (0.0, 0, 0)
-    for j, cost in enumerate(costs):
-        if cost < costs[lowest]:
-            lowest = j
-        best = max(best, (cost - costs[lowest], lowest, j), key=lambda found: found[0])
-    return best
+    rises = np.array(costs) - np.minimum.accumulate(costs)
+    j = int(np.argmax(rises))
+    return float(rises[j]), int(np.argmin(costs[: j + 1])), j
 
 
 @dataclass(frozen=True)
@@ -263,8 +247,6 @@ def conjecture(
     states, rows = grid(points), []
     for c6 in c6s:
         problem = Problem([mean, mean / 2.0], Ema(theta=theta, leave=LogLeave(c6=c6)))
-        costs = [problem.mistake_cost(s) for s in states]
-        rise, low, high = _largest_rise(costs)
-        holds = rise <= tolerance(problem, costs)
-        rows.append(Conjecture(c6, rise, states[low], states[high], holds))
+        rise, low, high, small = _largest_rise(problem, states)
+        rows.append(Conjecture(c6, rise, low, high, rise <= small))
     return tuple(rows)

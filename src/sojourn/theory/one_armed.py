@@ -28,8 +28,8 @@ from ..chain import solve_in_place
 from ..engine.loops import jitable, loop
 from ..users import User
 from ..values.finite import Array, FiniteUser, Horizon, Moves, Visits
-from ..values.prior import Prior, check_finite, is_proper, priors_of
-from .gaps import DoesNotApply
+from ..values.prior import Prior, check_finite, check_proper, priors_of
+from ..values.stopping import after, shown_moves
 from .quadrature import Nodes, posteriors
 
 MOST_ARMS, MOST_PULLS = 1_000_000, 20_000
@@ -89,15 +89,14 @@ def bayes_lower_bound(
     finite = FiniteUser.of(user)
     check_finite(finite, priors)
     bandit = _Bandit(user, Visits(finite, horizon), pulls)
-    kinds = list(dict.fromkeys(priors))
+    kinds, told = list(dict.fromkeys(priors)), progress or (lambda share: None)
     best, total, error = 0.0, 0.0, 0.0
     for i, own in enumerate(kinds):
         times = priors.count(own)
         others = [(kind, priors.count(kind) - (kind == own)) for kind in kinds]
 
         def show(share: float, i: int = i) -> None:
-            if progress is not None:
-                progress((i + share) / len(kinds))
+            told((i + share) / len(kinds))
 
         (one, all_), (one_off, all_off) = bandit.mean(own, others, show)
         best, total = max(best, float(one)), total + times * float(all_)
@@ -158,7 +157,7 @@ class _Bandit:
         nodes = Nodes.fine_enough(n + a + b, min(b - one, 1.0))
         mean, rest = known + lack * nodes.x, lack * nodes.y
         values = finite.values(mean, rest)
-        check_proper(self.user, finite, values)
+        check_proper(self.user, finite, values, "this bound")
         costs = finite.mistake_costs(values)
         here = finite.mistake_costs(finite.values(np.array([known]), np.array([lack])))
         k = np.arange(n + 1.0)[:, None]
@@ -176,16 +175,6 @@ class _Bandit:
         return whole, 0.5 * np.array([pull, show, waste])
 
 
-def check_proper(user: User, finite: FiniteUser, values: Array) -> None:
-    """DoesNotApply if it is not."""
-    if not is_proper(finite, values):
-        raise DoesNotApply(
-            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
-            "the arm of lower mean in some state, and this bound is for users with whom that never "
-            "is"
-        )
-
-
 @loop
 def one_armed(pulls: int, prior: Array, known: float, moves: Moves, cost: Array) -> Array:
     """The least expected cost by state, before the first pull.
@@ -196,7 +185,8 @@ def one_armed(pulls: int, prior: Array, known: float, moves: Moves, cost: Array)
     states = cost.shape[1]
     price = cost.copy()
     later, now = np.zeros((pulls + 1, states)), np.zeros((pulls + 1, states))
-    outside = np.empty(states)
+    outside, matrix = np.empty(states), np.empty((states, states))
+    moved = (shown_moves(known, moves, states), shown_moves(0.0, moves, states))
     for n in range(pulls - 1, -1, -1):
         for k in range(n + 1):
             p = (prior[0] + k) / (prior[0] + prior[1] + n)
@@ -210,45 +200,34 @@ def one_armed(pulls: int, prior: Array, known: float, moves: Moves, cost: Array)
                     chance = p if r == 1 else 1.0 - p
                     for i in range(moves.first[2 * s + r], moves.first[2 * s + r + 1]):
                         outside[s] += chance * moves.weight[i] * later[k + r, moves.target[i]]
-            settle(outside, known, moves, price[:, :, k], now[k])
+            settle(outside, moved, price[:, :, k], matrix, now[k])
         later, now = now, later
     return later[0]  # type: ignore[no-any-return]
 
 
 @jitable
-def settle(outside: Array, known: float, moves: Moves, price: Any, value: Array) -> None:
+def settle(outside: Array, moved: Any, price: Any, matrix: Array, value: Array) -> None:
     """Least costs by state where one may go `outside`, or show a known arm and stay.
 
+    `moved` has the chances of the next state if the best known arm is shown, or one of mean 0.
     Policy iteration: it ends, because costs fall from one policy to the next.
     """
     states = outside.size
     action = np.zeros(states, np.int64)
-    matrix = np.empty((states, states))
     for _ in range(1_000):
         for s in range(states):
-            value[s] = outside[s] if action[s] == PULL else price[action[s], s]
+            stays = action[s] != PULL
+            value[s] = price[action[s], s] if stays else outside[s]
             for t in range(states):
-                matrix[s, t] = 1.0 if s == t else 0.0
-            if action[s] != PULL:
-                mean = known if action[s] == SHOW else 0.0
-                for r in range(2):
-                    chance = mean if r == 1 else 1.0 - mean
-                    for i in range(moves.first[2 * s + r], moves.first[2 * s + r + 1]):
-                        matrix[s, moves.target[i]] -= chance * moves.weight[i]
+                go = moved[action[s] - SHOW][s, t] if stays else 0.0
+                matrix[s, t] = (1.0 if s == t else 0.0) - go
         solve_in_place(matrix, value)
         changed = False
         for s in range(states):
             best = value[s]
             for a in range(3):
-                total = outside[s]
-                if a != PULL:
-                    mean = known if a == SHOW else 0.0
-                    total = price[a, s]
-                    for r in range(2):
-                        chance = mean if r == 1 else 1.0 - mean
-                        for i in range(moves.first[2 * s + r], moves.first[2 * s + r + 1]):
-                            total += chance * moves.weight[i] * value[moves.target[i]]
-                if total < best - 1e-11 * (1.0 + abs(best)):
-                    best, action[s], changed = total, a, True
+                cost = outside[s] if a == PULL else price[a, s] + after(moved[a - SHOW], s, value)
+                if cost < best - 1e-11 * (1.0 + abs(best)):
+                    best, action[s], changed = cost, a, True
         if not changed:
             return

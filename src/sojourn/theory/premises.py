@@ -1,6 +1,7 @@
 """The paper's assumptions, checked one by one."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,18 +9,7 @@ from .. import validation
 from ..problem import Problem
 from ..problem_files import problem_of
 from ..users import Ema, TwoState
-from .gaps import (
-    BY_ARM,
-    GRADED,
-    Condition,
-    all_costs,
-    grid,
-    monotone_gap,
-    moving_average,
-    outside,
-    tolerance,
-    two_state,
-)
+from . import gaps
 
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 POSITIVE = "q > 0 everywhere"
@@ -63,17 +53,17 @@ def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     n = validation.whole("n", n, 2)
     if problem.by_arm or problem.graded:
         own = [
-            Check(SAME_LEAVING, not problem.by_arm, BY_ARM if problem.by_arm else "it is"),
-            Check(COINS, not problem.graded, GRADED if problem.graded else "they are"),
+            Check(SAME_LEAVING, not problem.by_arm, gaps.BY_ARM if problem.by_arm else "it is"),
+            Check(COINS, not problem.graded, gaps.GRADED if problem.graded else "they are"),
         ]
-    elif two := two_state(problem):
+    elif two := gaps.two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))
         below_one = [Check(f"{q} < 1", p < 1.0, f"{q} = {p:g}") for q, p in after_1]
         own = [*_assumption_1(problem, two), *below_one]
-    elif ema := moving_average(problem):
-        gap = monotone_gap(problem)
+    elif ema := gaps.moving_average(problem):
+        gap = gaps.monotone_gap(problem)
         falls = Check("gap nonincreasing", gap.holds, gap.reason or "D(s) never rises with s")
-        own = [*_assumption_2(ema), _stays_in_top_bin(ema, n), falls]
+        own = [*_assumption_2(ema, n), falls]
     else:
         kind = type(problem.user).__name__
         own = [Check("two states or a moving average", False, f"the paper has no {kind}")]
@@ -90,13 +80,17 @@ def warn_about(problem: Problem | str | Path) -> None:
     >>> print(caught[0].message)
     outside the paper's assumptions: q00 >= q10 fails (q00 = 0.5, q10 = 0.6)
     """
-    failing = [f"{c.name} fails ({c.detail})" for c in assumptions(problem) if not c.holds]
-    if failing:
-        message = f"outside the paper's assumptions: {'; '.join(failing)}"
+    if failing := failures(assumptions(problem)):
+        message = f"outside the paper's assumptions: {failing}"
         warnings.warn(message, AssumptionWarning, stacklevel=3)
 
 
-def sufficient_condition(problem: Problem | str | Path) -> Condition:
+def failures(checks: Iterable[Check]) -> str:
+    """What fails, in words; empty if nothing does."""
+    return "; ".join(f"{c.name} fails ({c.detail})" for c in checks if not c.holds)
+
+
+def sufficient_condition(problem: Problem | str | Path) -> gaps.Condition:
     """Lemma 2: a condition on the leave probabilities alone that implies `gap_condition`.
 
     (q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10)), given
@@ -108,9 +102,9 @@ def sufficient_condition(problem: Problem | str | Path) -> Condition:
     """
     problem = problem_of(problem)
     name = "(q01 - q11) / (q00 - q10) <= min((1 - q01) / (1 - q11), (1 - q00) / (1 - q10))"
-    user = two_state(problem)
-    if outside(problem) or user is None:
-        why = outside(problem) or "it is about users with two states"
+    user = gaps.two_state(problem)
+    if gaps.outside(problem) or user is None:
+        why = gaps.outside(problem) or "it is about users with two states"
     elif failing := [c for c in _assumption_1(problem, user) if not c.holds]:
         why = f"Assumption 1 fails ({failing[0].name}: {failing[0].detail})"
     elif max(problem.means) == 0.0:
@@ -122,8 +116,8 @@ def sufficient_condition(problem: Problem | str | Path) -> Condition:
     else:
         left = (user.q01 - user.q11) / (user.q00 - user.q10)
         right = min((1.0 - user.q01) / (1.0 - user.q11), (1.0 - user.q00) / (1.0 - user.q10))
-        return Condition(name, left, right, left <= right)
-    return Condition(name, None, None, False, f"does not apply, because {why}")
+        return gaps.Condition(name, left, right, left <= right)
+    return gaps.Condition(name, None, None, False, f"does not apply, because {why}")
 
 
 def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
@@ -142,8 +136,8 @@ def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
     ]
 
 
-def _assumption_2(user: Ema) -> list[Check]:
-    states = grid()
+def _assumption_2(user: Ema, n: int) -> list[Check]:
+    states = gaps.grid()
     q = [float(user.leave.probability(s)) for s in states]
     zeros = [s for s, p in zip(states, q, strict=True) if p <= 0.0]
     if not zeros:
@@ -155,27 +149,24 @@ def _assumption_2(user: Ema) -> list[Check]:
     rise, at = max((q[i + 1] - q[i], i) for i in range(len(q) - 1))
     falls = rise <= 1e-12
     rises = f"q({states[at]:g}) = {q[at]:.6g} < q({states[at + 1]:g}) = {q[at + 1]:.6g}"
+    bottom = (n - 1) / n
+    top = [p for s, p in zip(states, q, strict=True) if s > bottom]
+    worst = max([float(user.leave.probability(bottom)), *top])
     return [
         Check(POSITIVE, not zeros, positive),
         Check("q nonincreasing", falls, f"on {len(q)} points of [0, 1]" if falls else rises),
+        Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}"),
     ]
-
-
-def _stays_in_top_bin(user: Ema, n: int) -> Check:
-    bottom = (n - 1) / n
-    top = [bottom, *(s for s in grid() if s > bottom)]
-    worst = max(float(user.leave.probability(s)) for s in top)
-    return Check(f"q < 1 on [{bottom:g}, 1]", worst < 1.0, f"largest q there {worst:.6g}")
 
 
 def _in_any_model(problem: Problem) -> list[Check]:
     means = sorted(problem.means, reverse=True)
-    if outside(problem):
+    if gaps.outside(problem):
         optimal = problem.best_arm_is_optimal
         detail = "its gap is 0 there" if optimal else _costliest_state(problem)
     else:
-        costs = all_costs(problem)
-        optimal = min(costs) >= -tolerance(problem, costs)
+        costs = gaps.all_costs(problem)
+        optimal = min(costs) >= -gaps.tolerance(problem, costs)
         detail = f"smallest D(s) = {min(costs):.6g}"
     return [
         Check("every visit ends", True, f"after {problem.length.mean:.6g} steps on average"),

@@ -7,7 +7,7 @@ analytic inside, whatever they do at the ends, and 1 - x is known to full precis
 
 from collections.abc import Sequence
 from math import asinh, ceil, lgamma, pi, sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,13 +58,7 @@ class Posteriors(NamedTuple):
 
 
 def posteriors(nodes: Nodes, a: float, b: float, n: int) -> Posteriors:
-    """Beta(a + k, b + n - k) for k = 0, ..., n.
-
-    >>> nodes = Nodes.fine_enough(10, 1.0)
-    >>> rows = posteriors(nodes, 1.0, 1.0, 2)
-    >>> (rows.chance @ nodes.x).round(12).tolist()
-    [0.25, 0.5, 0.75]
-    """
+    """Beta(a + k, b + n - k) for k = 0, ..., n."""
     k = np.arange(n + 1.0)[:, None]
     log_x, log_y = np.log(nodes.x), np.log(nodes.y)
     density = (a + k - 1.0) * log_x + (b + n - k - 1.0) * log_y
@@ -89,9 +83,6 @@ def incomplete_beta(a: float, b: float, x: Array, y: Array) -> Array:
     """I_x(a, b), the chance that a Beta(a, b) variate is at most x; y = 1 - x.
 
     The continued fraction DLMF 8.17.22, on the side of the mean where it converges fast.
-
-    >>> incomplete_beta(2.0, 3.0, np.array([0.4]), np.array([0.6])).round(6).tolist()
-    [0.5248]
     """
     if a == 1.0:
         return -np.expm1(b * np.log(y))
@@ -126,11 +117,6 @@ def of_greatest(arms: Sequence[Posteriors], functions: Array) -> Array:
 
     `functions` are given at the nodes. The greatest mean has the distribution function of all
     means multiplied.
-
-    >>> nodes = Nodes.fine_enough(1, 1.0)
-    >>> flat = posteriors(nodes, 1.0, 1.0, 0)
-    >>> of_greatest([flat, flat, flat], np.array([nodes.x])).round(12).tolist()
-    [[[[0.75]]]]
     """
     *others, last = arms
     chance, below = others[0]
@@ -145,26 +131,18 @@ MOST_RULES = 4
 """States of a user for which there are rules to commit to: two to their power."""
 
 
-class Told(Protocol):
-    """What a visit is worth to who knows the means; and to who shows arms by a fixed rule."""
-
-    def of_visit(self, arms: Sequence[Posteriors]) -> tuple[Array, float]:
-        """Its mean by [state of the user, k of each arm ...], and how far that may be off."""
-
-    def by_rule(self, arms: Sequence[Posteriors]) -> list[Array]:
-        """Without being told, by rule: always the arm in place 0, in place 1, ...; or `Pair`'s."""
-
-
-class Greatest(Told):
-    """Where the best arm is the one to show in every state: the value at the greatest mean."""
+class Greatest:
+    """What a visit is worth where the best arm is the one to show in every state."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
 
     def of_visit(self, arms: Sequence[Posteriors]) -> tuple[Array, float]:
+        """To who knows the means, by [state of the user, k of each arm ...], and its error."""
         return of_greatest(arms, self.values), 0.0
 
     def by_rule(self, arms: Sequence[Posteriors]) -> list[Array]:
+        """To who shows one arm always, by arm."""
         states, shape = len(self.values), [len(arm.chance) for arm in arms]
         found = []
         for j, arm in enumerate(arms):
@@ -174,20 +152,17 @@ class Greatest(Told):
         return found
 
 
-class Pair(Told):
-    """Where it is not, with two arms: the value of the best rule for every pair of means.
+class Pair:
+    """The same where it is not, with two arms: the value of the best rule for every pair of means.
 
     It has kinks, where the best rule changes, so that the quadrature converges slowly. Its error is
     taken to be the difference to every second node, which is three times what it tends to be.
     """
 
     def __init__(self, user: FiniteUser, nodes: Nodes) -> None:
-        one, other = nodes.x[:, None], nodes.x[None, :]
-        self.values = user.best_values(one, nodes.y[:, None], other, nodes.y[None, :])
-        self.rules = [
-            user.values_of_rule(rule, one, nodes.y[:, None], other, nodes.y[None, :])
-            for rule in range(2**user.size)
-        ]
+        x, y = nodes.x, nodes.y
+        self.rules = user.values_of_rules(x[:, None], y[:, None], x[None, :], y[None, :])
+        self.values = np.max(self.rules, axis=0)
 
     def by_rule(self, arms: Sequence[Posteriors]) -> list[Array]:
         """Rule r shows the arm in place r >> s & 1 in state s of the user."""
@@ -216,7 +191,7 @@ class Ends:
         known = pulls + max(sum(prior) for prior in priors)
         self.nodes = Nodes.fine_enough(known, least)
         self.values = visits.user.values(self.nodes.x, self.nodes.y)
-        self.told: Told = Greatest(self.values)
+        self.told: Greatest | Pair = Greatest(self.values)
         if not is_proper(visits.user, self.values):
             few = len(priors) == 2 and visits.user.size <= MOST_RULES
             if not few or visits.user.endless_pairs():

@@ -13,7 +13,7 @@ from ..show.tables import Part, Shown, Table
 from ..values import MeanVariance
 from .gaps import Condition, case, first_step_costs, gap_condition, outside
 from .premises import Check, assumptions, sufficient_condition
-from .slopes import Bound, bounds
+from .regret import Bound, bounds
 
 VALUES = "V*: the reward that the rest of a visit is expected to bring if every choice is right"
 COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward"
@@ -57,13 +57,11 @@ class Summary(Shown):
             known[name] = {"mean": known[name].mean, "std": known[name].std}
         return dict(plain(named | known))
 
-    def _arms(self) -> str:
-        if self.problem.graded:
-            return f"rewards {', '.join(map(validation.shown, self.problem.rewards))}"
-        return f"means {', '.join(f'{m:g}' for m in self.problem.means)}"
-
     def _parts(self) -> Sequence[Part]:
-        costs = self.mistake_costs
+        problem, costs = self.problem, self.mistake_costs
+        arms = f"means {', '.join(f'{m:g}' for m in problem.means)}"
+        if problem.graded:
+            arms = f"rewards {', '.join(map(validation.shown, problem.rewards))}"
         states = [
             [f"{s:g}", _number(v), _number(costs[s]) if costs else f"{self.best_arms[s]}"]
             for s, v in self.values.items()
@@ -86,7 +84,7 @@ class Summary(Shown):
         if why := outside(self.problem):
             regret = [f"no bound of the paper on the regret applies, because {why}"]
         return [
-            f"{self._arms()}; {self.problem.user!r}",
+            f"{arms}; {problem.user!r}",
             f"case: {self.case}",
             "",
             Table(["state", "V*", "D" if costs else "best arm"], states),
@@ -104,30 +102,9 @@ class Summary(Shown):
 def summary(problem: Problem | str | Path, n: int = 4) -> Summary:
     """Case, values, assumptions and every slope of one problem; `n` bins for the DISC policies.
 
-    >>> print(summary("C"))
-    means 0.2, 0.1; TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
-    case: normal
-    <BLANKLINE>
-    state      V*       D
-    0      0.3125  1.5625
-    1      0.5625    1.25
-    V*: the reward that the rest of a visit is expected to bring if every choice is right
-    D: what a mistake costs; an arm of mean d below the best one's loses d x D of that reward
-    <BLANKLINE>
-    best visit    mean       sd
-    reward      0.5625   0.9375
-    length      2.8125  1.40451
-    <BLANKLINE>
-    all assumptions hold
-    <BLANKLINE>
-    regret / log K                          slope
-    ULCB            Theorem 1                6.25
-    KL-ULCB         Theorem 2             3.40692
-    lower bound     Theorem 3             3.40692
-    UCB             regret decomposition   7.8125
-    KL-UCB          regret decomposition  4.25865
-    ULCB, opposite (Theorem 5); KL-ULCB, opposite (Theorem 6); lower bound, opposite (Theorem 7): \
-does not apply, because D(0) <= D(1) fails (D(0) = 1.5625, D(1) = 1.25)
+    >>> known = summary("C")
+    >>> known.case, [bound.name for bound in known.bounds if bound.slope is not None]
+    ('normal', ['ULCB', 'KL-ULCB', 'lower bound', 'UCB', 'KL-UCB'])
     """
     problem = problem_of(problem)
     states = shown_states(problem.user)

@@ -5,33 +5,15 @@ from typing import Any
 
 from ..registry import Registry
 from .base import Space, Start, User
-from .by_arm import ByArm, ShiftedLeave
 from .chain import Chain
-from .ema import Ema, FunctionLeave, LeaveCurve, LogLeave, MovingAverage
-from .two_state import LastReward, TwoState
-from .wrappers import Levels, StaysFirst, can_leave, unwrapped
+from .published import Ema, FunctionLeave, LastReward, LeaveCurve, LogLeave, MovingAverage, TwoState
+from .wrappers import ByArm, Levels, ShiftedLeave, StaysFirst, can_leave, unwrapped
 
 __all__ = [
-    "EXAMPLES",
-    "USERS",
-    "ByArm",
-    "Chain",
-    "Ema",
-    "FunctionLeave",
-    "LastReward",
-    "LeaveCurve",
-    "Levels",
-    "LogLeave",
-    "MovingAverage",
-    "ShiftedLeave",
-    "Space",
-    "Start",
-    "StaysFirst",
-    "TwoState",
-    "User",
-    "can_leave",
-    "unwrapped",
-]
+    "EXAMPLES", "USERS", "ByArm", "Chain", "Ema", "FunctionLeave", "LastReward", "LeaveCurve",
+    "Levels", "LogLeave", "MovingAverage", "ShiftedLeave", "Space", "Start", "StaysFirst",
+    "TwoState", "User", "can_leave", "unwrapped",
+]  # fmt: skip
 
 USERS: Registry[type[User]] = Registry(
     "user model",

@@ -1,16 +1,8 @@
 """User models: how the state of a visit follows from its rewards, and when the user leaves.
 
 A user model is a frozen dataclass with plain methods. Python, the solver and the compiled simulator
-run the same text:
-
-* ``next_state(state, reward)``: the next state;
-* ``leave_probability(state, reward, arm)``: the probability that this step was the last one;
-* ``begin(u)``: the state in which a visit starts, from a uniform draw (`User` has it);
-* ``experience(state)``: what a policy sees of the state, a number in [0, 1] (`User`: the state);
-* ``next_chance(state, reward, after)``: only of models with random next states.
-
-States are floats. A model with finitely many numbers them 0, 1, ..., and gives their number in
-`space.states`; otherwise that is None and the state is a point of [0, 1].
+run the same text. States are floats: a model with finitely many numbers them 0, 1, ..., and gives
+their number in `space.states`; otherwise that is None and the state is a point of [0, 1].
 
 A model with a name, `model`, can be used in problem files, in stores and over HTTP: `settings`
 gives what `from_settings` makes it from. `sojourn.check` tells whether a class keeps the contract.
@@ -26,11 +18,6 @@ from ..validation import InputError
 
 MOST_STARTS = 1000
 """States in which visits may begin: they are gone through at the start of every visit."""
-
-
-def _hashable(start: Any) -> Any:
-    """Lists and the like are no start state; as text they reach the check that says so."""
-    return start if isinstance(start, Hashable) else repr(start)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +40,9 @@ class Start(Compiled):
         """A fixed state, or a table of states and their probabilities; states are 0 to `last`."""
         if isinstance(value, Start):
             return value
-        table = dict(value) if isinstance(value, Mapping) else {_hashable(value): 1.0}
+        # Lists and the like are no start state; as text they reach the check that says so.
+        state = value if isinstance(value, Hashable) else repr(value)
+        table = dict(value) if isinstance(value, Mapping) else {state: 1.0}
         if len(table) > MOST_STARTS:
             raise InputError(
                 f"start is not allowed: it has {len(table)} states, and may have {MOST_STARTS}"
@@ -146,11 +135,12 @@ class User(Compiled):
                 validation.whole("start", s, 0, states - 1)
 
     def __repr__(self) -> str:
-        own = [f for f in fields(self) if f.repr and f.name != "start"]
-        parts = [f"{f.name}={getattr(self, f.name)!r}" for f in own]
-        if self.start != Start.of(1.0):
-            parts.append(f"start={self.start!r}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}
+        start = shown.pop("start", None)
+        if start not in (None, Start.of(1.0)):
+            shown["start"] = start
+        given = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(self).__name__}({given})"
 
     def begin(self, u: float) -> float:
         """The state in which a visit starts, from a uniform draw u."""

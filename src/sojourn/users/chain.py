@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
+from ..chain import Array
 from ..engine.structs import PYTHON_ONLY
 from ..validation import InputError
 from .base import Space, User
-
-Array = NDArray[np.float64]
 
 MOST_STATES = 1000
 """The table of chances has two entries for each pair of states: 16 MB."""
@@ -102,11 +100,9 @@ class Chain(User):
         return float(self.after[int(state), int(reward)])
 
     def next_chance(self, state: float, reward: float, after: float) -> float:
-        """The probability of a next state, where that is random."""
         return float(self.chances[int(state), int(reward), int(after)])
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        """`leave[state][reward]`."""
         return float(self.leaving[int(state), int(reward)])
 
     def experience(self, state: float) -> float:

@@ -4,7 +4,6 @@ A rule for a population is an array [3, arm]: the probabilities of the arms at t
 visit, after a reward of 0 and after a reward of 1.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chain import mistake_cost, total
+from ..chain import Array, mistake_cost, total
 from ..engine.rewards import Coins, coin
 from ..engine.structs import PYTHON_ONLY, interpreted
 from ..validation import InputError
 from .base import MOST_STARTS, Space, Start, User
-
-Array = NDArray[np.float64]
 
 FIRST_ROW = 0
 """Of a rule: the first step of a visit; rows 1 and 2 are after a reward of 0 and of 1."""
@@ -178,29 +175,28 @@ class Population(User):
         return int(self.layer_of_step[min(step, self.horizon) - 1])
 
     @interpreted
-    def values_under(self, rule: Array, of_reward: bool = True) -> Array:
-        """V[class, step - 1, previous]: expected rewards (or else steps) to come under a rule.
+    def values_under(self, rule: Array) -> Array:
+        """V[class, step - 1, previous, (rewards, steps)]: expected to come under a rule.
 
         Steps go up to the `horizon`; from there on V is the same. NeverEnds if visits do not.
         """
-        found = np.zeros((self.shares.size, self.horizon, 2))
+        found = np.zeros((self.shares.size, self.horizon, 2, 2))
         if not self.last:
-            gain, onward = self.transition(rule, self.horizon, of_reward)
+            gain, onward = self.transition(rule, self.horizon)
             found[:, -1] = total(onward, gain, None)  # V = gain + onward V in the last layer
         made: dict[tuple[int, bool], tuple[Array, Array]] = {}
         for step in self._steps_back():
             key = self.layer(step), step == 1
             if key not in made:
-                made[key] = self.transition(rule, step, of_reward)
+                made[key] = self.transition(rule, step)
             gain, onward = made[key]
-            found[:, step - 1] = gain + (onward @ found[:, step, :, None])[..., 0]
+            found[:, step - 1] = gain + onward @ found[:, step]
         return found
 
     @interpreted
     def worth_under(self, rule: Array) -> Worth:
         """Expected rewards and steps of a visit under a rule, over all classes."""
-        both = (self.values_under(rule, of_reward)[:, 0, 1] for of_reward in (True, False))
-        return Worth(*(float(self.shares @ by_class) for by_class in both))
+        return Worth(*(self.shares @ self.values_under(rule)[:, 0, 1]).tolist())
 
     @interpreted
     def worth_of_arms(self) -> tuple[Array, Array]:
@@ -211,16 +207,11 @@ class Population(User):
     @interpreted
     def values_of_arms(self) -> tuple[Array, Array]:
         """The same by [class, arm]."""
-        chances = np.stack([1.0 - self.means, self.means], axis=-1)[:, None, :, None, :]
-        onward = chances * (1.0 - self.leave)  # class, layer, arm, previous, next
-        # Both at once, in the last axis.
-        gain = np.stack([self.means, np.ones_like(self.means)], axis=-1)[:, :, None, :]
-        gain = np.repeat(gain, 2, axis=2)  # class, arm, previous
-        value = (
-            np.zeros_like(gain)
-            if self.last
-            else total(onward[:, self.layer(self.horizon)], gain, None)
-        )
+        onward = self._chances_of_rewards[:, None, :, None, :] * (1.0 - self.leave)
+        gain = np.repeat(self._gains[:, :, None, :], 2, axis=2)  # class, arm, previous, both
+        value = np.zeros_like(gain)
+        if not self.last:
+            value = total(onward[:, self.layer(self.horizon)], gain, None)
         for step in self._steps_back():
             value = gain + onward[:, self.layer(step)] @ value
         return value[:, :, 1, 0], value[:, :, 1, 1]
@@ -228,24 +219,35 @@ class Population(User):
     @interpreted
     def mistake_costs(self, arm: int) -> Array:
         """D[class, step - 1, previous] if `arm` is shown otherwise, in rewards per unit of mean."""
-        value = self.values_under(always(arm, self.arms))
+        value = self.values_under(always(arm, self.arms))[..., 0]
         later = np.concatenate([value[:, 1:], value[:, -1:]], axis=1)
         stay = 1.0 - self.leave[:, self.layer_of_step, arm]  # class, step, previous, reward
         after_0, after_1 = (stay[..., r] * later[:, :, None, r] for r in (0, 1))
         return np.asarray(mistake_cost(after_0, after_1))
 
     @interpreted
-    def transition(self, rule: Array, step: int, of_reward: bool = True) -> tuple[Array, Array]:
-        """What a step brings, [class, previous], and the chance to go on, with the next reward."""
+    def transition(self, rule: Array, step: int) -> tuple[Array, Array]:
+        """What a step brings, [class, previous, (rewards, steps)], and where it goes.
+
+        That is the chance to go on by [class, previous, reward].
+        """
         rows = rule[[FIRST_ROW, FIRST_ROW]] if step == 1 else rule[1:]
         stay = 1.0 - self.leave[:, self.layer(step)]  # class, arm, previous, reward
-        odds = np.stack([1.0 - self.means, self.means], axis=-1)  # class, arm, reward
-        onward = np.einsum("pa,kar,kapr->kpr", rows, odds, stay)
-        gain = np.einsum("pa,ka->kp", rows, self.means if of_reward else np.ones_like(self.means))
-        return gain, onward
+        onward = np.einsum("pa,kar,kapr->kpr", rows, self._chances_of_rewards, stay)
+        return np.einsum("pa,kag->kpg", rows, self._gains), onward
 
-    def _steps_back(self) -> Iterator[int]:
-        return iter(range(self.last or self.horizon - 1, 0, -1))
+    @property
+    def _chances_of_rewards(self) -> Array:
+        """By [class, arm, reward]."""
+        return np.stack([1.0 - self.means, self.means], axis=-1)
+
+    @property
+    def _gains(self) -> Array:
+        """Rewards and steps that a step brings, by [class, arm, which]."""
+        return np.stack([self.means, np.ones_like(self.means)], axis=-1)
+
+    def _steps_back(self) -> range:
+        return range(self.last or self.horizon - 1, 0, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +261,7 @@ class ClassCoins(Coins):
 
 
 def always(arm: int, arms: int) -> Array:
-    """The rule that shows one arm.
-
-    >>> always(1, 2).tolist()
-    [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
-    """
+    """The rule that shows one arm."""
     rule = np.zeros((3, arms))
     rule[:, arm] = 1.0
     return rule

@@ -76,14 +76,7 @@ class FiniteUser:
 
     @classmethod
     def of(cls, user: User) -> "FiniteUser":
-        """The tables of a user model; InputError if it has none that fit.
-
-        >>> from sojourn import TwoState
-        >>> from sojourn.users import StaysFirst
-        >>> shy = FiniteUser.of(StaysFirst(TwoState(0.8, 0.2, 0.2, 0.1)))
-        >>> shy.codes, shy.leave.tolist()
-        ((-2.0, 0.0, 1.0), [[0.0, 0.0], [0.8, 0.2], [0.2, 0.1]])
-        """
+        """The tables of a user model; InputError if it has none that fit."""
         _check(user)
         starts = first_states(user)
         codes, new = set(starts), set(starts)
@@ -115,54 +108,26 @@ class FiniteUser:
         without a subtraction (Grassmann, Taksar and Heyman, Operations Research 33, 1985): what
         leaves a row is a sum of chances, so that the result is right to rounding however long
         visits are.
-
-        >>> from sojourn import TwoState
-        >>> user = FiniteUser.of(TwoState(q00=1, q01=0, q10=0, q11=0))
-        >>> user.values(np.array([0.9]), np.array([0.1])).ravel().round(9).tolist()
-        [90.0, 99.0]
         """
         shape = (self.size, *mean.shape)
         return self._solved(np.broadcast_to(mean, shape), np.broadcast_to(lack, shape))
 
-    def best_values(self, one: Array, one_lack: Array, other: Array, other_lack: Array) -> Array:
-        """The same under the best rule for arms of two means: policy iteration.
-
-        >>> from sojourn import Problem, TwoState
-        >>> user = TwoState(0.1, 0.05, 0.1, 0.6)  # leaves after two good ones in a row
-        >>> means = [np.array([x]) for x in (0.8, 0.2, 0.6, 0.4)]
-        >>> worth = FiniteUser.of(user).best_values(*means)[1, 0]
-        >>> bool(np.isclose(worth, Problem([0.8, 0.6], user).value(1), rtol=1e-12))
-        True
-        """
-        shape = (self.size, *np.broadcast_shapes(one.shape, other.shape))
-        first = one >= other
-        pairs = [np.where(first, a, b) for a, b in ((one, other), (one_lack, other_lack))]
-        others = [np.where(first, b, a) for a, b in ((one, other), (one_lack, other_lack))]
-        rule = np.full(shape, True)
-        while True:
-            values = self._solved(
-                *(np.where(rule, a, b) for a, b in zip(pairs, others, strict=True))
-            )
-            better = self.mistake_costs(values) >= -1e-12 * values.max(axis=0)
-            if (better == rule).all():
-                return values
-            rule = better
-
-    def values_of_rule(
-        self, rule: int, one: Array, one_lack: Array, other: Array, other_lack: Array
-    ) -> Array:
-        """The same if the arm shown in state s is the one, or the other if bit s of `rule` is 1."""
-        shape = np.broadcast_shapes(one.shape, other.shape)
-        ways = [
-            [np.broadcast_to(x, shape) for x in xs] for xs in ((one, other), (one_lack, other_lack))
-        ]
-        mean, lack = (np.array([way[rule >> s & 1] for s in range(self.size)]) for way in ways)
-        return self._solved(mean, lack)
+    def values_of_rules(
+        self, one: Array, one_lack: Array, other: Array, other_lack: Array
+    ) -> list[Array]:
+        """The same with two arms, by rule: bit s of its number is 1 if state s has the other."""
+        means, lacks = np.broadcast_arrays(one, other), np.broadcast_arrays(one_lack, other_lack)
+        found = []
+        for rule in range(2**self.size):
+            shown = [rule >> s & 1 for s in range(self.size)]
+            mean, lack = (np.array([way[arm] for arm in shown]) for way in (means, lacks))
+            found.append(self._solved(mean, lack))
+        return found
 
     def endless_pairs(self) -> bool:
         """Whether visits can become ever longer as one mean nears 1 and the other nears 0."""
         near = np.array([1e-8, 1e-10])
-        top = self.best_values(1.0 - near, near, near, 1.0 - near).max(axis=0)
+        top = np.max(self.values_of_rules(1.0 - near, near, near, 1.0 - near), axis=(0, 1))
         return bool(top[1] > 2.0 * top[0])
 
     def _solved(self, mean: Array, lack: Array) -> Array:
@@ -205,10 +170,6 @@ class FiniteUser:
 
         k if it grows like 1 / (distance)^k: the mean value under a Beta(a, b) prior is finite if
         and only if a exceeds the first and b the second.
-
-        >>> from sojourn import TwoState
-        >>> [FiniteUser.of(TwoState(1, 0, 0, q11)).orders() for q11 in (0, 0.5)]
-        [(0, 2), (0, 0)]
         """
         near = np.array([1e-8, 1e-10])
         found = []

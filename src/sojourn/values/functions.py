@@ -29,7 +29,6 @@ class ByState(Compiled):
     at_state: Array
 
     def at(self, state: float) -> float:
-        """The value at one state."""
         return self.at_state[int(state)]  # type: ignore[no-any-return]
 
 
@@ -63,6 +62,22 @@ class Piecewise(Compiled):
         return clenshaw(self.edges, self.series, state)
 
 
+class States:
+    """The states 0, 1, ..., n - 1, each with a value of its own."""
+
+    def __init__(self, count: int) -> None:
+        self.nodes: Array = np.arange(count, dtype=float)
+        self.rows = np.eye(count)
+
+    def basis(self, points: Array) -> Array:
+        """Rows of weights: with the values at the nodes they give those at the points."""
+        return self.rows[points.astype(int)]  # type: ignore[no-any-return]
+
+    def function(self, at_nodes: Array) -> ByState:
+        """The function with these values at the nodes."""
+        return ByState(at_nodes)
+
+
 DEGREE = 15
 
 
@@ -83,7 +98,7 @@ class Panels:
         return points.ravel()
 
     def basis(self, points: Array) -> Array:
-        """Barycentric interpolation rows."""
+        """The same, by barycentric interpolation."""
         panel = np.clip(np.searchsorted(self.edges, points, "right") - 1, 0, self.edges.size - 2)
         left, right = self.edges[panel], self.edges[panel + 1]
         x = (2.0 * points - left - right) / (right - left)

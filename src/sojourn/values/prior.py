@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..engine.loops import jitable
+from ..users import User
 from ..validation import InputError
 from .finite import Array, FiniteUser
 
@@ -18,11 +19,7 @@ MOST_PRIOR = 1e5
 
 
 def priors_of(prior: Any, arms: int) -> tuple[Prior, ...]:
-    """A pair for each arm, from one for all or one for each.
-
-    >>> priors_of((1, 1), 2)
-    ((1.0, 1.0), (1.0, 1.0))
-    """
+    """A pair for each arm, from one for all or one for each."""
     try:
         given = np.array(prior, float)
         good = given.shape in ((2,), (arms, 2)) and bool(np.isfinite(given).all())
@@ -47,6 +44,19 @@ def check_finite(user: FiniteUser, priors: Sequence[Prior]) -> None:
                     f"become so long that they are worth infinitely much on average, unless "
                     f"{name} is above {order}"
                 )
+
+
+class DoesNotApply(InputError):
+    """A result was asked for where its assumptions fail."""
+
+
+def check_proper(user: User, finite: FiniteUser, values: Array, what: str) -> None:
+    """DoesNotApply if for some means another arm than the best one should be shown."""
+    if not is_proper(finite, values):
+        raise DoesNotApply(
+            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
+            f"the arm of lower mean in some state, and {what} is for users with whom that never is"
+        )
 
 
 def is_proper(finite: FiniteUser, values: Array) -> bool:

@@ -22,7 +22,7 @@ from ..chain import LONGEST, total
 from ..users import User
 from ..validation import InputError
 from .finite import Array, FiniteUser, Horizon, Visits
-from .prior import Prior, is_proper, priors_of
+from .prior import Prior, check_proper, priors_of
 from .stopping import diffuse, induct
 
 KNOWN = 400
@@ -68,11 +68,7 @@ class IndexTable:
 
 
 def known_means(count: int) -> Array:
-    """The grid.
-
-    >>> known_means(2).round(3).tolist()
-    [0.146, 0.854]
-    """
+    """The grid."""
     return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 2)
 
 
@@ -114,12 +110,7 @@ def visit_index(
         )
     known = known_means(KNOWN)
     values = finite.values(known, 1.0 - known)
-    if not is_proper(finite, values):
-        raise InputError(
-            f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
-            "the arm of lower mean in some state, and the index is for users with whom that never "
-            "is"
-        )
+    check_proper(user, finite, values, "the index")
     costs = np.ascontiguousarray(finite.mistake_costs(values).T)  # one type, one compilation
     costs = np.maximum(costs, 1e-9 * costs.max(axis=1, keepdims=True))
     posterior = (a + np.arange(pulls + 1.0)) / (a + b + pulls)

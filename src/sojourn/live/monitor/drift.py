@@ -4,7 +4,7 @@ Both are watched in the sums by arm and time (`trends`): an arm's rewards, and d
 and reward over all arms, for a policy that learns leads to other states and arms, but in the same
 state and with the same reward users should leave as before. The test is that of `stats.changes`,
 valid at every look, with a part of the level for each series; users differ, so it is divided by how
-much more sums vary than coins do (`stats.segments`).
+much more sums vary than coins do (`stats.changes`).
 """
 
 from collections import defaultdict
@@ -17,8 +17,7 @@ import numpy as np
 
 from ... import validation
 from ...policies.reasons import two_digits
-from ...stats.changes import Change
-from ...stats.segments import changes_in, dispersion
+from ...stats.changes import Change, changes_in, dispersion
 from ...validation import InputError
 from .. import states
 from ..records import HOUR, TIMEOUT, Arm, Counts

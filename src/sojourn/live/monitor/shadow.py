@@ -13,9 +13,8 @@ import numpy as np
 
 from ... import validation
 from ...show.tables import Table
-from ...stats.intervals import Interval
+from ...stats.intervals import FIRST, PLANNED, Interval
 from ...stats.matching import Matching, Steps
-from ...stats.sequences import FIRST, PLANNED
 from ..errors import Conflict
 from ..exporting import ExportRow, lines
 from ..records import OPEN, Event, late_in

@@ -19,7 +19,7 @@ from math import inf, isclose, log
 from typing import Any, Self
 
 from ... import validation
-from ...stats.sequences import PLANNED
+from ...stats.intervals import PLANNED
 from ...validation import InputError
 from ..errors import Conflict
 from ..names import LONGEST_NAME, check_name

@@ -14,9 +14,8 @@ import numpy as np
 
 from ... import validation
 from ...show.tables import Table
-from ...stats.intervals import Interval
+from ...stats.intervals import FIRST, PLANNED, Interval, sequence
 from ...stats.moments import Array
-from ...stats.sequences import FIRST, PLANNED, sequence
 from ...stats.strata import Estimate, difference, mean, sample_ratio
 from ..enrolment import allocation_of
 from ..records import Snapshot

@@ -174,10 +174,8 @@ class Place:
         cls, populations: Sequence[Population], rule: Array, people: int = NEVER_BACK
     ) -> "Place":
         """The populations, and what is to come under the incumbent's rule."""
-        values = tuple(
-            (p.values_under(rule).ravel(), p.values_under(rule, of_reward=False).ravel())
-            for p in populations
-        )
+        both = [p.values_under(rule) for p in populations]
+        values = tuple((found[..., 0].ravel(), found[..., 1].ravel()) for found in both)
         return cls(tuple(populations), values, people)
 
 

@@ -9,6 +9,7 @@ from sys import float_info
 import numpy as np
 
 from ...chain import NeverEnds
+from ...rewards import Bernoulli
 from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...users import TwoState
@@ -103,7 +104,7 @@ def mistake_costs(parameters: Array) -> Array:
     [100.0, 10.0]
     """
     q00, q01, q10, q11, best = np.clip(parameters, 0.0, 1.0).tolist()
-    values = solve(TwoState(q00=q00, q01=q01, q10=q10, q11=q11), (best, best))
+    values = solve(TwoState(q00=q00, q01=q01, q10=q10, q11=q11), [Bernoulli(best)])
     return np.array([values.mistake_cost(0.0), values.mistake_cost(1.0)])
 
 

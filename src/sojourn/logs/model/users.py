@@ -9,7 +9,7 @@ from ... import validation
 from ...engine.structs import PYTHON_ONLY
 from ...stats.moments import Array
 from ...users import LeaveCurve, StaysFirst
-from ...users.by_arm import shifted
+from ...users.wrappers import shifted
 from ...validation import InputError
 
 
