@@ -10,7 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..policies.base import Array, Counts, Policy, count
-from ..policies.exact import ExactIndex, Rated
+from ..policies.exact import ExactIndex
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
@@ -40,14 +40,14 @@ class FixedLeaser(CountingLeaser[FixedArm, Array]):
 
 
 @dataclass(frozen=True)
-class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
+class ExactLeaser(Leaser[ExactIndex, Any, Array]):
     """Of the exact index: the arm whose posterior mean is above the indices of all others.
 
     Those stay as they are while it is played, and its own is at least its posterior mean, less
     `below`, after however many pulls: so the promise is for ever, as long as that mean is above.
     """
 
-    def lease(self, policy: ExactIndex, memory: Rated, board: Array) -> Lease:
+    def lease(self, policy: ExactIndex, memory: Any, board: Array) -> Lease:
         if board[0] > 0.0:
             board[0] -= 1.0
             return NO_LEASE
@@ -65,7 +65,7 @@ class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
         return leader, FOR_EVER, least
 
     def absorb(
-        self, policy: ExactIndex, memory: Rated, board: Array, arm: int, pulls: int, successes: int
+        self, policy: ExactIndex, memory: Any, board: Array, arm: int, pulls: int, successes: int
     ) -> None:
         count(memory, arm, pulls, successes)
         policy.rate(memory, arm)

@@ -12,26 +12,23 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine.divergence import kl_upper
-from ..engine.streams import Stream, draw_uniform
+from ..engine.streams import Stream
 from ..engine.structs import PYTHON_ONLY
+from ..engine.unmanaged import merged
 from ..problem import Problem
 from ..users import User
 from ..validation import InputError
 from ..values.prior import Prior
 from ..values.visit_index import GROWTH, IndexTable, visit_index
-from .base import Array, Policy, count, equally, label_of
+from .base import Array, Policy, count, equally, greatest, label_of, no_counts
 from .planned import find_state, looks_of
 from .reasons import Explains, Seen
 
 
 class Rated(NamedTuple):
-    """What the policy remembers: `Counts`, the index of every arm, and where the visit is."""
+    """What the policy remembers beside `Counts`: the index of every arm, and where the visit is."""
 
-    pulls: Array
-    successes: Array
-    clock: Array
-    scores: Array
-    """By [state, arm]."""
+    scores: Array  # by [state, arm]
     fresh: Array  # 1 at the first step of a visit, for users to whom it matters
 
 
@@ -99,12 +96,11 @@ class ExactIndex(Explains, Policy):
             raise InputError("visits is missing: the exact index has to know how many there are")
         return cls(**{"user": problem.user, **parameters})
 
-    def memory(self, arms: int) -> Rated:
-        """Nothing seen."""
+    def memory(self, arms: int) -> Any:
         scores = np.empty((self.seen.size, arms))
         for s in range(self.seen.size):
             scores[s] = self.known[0, s]
-        return Rated(np.zeros(arms), np.zeros(arms), np.zeros(1), scores, np.ones(1))
+        return merged(no_counts(arms), Rated(scores, np.ones(1)))
 
     def score_of(self, pulls: float, successes: float, s: int) -> float:
         """The index of an arm in the user's state number s."""
@@ -125,7 +121,7 @@ class ExactIndex(Explains, Policy):
                 budget += share * self.nats[i + up, j + right, s]
         return kl_upper(mean, budget / known)
 
-    def rate(self, memory: Rated, arm: int) -> None:
+    def rate(self, memory: Any, arm: int) -> None:
         """Bring the index of an arm up to date."""
         for s in range(self.seen.size):
             memory.scores[s, arm] = self.score_of(memory.pulls[arm], memory.successes[arm], s)
@@ -134,7 +130,7 @@ class ExactIndex(Explains, Policy):
         """Whether the first step of a visit is unlike others that look the same."""
         return self.first.max() > 0.0  # type: ignore[no-any-return]
 
-    def top_beside(self, memory: Rated, arm: int) -> float:
+    def top_beside(self, memory: Any, arm: int) -> float:
         """The greatest index of any other arm, in any state."""
         top = -inf
         for s in range(self.seen.size):
@@ -143,27 +139,12 @@ class ExactIndex(Explains, Policy):
                     top = max(top, memory.scores[s, other])
         return top
 
-    def choose(self, memory: Rated, state: float, rng: Stream) -> int:
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
         """The arm of greatest index."""
         s = find_state(self.seen, self.first, memory.fresh[0], state)
-        scores = memory.scores[s]
-        best, ties = 0, 1
-        for arm in range(1, scores.size):
-            if scores[arm] > scores[best]:
-                best, ties = arm, 1
-            elif scores[arm] == scores[best]:
-                ties += 1
-        if ties == 1:
-            return best
-        skip = int(draw_uniform(rng) * ties)
-        for arm in range(best, scores.size):
-            if scores[arm] == scores[best]:
-                if skip == 0:
-                    return arm
-                skip -= 1
-        return best
+        return greatest(memory.scores[s], rng)
 
-    def probabilities(self, memory: Rated, state: float) -> Array:
+    def probabilities(self, memory: Any, state: float) -> Array:
         """1 for the arm of greatest index, or an equal share for each of several."""
         return equally(memory.scores[find_state(self.seen, self.first, memory.fresh[0], state)])
 

@@ -17,25 +17,21 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from .. import validation
-from ..engine.steps import level_of
-from .base import MOST_BINS, Array, by_means, count
-from .departures import GOOD, Watched, Watcher, reconsider, unseen
+from .base import Array, by_means
+from .departures import GOOD, Watcher, reconsider
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
-from .optimism import LEAST, Optimism
+from .optimism import LEAST
 from .reasons import Seen, engaged
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
-class Learned(Optimism, Watcher):
+class Learned(Watcher):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
@@ -58,21 +54,11 @@ class Learned(Optimism, Watcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("confidence", "growth"):
-            number = validation.number(name, getattr(self, name), 0, validation.LARGE)
-            object.__setattr__(self, name, number)
         object.__setattr__(self, "floor", validation.number("floor", self.floor, -1, 1))
-        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 2, MOST_BINS))
-        object.__setattr__(self, "threshold", validation.share("threshold", self.threshold))
-        validation.flag("follow_improper", self.follow_improper)
 
-    def memory(self, arms: int) -> Watched:
-        """Nothing seen, optimistic everywhere."""
-        return unseen(arms, int(self.bins))
-
-    def optimism_now(self, memory: Watched, state: float) -> float:
+    def optimism_now(self, memory: Any, state: float) -> float:
         """That of the bin of the state, but not below the floor, or `LEAST`."""
-        optimism = float(memory.optimism[level_of(state, int(self.bins))])
+        optimism = float(memory.optimism[self.bin_of(state)])
         return optimism if optimism == LEAST else max(optimism, self.floor)
 
     def highest(self) -> float:
@@ -84,19 +70,11 @@ class Learned(Optimism, Watcher):
     def is_graded(self) -> bool:
         return self.bins > 2.0
 
-    def tell(self, memory: Watched, arm: int, pulls: int, successes: float) -> None:
-        """Count pulls, and think again if it is time to."""
-        count(memory, arm, pulls, successes)
-        if memory.clock[0] >= memory.next_refit[0]:
-            self.think(memory)
-            later = np.ceil((1.0 + self.growth) * memory.clock[0])
-            memory.next_refit[0] = max(later, memory.clock[0] + 1.0)
-
-    def think(self, memory: Watched) -> None:
+    def think(self, memory: Any) -> None:
         """Set the optimism of every bin."""
         reconsider(memory, self.confidence, self.follow_improper)
 
-    def greedy_values(self, memory: Watched, state: float) -> Array:
+    def greedy_values(self, memory: Any, state: float) -> Array:
         """The empirical mean; its negative where the least liked is the one to play."""
         sign = -1.0 if self.optimism_now(memory, state) == LEAST else 1.0
         return by_means(memory, lambda mean: sign * mean)

@@ -15,7 +15,6 @@ from .base import Array, Counting, Counts, Policy, certain
 from .reasons import Explains, Seen, engaged
 
 __all__ = ["Uniform", "FixedArm"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,17 @@ from numpy.typing import NDArray
 
 from ..engine.loops import jitable
 from ..engine.streams import Stream, draw_uniform
+from ..engine.unmanaged import merged
 from ..validation import InputError
 from ..values.finite import FiniteUser
 from ..values.prior import find_counts
-from .base import Array, Policy, count, label_of
+from .base import Array, Policy, count, label_of, no_counts
 from .reasons import Explains, Seen
 
 
 class Planning(NamedTuple):
-    """What the policy remembers: `Counts`, where it is in the visits, and the arm it settled on."""
+    """What the policy remembers beside `Counts`: where it is, and the arm it settled on."""
 
-    pulls: Array
-    successes: Array
-    clock: Array
     ended: Array  # visits
     fresh: Array  # 1 at the first step of a visit
     settled: Array  # the arm it has committed to, or the rule; or -1
@@ -106,14 +104,11 @@ class Planned(Explains, Policy):
     def __repr__(self) -> str:
         return f"Planned(last={self.last})"
 
-    def memory(self, arms: int) -> Planning:
-        """Nothing seen."""
-        return Planning(
-            np.zeros(arms), np.zeros(arms), np.zeros(1), np.zeros(1), np.ones(1), np.full(1, -1.0),
-            np.zeros(3, np.int64),
-        )  # fmt: skip
+    def memory(self, arms: int) -> Any:
+        own = Planning(np.zeros(1), np.ones(1), np.full(1, -1.0), np.zeros(3, np.int64))
+        return merged(no_counts(arms), own)
 
-    def place_of(self, memory: Planning, state: float) -> int:
+    def place_of(self, memory: Any, state: float) -> int:
         """The state of the chain of visits."""
         later = max(self.visits - memory.ended[0] - 1.0, 0.0)
         found = find_state(self.seen, self.first, memory.fresh[0], state)
@@ -123,7 +118,7 @@ class Planned(Explains, Policy):
         """The arm in this state of the chain of visits, once it has settled on something."""
         return (settled >> (place % self.seen.size)) & 1 if self.by_rule else settled
 
-    def choose(self, memory: Planning, state: float, rng: Stream) -> int:
+    def choose(self, memory: Any, state: float, rng: Stream) -> int:
         """The arm that the table has for what was seen; after the `last` pull always the same."""
         place = self.place_of(memory, state)
         if memory.settled[0] >= 0.0:

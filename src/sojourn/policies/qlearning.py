@@ -11,15 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .. import validation
-from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..engine.streams import Stream, draw_uniform
 from ..problem import Problem
-from .base import MOST_BINS, Array, Policy, equally
+from .base import MOST_BINS, Array, Policy, equally, greatest
 from .reasons import Explains, Seen, engaged
 
 __all__ = ["QLearning", "UCBQLearning"]
-"""The policies of this module, in the order in which they are listed."""
 
 LONGEST, MOST_STAGES = 1e12, 10_000
 """Greatest H, and greatest H for a table that has a stage for each of the first H steps."""
@@ -33,22 +31,6 @@ class QTable(NamedTuple):
     q: Array
     visits: Array
     step: Array
-
-
-@jitable
-def greatest(row: Array, rng: Stream) -> int:
-    """The index of the greatest entry, ties broken at random."""
-    top = row.max()
-    ties = 0
-    for value in row:
-        ties += value == top
-    skip = int(draw_uniform(rng) * ties) if ties > 1 else 0
-    for arm in range(row.size):
-        if row[arm] == top:
-            if skip == 0:
-                return arm
-            skip -= 1
-    return 0
 
 
 def of_shown(memory: QTable, visits: Array, worth: Array) -> Array:

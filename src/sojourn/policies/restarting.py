@@ -24,7 +24,6 @@ from .reasons import Seen, explainer
 from .wrapper import Wrapper, check_forgets
 
 __all__ = ["Restarting"]
-"""The policies of this module, in the order in which they are listed."""
 
 BUCKETS = 64
 """Sums kept of a sequence of trials. When there are so many, every other one is dropped."""
