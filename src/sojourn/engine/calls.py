@@ -26,11 +26,11 @@ class Calls(NamedTuple):
     follow(learner, memory, state, arm, reward, left, after)
     think(learner, memory)
 
-    The policy is the one that decides: of an `EpsilonMixture` the inner one, while any arm with
-    chance `share` is for the caller, who knows which arms there are. The learner is the one who
-    learns (`base_policy`). A policy that goes by an index has no `chances`: they are 1, or shares
-    of a tie. `counts` says that a step is to be counted when it is resolved; else all of it is
-    learned by `follow`. `think` is for those who draw conclusions from time to time.
+    The policy is the one that decides: of an `EpsilonMixture` the inner one. The caller knows the
+    arms, and draws any of them with chance `share`. The learner is the policy that learns
+    (`base_policy`). An index policy has no `chances`: they are 1, or shares of a tie. With `counts`
+    a step is counted when it is resolved; otherwise all of it is learned by `follow`. `think` is
+    for policies that draw conclusions from time to time.
     """
 
     policy: Policy

@@ -18,14 +18,13 @@ from . import (
 )
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
-from .exact import ExactIndex as ExactIndex
 from .gated import *
 from .index import *
 from .index import Index as Index
 from .learned import *
+from .oracles import ExactIndex as ExactIndex, Planned as Planned
 from .plain import *
 from .plain import Rule as Rule
-from .planned import Planned as Planned
 from .priced import *
 from .published import *
 from .qlearning import *

@@ -3,7 +3,6 @@
 What follows is the cost of a mistake by state, and with it the optimism of each bin.
 """
 
-from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -262,7 +261,6 @@ def scale(sums: Array, factor: float) -> None:
                 sums[i, j, k] *= factor
 
 
-@dataclass(frozen=True)
 class Watcher(Forgetting):
     """Mixin of policies that count departures by bin of the state and level of the reward.
 

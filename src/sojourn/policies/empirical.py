@@ -62,7 +62,6 @@ class Empirical(Index):
         object.__setattr__(self, "cells", validation.whole("cells", self.cells, 1, MOST_CELLS))
 
     def rewards(self, arms: int) -> Rewards:
-        """Nothing seen."""
         return Rewards(np.zeros((arms, int(self.cells) + 1)))
 
     def memory(self, arms: int) -> Any:
@@ -100,7 +99,6 @@ class EmpiricalKLUCB(Empirical, Always):
     title: ClassVar[str] = "Empirical KL-UCB"
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """The upper bound."""
         budget = (optimism * moment.log_t + moment.extra) / memory.pulls[arm]
         return kinf_upper(memory.grid[arm], budget)
 

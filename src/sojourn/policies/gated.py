@@ -57,7 +57,6 @@ class ImedExplorer(Gated):
         return extreme_estimate(self, memory, state, -1.0 if optimism == LEAST else 1.0)
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """What its mean and pulls are worth."""
         mean, pulls = self.estimate(memory, arm, state)
         return self.worth(mean, pulls, moment.log_t, moment.extra, optimism, moment.target)
 

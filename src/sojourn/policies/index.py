@@ -79,7 +79,6 @@ class Index(Counting, Explorer, Optimism):
         return self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0
 
     def explores_in(self, memory: Any, state: float) -> bool:
-        """Where optimism is positive."""
         return self.optimism_now(memory, state) > 0.0
 
     def optimism_now(self, memory: Any, state: float) -> float:
@@ -99,7 +98,6 @@ class Index(Counting, Explorer, Optimism):
         return Moment(log_t, self.extra(memory, log_t), self.target(memory, state, optimism))
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """The index."""
         mean, pulls = self.estimate(memory, arm, state)
         return self.index(mean, pulls, moment.log_t, moment.extra, optimism)
 

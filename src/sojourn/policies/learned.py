@@ -71,7 +71,6 @@ class Learned(Watcher):
         return self.bins > 2.0
 
     def think(self, memory: Any) -> None:
-        """Set the optimism of every bin."""
         reconsider(memory, self.confidence, self.follow_improper)
 
     def greedy_values(self, memory: Any, state: float) -> Array:

@@ -233,11 +233,9 @@ class PricedIndex(Learned, AheadExplorer):
     floor: float = 0.0
 
     def memory(self, arms: int) -> Any:
-        """Nothing seen, one price everywhere."""
         return merged(unseen(arms, int(self.bins)), Worth(np.zeros(1)))
 
     def think(self, memory: Any) -> None:
-        """Price the bins."""
         price(memory, self.confidence, self.follow_improper)
 
     def _mood(self, choice: Seen) -> str:

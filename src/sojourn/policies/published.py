@@ -48,7 +48,6 @@ class AdaUCB(Hoeffding, TwoLevel):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """With the load of the problem."""
         costly = problem.mistake_cost(0.0) >= problem.mistake_cost(1.0)
         known = {"c0": 0.0, "c1": 1.0} if costly else {"c0": 1.0, "c1": 0.0}
         return cls(**{**known, **parameters})
@@ -98,7 +97,6 @@ class KLUCBSwitch(KL, Always):
         return float((memory.clock[0] + 1.0) / memory.pulls.size)
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """The index."""
         mean, pulls = self.estimate(memory, arm, state)
         x = moment.target / pulls
         phi = log_plus(x * (1.0 + log_plus(x) ** 2)) + moment.extra

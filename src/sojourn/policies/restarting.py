@@ -124,7 +124,6 @@ class Restarting(Wrapper):
         check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:
-        """What `policy` remembers, and a trail of every sequence."""
         cells = int(self.policy.departure_cells())
         trails = Trails(
             np.zeros((arms, SUMS + BUCKETS)),
@@ -140,21 +139,18 @@ class Restarting(Wrapper):
         return self.explore if explores else 0.0
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        """What `policy` chooses, or any arm with chance `explore` where arms are tried."""
         chance = self.tried(memory, state)
         if chance > 0.0 and draw_uniform(rng) < chance:
             return int(draw_uniform(rng) * arms_in(memory))
         return self.policy.choose(memory, state, rng)  # type: ignore[no-any-return]
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """Those of `policy`, and `explore` / arms where arms are tried."""
         inner, chance = self.policy.probabilities(memory, state), self.tried(memory, state)
         return chance / max(inner.size, 1) + (1.0 - chance) * inner  # type: ignore[no-any-return]
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Learn from one step, and forget if it shows a change."""
         self.policy.update(memory, state, arm, reward, left, next_state)
         memory.since[0] += 1.0
         self.policy.refit_soon(memory, memory.since[0])

@@ -77,7 +77,6 @@ class Visit(Watcher, Explorer):
         object.__setattr__(self, "faith", validation.number("faith", self.faith, 0, 100))
 
     def memory(self, arms: int) -> Any:
-        """Nothing seen."""
         bins, rows = int(self.bins), arms + 1
         counters = unseen(arms, bins)
         counters.next_refit[0] = max(float(arms), 1.0)
@@ -104,7 +103,6 @@ class Visit(Watcher, Explorer):
         return due
 
     def think(self, memory: Any) -> None:
-        """Estimate all anew."""
         think(memory, self.confidence, self.faith, self.follow_improper)
         for arm in range(memory.pulls.size):
             memory.due[arm] = (1.0 + self.growth) * memory.pulls[arm] + PULLS
@@ -207,5 +205,4 @@ class VisitThompson(Visit):
         return best
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """Unknown."""
         return np.zeros(0)

@@ -110,7 +110,6 @@ class EpsilonMixture(Forgetting, Wrapper):
         return -1
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        """A uniformly random arm with probability epsilon, otherwise the choice of `policy`."""
         arm = self.anything(memory, rng)
         return arm if arm >= 0 else self.policy.choose(memory, state, rng)
 
@@ -201,7 +200,6 @@ class Discounted(Wrapper):
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Let the past weigh less, then learn from the step."""
         self.policy.fade(memory, 0.5 ** (1.0 / self.half_life))
         self.policy.update(memory, state, arm, reward, left, next_state)
 
@@ -245,14 +243,12 @@ class Windowed(Wrapper):
         check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:
-        """What `policy` remembers, and the steps it was told of."""
         kept = Window(np.zeros((int(self.window), 5)), np.zeros(2))
         return merged(self.policy.memory(arms), kept)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Take back the oldest step if the window is full, then learn from the new one."""
         at = int(memory.place[0])
         row = memory.window[at]
         if memory.place[1] == memory.window.shape[0]:
