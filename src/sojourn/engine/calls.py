@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..policies.base import Counting, Forgetting, Policy
-from ..policies.departures import Watcher
 from ..policies.index import Index
+from ..policies.learned import Watcher
 from ..policies.wrapper import EpsilonMixture, base_policy
 from .loops import Loop, call
 from .streams import policy_stream

@@ -25,16 +25,8 @@ from .optimism import LEAST, Always, Linear, Never, Optimism, TopBin, TwoLevel
 from .reasons import Seen, engaged, two_digits
 
 __all__ = [
-    "UCB",
-    "KLUCB",
-    "ULCB",
-    "KLULCB",
-    "DiscULCB",
-    "DiscKLULCB",
-    "ContULCB",
-    "ContKLULCB",
-    "Greedy",
-]
+    "UCB", "KLUCB", "ULCB", "KLULCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB", "Greedy",
+]  # fmt: skip
 
 
 @jitable

@@ -21,7 +21,7 @@ from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
 from .reasons import Seen, explainer
-from .wrapper import Wrapper, check_forgets
+from .wrapper import Forgetful
 
 __all__ = ["Restarting"]
 
@@ -81,7 +81,7 @@ def follow(row: Array, outcome: float, delta: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Restarting(Wrapper):
+class Restarting(Forgetful):
     """`policy`, which forgets what was found to have changed.
 
     The test is the generalised likelihood ratio of GLR-klUCB (Besson, Kaufmann, Maillard and
@@ -121,10 +121,9 @@ class Restarting(Wrapper):
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "explore", validation.number("explore", self.explore, 0, 1))
         validation.flag("local", self.local)
-        check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:
-        cells = int(self.policy.departure_cells())
+        cells = int(self.learner.departure_cells())
         trails = Trails(
             np.zeros((arms, SUMS + BUCKETS)),
             np.zeros((cells, SUMS + BUCKETS)),
@@ -135,7 +134,7 @@ class Restarting(Wrapper):
 
     def tried(self, memory: Any, state: float) -> float:
         """The chance of any arm in a state."""
-        explores = self.explore > 0.0 and self.policy.explores_in(memory, state)
+        explores = self.explore > 0.0 and self.learner.explores_in(memory, state)
         return self.explore if explores else 0.0
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
@@ -153,20 +152,20 @@ class Restarting(Wrapper):
     ) -> None:
         self.policy.update(memory, state, arm, reward, left, next_state)
         memory.since[0] += 1.0
-        self.policy.refit_soon(memory, memory.since[0])
+        self.learner.refit_soon(memory, memory.since[0])
         arms, cells = memory.trail.shape[0], memory.trail_left.shape[0]
         delta = self.delta / (arms + cells)
         if follow(memory.trail[arm], reward, delta):
             memory.changes[0] += 1.0
             for other in range(arms):
                 if other == arm or not self.local:
-                    self.policy.forget_arm(memory, other)
+                    self.learner.forget_arm(memory, other)
                     memory.trail[other] = 0.0
         if cells > 0:
-            cell = int(self.policy.departure_cell(state, reward))
+            cell = int(self.learner.departure_cell(state, reward))
             if follow(memory.trail_left[cell], 1.0 if left else 0.0, delta):
                 memory.changes[1] += 1.0
-                self.policy.forget_departures(memory)
+                self.learner.forget_departures(memory)
                 memory.trail_left[:] = 0.0
                 memory.since[0] = 0.0
 

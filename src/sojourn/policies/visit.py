@@ -26,20 +26,11 @@ import numpy as np
 from .. import validation
 from ..engine.streams import Stream, beta, draw_uniform, inner_uniform
 from ..engine.unmanaged import merged
-from .accounts import (
-    ALIKE,
-    DIFFERENT,
-    MARGIN,
-    SLOPE,
-    START,
-    VARIANCE,
-    Conclusions,
-    against,
-    think,
-)  # fmt: skip
+from .accounts import ALIKE, DIFFERENT, MARGIN, SLOPE, START, VARIANCE, Conclusions, against, think
 from .base import Array, by_means
-from .departures import GOOD, Watcher, unseen
+from .departures import GOOD, unseen
 from .explorer import Explorer
+from .learned import Watcher
 from .reasons import Seen, engaged, mean_of_pulls
 
 __all__ = ["VisitIMED", "VisitThompson"]
@@ -114,9 +105,6 @@ class Visit(Watcher, Explorer):
     def fade_kept(self, memory: Any, factor: float) -> None:
         for arm in range(memory.due.size):
             memory.due[arm] *= factor  # inf before the first look: it stays
-
-    def optimism_now(self, memory: Any, state: float) -> float:
-        return float(memory.optimism[self.bin_of(state)])
 
     def explores_in(self, memory: Any, state: float) -> bool:
         """Where mistakes are cheap."""

@@ -83,7 +83,7 @@ def plays_each_once(policy: Policy) -> bool:
 
 
 @dataclass(frozen=True)
-class EpsilonMixture(Forgetting, Wrapper):
+class EpsilonMixture(Wrapper):
     """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
 
     Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
@@ -118,32 +118,6 @@ class EpsilonMixture(Forgetting, Wrapper):
         inner = self.policy.probabilities(memory, state)
         return self.epsilon / max(inner.size, 1) + (1.0 - self.epsilon) * inner  # type: ignore[no-any-return]
 
-    def fade(self, memory: Any, factor: float) -> None:
-        self.policy.fade(memory, factor)
-
-    def take_back(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        self.policy.take_back(memory, state, arm, reward, left, next_state)
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        self.policy.forget_arm(memory, arm)
-
-    def departure_cells(self) -> int:
-        return self.policy.departure_cells()  # type: ignore[no-any-return]
-
-    def departure_cell(self, state: float, reward: float) -> int:
-        return self.policy.departure_cell(state, reward)  # type: ignore[no-any-return]
-
-    def forget_departures(self, memory: Any) -> None:
-        self.policy.forget_departures(memory)
-
-    def refit_soon(self, memory: Any, since: float) -> None:
-        self.policy.refit_soon(memory, since)
-
-    def explores_in(self, memory: Any, state: float) -> bool:
-        return self.policy.explores_in(memory, state)  # type: ignore[no-any-return]
-
     def _words(self, choice: Seen) -> tuple[str, str]:
         act, figure = explainer(self.policy)._words(choice)
         return act, f"{figure}; or by chance, {self.epsilon:.0%} of the time"
@@ -154,14 +128,22 @@ def base_policy(policy: Policy) -> Any:
     return base_policy(policy.policy) if isinstance(policy, EpsilonMixture) else policy
 
 
-def check_forgets(policy: Policy) -> None:
-    """InputError if observations cannot be removed from what a policy remembers."""
-    if not isinstance(base_policy(policy), Forgetting):
-        raise InputError(
-            f"policy = {policy.label!r} is not allowed: what it remembers is no sum of what it "
-            "saw, so that it cannot forget a part of that (one that keeps `Counts` inherits "
-            "`Counting`)"
-        )
+@dataclass(frozen=True)
+class Forgetful(Wrapper):
+    """A wrapper that removes observations from what `policy`, or the one within it, remembers."""
+
+    learner: Any = field(init=False, repr=False, compare=False)
+    """The policy that learns (`base_policy`)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "learner", base_policy(self.policy))
+        if not isinstance(self.learner, Forgetting):
+            raise InputError(
+                f"policy = {self.policy.label!r} is not allowed: what it remembers is no sum of "
+                "what it saw, so that it cannot forget a part of that (one that keeps `Counts` "
+                "inherits `Counting`)"
+            )
 
 
 LONGEST = 100_000
@@ -169,7 +151,7 @@ LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Discounted(Wrapper):
+class Discounted(Forgetful):
     """`policy`, for which a step counts half as much after `half_life` more steps.
 
     All sums that it remembers are multiplied by 2^(-1 / half_life) before each step is counted, as
@@ -195,12 +177,11 @@ class Discounted(Wrapper):
         super().__post_init__()
         half_life = validation.number("half_life", self.half_life, 1, validation.LARGE)
         object.__setattr__(self, "half_life", half_life)
-        check_forgets(self.policy)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        self.policy.fade(memory, 0.5 ** (1.0 / self.half_life))
+        self.learner.fade(memory, 0.5 ** (1.0 / self.half_life))
         self.policy.update(memory, state, arm, reward, left, next_state)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -216,7 +197,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Windowed(Wrapper):
+class Windowed(Forgetful):
     """`policy`, which knows only the last `window` steps, at most 100,000.
 
     What is older is taken back from all sums that it remembers, as in sliding-window UCB (Garivier
@@ -240,7 +221,6 @@ class Windowed(Wrapper):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "window", validation.whole("window", self.window, 1, LONGEST))
-        check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:
         kept = Window(np.zeros((int(self.window), 5)), np.zeros(2))
@@ -252,7 +232,7 @@ class Windowed(Wrapper):
         at = int(memory.place[0])
         row = memory.window[at]
         if memory.place[1] == memory.window.shape[0]:
-            self.policy.take_back(memory, row[0], int(row[1]), row[2], row[3] > 0.0, row[4])
+            self.learner.take_back(memory, row[0], int(row[1]), row[2], row[3] > 0.0, row[4])
         else:
             memory.place[1] += 1.0
         row[0], row[1], row[2], row[4] = state, arm, reward, next_state
