@@ -1,7 +1,7 @@
-"""What arms are worth for a whole visit, under two accounts of who leaves.
+"""What arms are worth for a whole visit, under two accounts of leaving.
 
 In the first, leaving depends on the bin of the state and the level of the reward alone, so that
-arms differ in their means only. In the second, arms also differ in who leaves
+arms differ in their means only. In the second, arms also differ in their effect on leaving
 (`stats.departures`). What was seen decides how much speaks against either.
 """
 
@@ -143,7 +143,7 @@ def think_of_means(
 def think_of_departures(
     memory: Any, known: Pooled, mean: Array, good: Array, rule: Array, signs: bool
 ) -> Array:
-    """The second account: arms differ in who leaves. The best arm of every bin."""
+    """The second account: arms have effects on leaving. The best arm of every bin."""
     arms, bins, strength = mean.size, memory.optimism.size, memory.strength[STRENGTH]
     stay, narrow = np.empty((arms, bins, 2)), (INTERACTION * strength) ** 2
     for arm in range(arms):

@@ -25,7 +25,7 @@ __all__ = ["IMED", "GatedIMED", "Thompson", "GatedThompson"]
 
 @dataclass(frozen=True)
 class Gated(KL):
-    """What the two have in common: where they explore they do not go by a bound."""
+    """Base of explorers that do not go by a bound where they explore."""
 
     _why: ClassVar[str] = "its own rule"
     """In words, where it explores by something else than a bound."""

@@ -102,7 +102,7 @@ class Unexplained(Explains):
 
 
 def explainer(policy: Any) -> Explains:
-    """Who explains the choices of a policy: itself if it can."""
+    """The policy itself if it explains its choices, else a stand-in."""
     return policy if isinstance(policy, Explains) else Unexplained(policy.label)
 
 

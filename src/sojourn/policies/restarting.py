@@ -96,7 +96,7 @@ class Restarting(Forgetful):
 
     With `explore` above 0 so large a share of the steps shows any arm, where the policy is one to
     try (in its states of positive optimism): without, an arm that is no longer played may have
-    become the best, and nobody sees it. It costs a share of all steps, for ever.
+    become the best unnoticed. It costs a share of all steps, for ever.
 
     >>> policy = Restarting()
     >>> memory = policy.memory(arms=2)

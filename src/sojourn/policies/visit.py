@@ -1,9 +1,9 @@
 """Policies for the whole visit: what an arm is worth includes its effect on leaving.
 
-Nothing is assumed of who leaves when: chances to leave may depend on the arm, the bin of the state
-and the level of the reward in any way. Two accounts of what was seen compete: in the first, leaving
-depends on bin and level alone, so that arms differ in their means only; in the second, arms also
-differ in who leaves (the model of `stats.departures`). The data decide the odds of each, from a
+Chances to leave may depend on the arm, the bin of the state and the level of the reward in any way.
+Two accounts of what was seen compete: in the first, leaving depends on bin and level alone, so that
+arms differ in their means only; in the second, arms also differ in their effect on leaving (the
+model of `stats.departures`). The data decide the odds of each, from a
 prior of `faith` nats for the first. An arm is worth playing in a bin if under either account little
 speaks against its being the best for the whole visit: the least evidence, in nats, plus what speaks
 against the account. So a wrong account costs a bounded number of nats, which the log of the pulls
@@ -41,7 +41,7 @@ PULLS = 3.0
 
 @dataclass(frozen=True)
 class Visit(Watcher, Explorer):
-    """What the two have in common.
+    """Base of the whole-visit policies.
 
     `faith` is what speaks, before anything was seen, for arms that differ in their means only: nats
     from 0 to 100. `confidence` is that of learned optimism, in standard errors from 0 to 1e9; so
