@@ -205,8 +205,10 @@ def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path
     for name in PLAIN:
         path = copy / name
         path.write_text(path.read_text() + "\nEDITED = 1\n")
-    index = copy / "policies/index.py"
-    index.write_text(index.read_text().replace('"""The arm to play now."""', '"""Edited words."""'))
+    explorer = copy / "policies/explorer.py"
+    words = '"""The arm to play when there is no newcomer."""'
+    assert words in explorer.read_text()
+    explorer.write_text(explorer.read_text().replace(words, '"""Edited words."""'))
     assert prints() == before
     departures = copy / "policies/departures.py"
     departures.write_text(departures.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))

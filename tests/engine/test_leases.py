@@ -10,7 +10,7 @@ from rosters import ON_AVERAGES, roster
 
 import sojourn as sj
 from sojourn.engine import board, kernel
-from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coast_steps, coaster_for
+from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coaster_for
 from sojourn.engine.divergence import bernoulli_kl
 from sojourn.engine.imed import ImedLeaser
 from sojourn.engine.index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser
@@ -270,8 +270,8 @@ def test_64_steps_at_a_time_are_64_steps(
             leaser, policy, memories[0], user, worlds[0], tallies[0], kit,
             0, least, states[0], visit, steps, visits,
         )  # fmt: skip
-        slow = coast_steps(
-            leaser, policy, memories[1], user, worlds[1], tallies[1],
+        slow = Coaster().coast(
+            leaser, policy, memories[1], user, worlds[1], tallies[1], kit,
             0, least, states[1], visit, steps, visits,
         )  # fmt: skip
         assert fast == slow

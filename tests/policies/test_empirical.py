@@ -54,11 +54,11 @@ def test_scores_by_hand(cells: int) -> None:
     """On the grid exactly, whatever the cells: 3 Kinf + log 3 against log 2."""
     policy = sj.policies.EmpiricalIMED(cells=cells)
     memory = told(policy, [[0.0, 1.0, 1.0], [1.0, 0.5]])
-    top = policy.target(memory, 1.0)
-    assert top == 0.75
-    scores = [policy.score(memory, arm, 0.0, 0.0, 1.0, top) for arm in (0, 1)]
+    moment = policy.moment(memory, 1.0, 1.0)
+    assert moment.target == 0.75
+    scores = [policy.score(memory, arm, 1.0, 1.0, moment) for arm in (0, 1)]
     assert scores == pytest.approx([-(3 * naive.kl(2 / 3, 0.75) + log(3)), -log(2)], rel=1e-12)
-    bound = sj.policies.EmpiricalKLUCB(cells=cells).score(memory, 1, log(6), 0.0, 1.0, 0.0)
+    bound = sj.policies.EmpiricalKLUCB(cells=cells).score(memory, 1, 1.0, 1.0, moment)
     wide = naive.kl_ucb(0)(1.0, 0.75, 2, 6)
     assert bound == pytest.approx(wide, abs=1e-9) if cells == 1 else bound <= wide
 
@@ -80,10 +80,11 @@ def test_a_lower_bound_is_an_upper_one_seen_from_the_other_end() -> None:
     policy = sj.policies.LearnedEmpiricalIMED(floor=-1)
     rewards = [0.4, 0.5, 0.5, 0.65, 0.8]
     memory = told(policy, [rewards, [1.0 - reward for reward in rewards]])
-    low = policy.score(memory, 0, log(11), 0.0, -1.0, 0.0)
+    low = policy.score(memory, 0, 1.0, -1.0, policy.moment(memory, 1.0, -1.0))
     assert low == pytest.approx(1.0 - kinf_upper(memory.grid[1], log(11) / 5), rel=1e-12)
     assert naive.min_p(0.57, 5, log(11)) < low < 0.4 < 0.57
-    assert policy.score(memory, 0, log(11), 0.0, 0.0, 0.0) == pytest.approx(0.57)
+    mean = policy.score(memory, 0, 1.0, 0.0, policy.moment(memory, 1.0, 0.0))
+    assert mean == pytest.approx(0.57)
 
 
 @pytest.mark.parametrize("cells", [0, 1001, 2.5])

@@ -40,8 +40,8 @@ def test_imed_by_hand() -> None:
     """N kl(m, m*) + log N: 4 kl(.5, .7) + log 4 = 1.735 against log 10 = 2.303."""
     memory = Counts(np.array([10.0, 4.0]), np.array([7.0, 2.0]), np.array([14.0]))
     policy = sj.policies.IMED()
-    top = policy.target(memory, 1.0)
-    scores = [policy.score(memory, arm, log(15), 0.0, 1.0, top) for arm in (0, 1)]
+    moment = policy.moment(memory, 1.0, 1.0)
+    scores = [policy.score(memory, arm, 1.0, 1.0, moment) for arm in (0, 1)]
     assert scores == pytest.approx([-log(10), -(4 * naive.kl(0.5, 0.7) + log(4))], rel=1e-14)
     assert policy.choose(memory, 0.0, policy_stream(0, 0)) == 1
 

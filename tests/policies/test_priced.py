@@ -267,7 +267,7 @@ def test_one_price_is_a_plain_upper_bound() -> None:
         budget = (1 + (y - 2) / (2 * n)) * y * y / (y + THRIFT)
         assert policy.budget(n, log_t, extra, 1.0) == pytest.approx(budget)
         assert policy.record(memory, arm) == (mean, n)
-        value = policy.score(memory, arm, log_t, extra, 1.0, 0.0)
+        value = policy.score(memory, arm, 1.0, 1.0, policy.moment(memory, 1.0, 1.0))
         assert value == pytest.approx(naive.max_p(mean, n, budget), abs=1e-9)
     assert policy.probabilities(memory, 0.0).tolist() == [0, 1]
 

@@ -28,22 +28,21 @@ def test_the_switch_is_where_it_says() -> None:
     memory = counts(policy, [3.0, 4.0, 493.0], [2.0, 2.0, 300.0])
     t, k = 501.0, 3
     assert floor((t / k) ** 0.2) == 2  # so none is below it
-    log_t, target = log(t), policy.target(memory, 1.0)
-    assert target == t / k
+    moment = policy.moment(memory, 1.0, 1.0)
+    assert moment.target == t / k
     for arm in range(3):
         n = float(memory.pulls[arm])
         x = t / (k * n)
         log_x = max(log(x), 0.0)
         phi = max(log(x * (1.0 + log_x**2)), 0.0) if x > 0 else 0.0
         mean = float(memory.successes[arm] / n)
-        assert policy.score(memory, arm, log_t, 0.0, 1.0, target) == pytest.approx(
-            moss(mean, n, phi)
-        )
+        score = policy.score(memory, arm, 1.0, 1.0, moment)
+        assert score == pytest.approx(moss(mean, n, phi))
     memory.pulls[0], memory.successes[0] = 2.0, 1.0  # now it is
     memory.clock[0] = 499.0
-    target = policy.target(memory, 1.0)
-    upper = policy.score(memory, 0, log_t, 0.0, 1.0, target)
-    x = target / 2.0
+    moment = policy.moment(memory, 1.0, 1.0)
+    upper = policy.score(memory, 0, 1.0, 1.0, moment)
+    x = moment.target / 2.0
     phi = log(x * (1.0 + log(x) ** 2))
     assert 2.0 * bernoulli_kl(0.5, upper) == pytest.approx(phi, rel=1e-9)
     assert log_plus(0.5) == 0.0 and log_plus(exp(2.0)) == pytest.approx(2.0)
@@ -52,7 +51,7 @@ def test_the_switch_is_where_it_says() -> None:
 def test_an_arm_with_more_than_its_part_of_the_time_has_its_mean_for_index() -> None:
     policy = KLUCBSwitch()
     memory = counts(policy, [10.0, 90.0], [8.0, 45.0])
-    assert policy.score(memory, 1, log(101.0), 0.0, 1.0, policy.target(memory, 1.0)) == 0.5
+    assert policy.score(memory, 1, 1.0, 1.0, policy.moment(memory, 1.0, 1.0)) == 0.5
 
 
 def test_ada_ucb_is_ucb_where_mistakes_are_cheap_and_greedy_elsewhere() -> None:

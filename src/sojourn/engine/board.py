@@ -26,7 +26,7 @@ SAFE = 1e-9
 NOBODY, ANYBODY = -1e300, 1e300
 FEW = 5
 """With so few arms there is no horizon: a look at every arm is faster than keeping its bound."""
-HORIZON, LEADER, PAUSE, READY, STAKES = 0, 1, 2, 3, 4
+HORIZON, LEADER, READY, STAKES = 0, 1, 2, 3
 
 
 class Board(NamedTuple):
@@ -38,18 +38,22 @@ class Board(NamedTuple):
     tops: NDArray[np.float64]  # at the highest optimism, until the horizon
     keys: NDArray[np.float64]  # at a low optimism (`key_of`), until the arm is pulled
     tied: NDArray[np.int64]  # scratch: arms of equal greatest index
-    notes: NDArray[np.float64]  # horizon (a time t), leader, pause, ready, stakes
+    notes: NDArray[np.float64]  # horizon (a time t), leader, ready, stakes
+
+
+@jitable
+def empty_tree(arms: int) -> NDArray[np.float64]:
+    """A tree of maxima on which no arm is."""
+    size = 1
+    while size < arms:
+        size *= 2
+    return np.full(2 * size, NOBODY)
 
 
 @jitable
 def make_board(arms: int) -> Board:
     """A board on which nothing is known yet."""
-    size = 1
-    while size < arms:
-        size *= 2
-    return Board(
-        np.full(2 * size, NOBODY), np.full(2 * size, NOBODY), np.zeros(arms, np.int64), np.zeros(5)
-    )
+    return Board(empty_tree(arms), empty_tree(arms), np.zeros(arms, np.int64), np.zeros(4))
 
 
 @jitable

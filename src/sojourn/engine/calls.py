@@ -10,10 +10,9 @@ when it is known what the user did next. Where nothing happens in between, the t
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..policies.base import Policy
+from ..policies.base import Counting, Forgetting, Policy
 from ..policies.index import Index
-from ..policies.learned import Learned
-from ..policies.visit import Visit
+from ..policies.learned import Watcher
 from ..policies.wrapper import EpsilonMixture, base_policy
 from .loops import Loop, call
 from .streams import policy_stream
@@ -27,11 +26,11 @@ class Calls(NamedTuple):
     follow(learner, memory, state, arm, reward, left, after)
     think(learner, memory)
 
-    The policy is the one that decides: of an `EpsilonMixture` the inner one, while any arm with
-    chance `share` is for the caller, who knows which arms there are. The learner is the one who
-    learns (`base_policy`). A policy that goes by an index has no `chances`: they are 1, or shares
-    of a tie. `counts` says that a step is to be counted when it is resolved; else all of it is
-    learned by `follow`. `think` is for those who draw conclusions from time to time.
+    The policy is the one that decides: of an `EpsilonMixture` the inner one. The caller knows the
+    arms, and draws any of them with chance `share`. The learner is the policy that learns
+    (`base_policy`). An index policy has no `chances`: they are 1, or shares of a tie. With `counts`
+    a step is counted when it is resolved; otherwise all of it is learned by `follow`. `think` is
+    for policies that draw conclusions from time to time.
     """
 
     policy: Policy
@@ -50,21 +49,22 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
     if isinstance(policy, EpsilonMixture):
         share, policy = policy.epsilon, policy.policy
 
-    def ready(function: Loop[..., Any], policy: Policy, *more: Any) -> Callable[..., Any]:
+    def ready(function: Loop[..., Any], policy: Any, *more: Any) -> Callable[..., Any]:
         made: Callable[..., Any] = (
             function.compiled(policy, memory, *more) if compiled else function.plain
         )
         return made
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))
-    sure = type(policy).probabilities is Index.probabilities and not share
-    chances = None if sure else ready(_chances, policy, state)
+    sure = isinstance(policy, Index) and type(policy).probabilities is Index.probabilities
+    chances = None if sure and not share else ready(_chances, policy, state)
     decides = policy, share, choose, chances
-    learned = isinstance(learner, Learned) and type(learner).watch_many is Learned.watch_many
-    if learned or isinstance(learner, Visit):
-        return Calls(*decides, True, think=ready(_think, learner))
-    if type(learner).update is Policy.update:
-        return Calls(*decides, True)
+    kind = type(learner)
+    if getattr(kind, "keep", Forgetting.keep) is Forgetting.keep:
+        if isinstance(learner, Watcher) and kind.watch_many is Watcher.watch_many:
+            return Calls(*decides, True, think=ready(_think, learner))
+        if kind.update in (Policy.update, Counting.update):
+            return Calls(*decides, True)
     return Calls(*decides, False, ready(_update, learner, state, arm, reward, True, state))
 
 

@@ -9,15 +9,15 @@ makes three words of 64 bits. A step maps the state before it to the state after
 and a parallel prefix over the composition gives all 64 states in six rounds of word operations.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..users import Ema, TwoState, User
-from .loops import jitable, primitive
+from .loops import primitive
 from .steps import Tally, World, begin, level_of, step
 from .streams import GOLDEN, S11, draw_backwards, mix
 from .structs import Compiled, entry_for
@@ -52,9 +52,18 @@ class Coaster(Compiled):
         Ends when `steps` steps are done or `visits` visits have ended. `visit` is the number of
         the current visit. Returns the state, the steps done, and the visits ended.
         """
-        return coast_steps(
-            leaser, policy, memory, user, world, tally, arm, least, state, visit, steps, visits
-        )
+        done = ended = 0
+        while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
+            before = user.experience(state)
+            state, reward, left = step(user, world, tally, arm, state)
+            departures = 1.0 if left else 0.0
+            after = user.experience(state)
+            leaser.note(policy, memory, before, arm, reward, 1.0, departures, after)
+            done += 1
+            if left:
+                ended += 1
+                state = begin(user, world, visit + ended)
+        return state, done, ended
 
     def settle(self, user: Any, world: World, tally: Tally) -> None:
         """Bring the tally up to date before it is read; a coaster may leave work for this."""
@@ -65,7 +74,12 @@ class TwoStateCoaster(Coaster):
     """Regret from counts at the end: the gaps of two states, whatever the number of steps."""
 
     def settle(self, user: Any, world: World, tally: Tally) -> None:
-        settle_counts(user, world, tally)
+        for level in range(tally.lost.size):
+            tally.lost[level] = 0.0
+            for arm in range(tally.won.size):
+                if tally.pulls[level, arm] > 0.0:
+                    cost = world.prices.gap(user, float(level), arm)
+                    tally.lost[level] += tally.pulls[level, arm] * cost
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,7 @@ class WordCoaster(TwoStateCoaster):
 
 @dataclass(frozen=True)
 class CurveCoaster(Coaster):
-    """For moving averages with a falling leave curve, while pulls cost nothing."""
+    """For moving averages with a falling leave curve."""
 
     def kit(self, user: Any) -> Kit:
         table = np.empty(CELLS + 1)
@@ -97,106 +111,60 @@ class CurveCoaster(Coaster):
         kit: Kit,
         arm: int, least: float, state: float, visit: int, steps: int, visits: int,
     ) -> tuple[float, int, int]:  # fmt: skip
-        if world.prices.is_free(arm):
-            return coast_curve(
-                leaser, policy, memory, user, world, tally, kit,
-                arm, least, state, visit, steps, visits,
-            )  # fmt: skip
-        return coast_steps(
-            leaser, policy, memory, user, world, tally, arm, least, state, visit, steps, visits
-        )
+        """Mostly without evaluating the curve.
+
+        Between two entries of the leave table the curve is between them, so that a draw above the
+        one or below the other has decided; only those between ask for the curve itself. Draws are
+        made 64 at a time.
+        """
+        mean, levels, cells = world.rewards.means[arm], tally.lost.size, kit.leave_table.size - 1
+        won, pulled = tally.won[arm], tally.pulled[arm]
+        done = ended = ready = 0
+        free = world.prices.is_free(arm)
+        while done < steps and ended < visits and won >= least * pulled:
+            if ready == 0:
+                ready = min(64, steps - done)
+                draw_backwards(world.keys[arm], pulled + 1, ready, kit.draws)
+            ready -= 1
+            u = kit.draws[ready]
+            reward = 1.0 if u < mean else 0.0
+            after = user.next_state(state, reward)
+            floor, share = (0.0, mean) if reward > 0.0 else (mean, 1.0 - mean)
+            cell = min(int(after * cells), cells - 1)
+            left = u < floor + share * kit.leave_table[cell] + NEAR
+            if left and u >= floor + share * kit.leave_table[cell + 1] - NEAR:
+                left = u < floor + share * user.leave_probability(state, reward, arm)
+            before, departures = user.experience(state), 1.0 if left else 0.0
+            leaser.note(
+                policy, memory, before, arm, reward, 1.0, departures, user.experience(after)
+            )
+            level = level_of(before, levels)
+            tally.pulls[level, arm] += 1.0
+            if not free:
+                tally.lost[level] += world.prices.gap(user, state, arm)
+            won += int(reward)
+            pulled += 1
+            done += 1
+            state = after
+            if left:
+                ended += 1
+                state = begin(user, world, visit + ended)
+        tally.won[arm] = won
+        tally.pulled[arm] = pulled
+        return state, done, ended
 
 
 def coaster_for(user: User) -> Coaster:
     """The fastest way that is known to make many steps of this type of user."""
-    return entry_for(_coaster, user)(user)  # type: ignore[no-any-return]
+    make = entry_for(COASTERS, user)
+    return Coaster() if make is None else make(user)
 
 
-@singledispatch
-def _coaster(user: User) -> Coaster:
-    return Coaster()
-
-
-@_coaster.register
-def _(user: TwoState) -> Coaster:
-    return WordCoaster() if len(user.start.states) == 1 else TwoStateCoaster()
-
-
-@_coaster.register
-def _(user: Ema) -> Coaster:
-    return CurveCoaster() if user.leave.falls else Coaster()
-
-
-@jitable
-def coast_steps(
-    leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally,
-    arm: int, least: float, state: float, visit: int, steps: int, visits: int,
-) -> tuple[float, int, int]:  # fmt: skip
-    """`Coaster.coast`, one step at a time."""
-    done = ended = 0
-    while done < steps and ended < visits and tally.won[arm] >= least * tally.pulled[arm]:
-        before = user.experience(state)
-        state, reward, left = step(user, world, tally, arm, state)
-        departures = 1.0 if left else 0.0
-        leaser.note(policy, memory, before, arm, reward, 1.0, departures, user.experience(state))
-        done += 1
-        if left:
-            ended += 1
-            state = begin(user, world, visit + ended)
-    return state, done, ended
-
-
-@jitable
-def coast_curve(
-    leaser: Any, policy: Any, memory: Any, user: Any, world: World, tally: Tally, kit: Kit,
-    arm: int, least: float, state: float, visit: int, steps: int, visits: int,
-) -> tuple[float, int, int]:  # fmt: skip
-    """`coast_steps` for a falling leave curve, mostly without evaluating it.
-
-    Between two entries of the leave table the curve is between them, so that a draw above the one
-    or below the other has decided; only those between ask for the curve itself. Draws are made 64
-    at a time. For an arm whose pulls cost nothing.
-    """
-    mean, levels, cells = world.rewards.means[arm], tally.lost.size, kit.leave_table.size - 1
-    won, pulled = tally.won[arm], tally.pulled[arm]
-    done = ended = ready = 0
-    while done < steps and ended < visits and won >= least * pulled:
-        if ready == 0:
-            ready = min(64, steps - done)
-            draw_backwards(world.keys[arm], pulled + 1, ready, kit.draws)
-        ready -= 1
-        u = kit.draws[ready]
-        reward = 1.0 if u < mean else 0.0
-        after = user.next_state(state, reward)
-        floor, share = (0.0, mean) if reward > 0.0 else (mean, 1.0 - mean)
-        cell = min(int(after * cells), cells - 1)
-        left = u < floor + share * kit.leave_table[cell] + NEAR
-        if left and u >= floor + share * kit.leave_table[cell + 1] - NEAR:
-            left = u < floor + share * user.leave_probability(state, reward, arm)
-        before, departures = user.experience(state), 1.0 if left else 0.0
-        leaser.note(policy, memory, before, arm, reward, 1.0, departures, user.experience(after))
-        tally.pulls[level_of(before, levels), arm] += 1.0
-        won += int(reward)
-        pulled += 1
-        done += 1
-        state = after
-        if left:
-            ended += 1
-            state = begin(user, world, visit + ended)
-    tally.won[arm] = won
-    tally.pulled[arm] = pulled
-    return state, done, ended
-
-
-@jitable
-def settle_counts(user: Any, world: World, tally: Tally) -> None:
-    """Regret as pulls times gaps, for a user whose levels of experience are the states."""
-    for level in range(tally.lost.size):
-        tally.lost[level] = 0.0
-        for arm in range(tally.won.size):
-            if tally.pulls[level, arm] > 0.0:
-                cost = world.prices.gap(user, float(level), arm)
-                tally.lost[level] += tally.pulls[level, arm] * cost
+COASTERS: dict[type, Callable[[Any], Coaster]] = {
+    TwoState: lambda user: WordCoaster() if len(user.start.states) == 1 else TwoStateCoaster(),
+    Ema: lambda user: CurveCoaster() if user.leave.falls else Coaster(),
+}
+"""By class of user."""
 
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -220,14 +188,10 @@ def _threshold(p: float) -> np.uint64:
 
 @primitive
 def _words(
-    won: np.uint64,
-    leave_00: np.uint64,
-    leave_01: np.uint64,
-    leave_10: np.uint64,
-    leave_11: np.uint64,
-    base: np.uint64,
-) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """64 pulls: who is rewarded, who leaves if in state 0, who leaves if in state 1."""
+    won: np.uint64, leave_00: np.uint64, leave_01: np.uint64,
+    leave_10: np.uint64, leave_11: np.uint64, base: np.uint64,
+) -> tuple[np.uint64, np.uint64, np.uint64]:  # fmt: skip
+    """64 pulls: which are rewarded, and which end the visit in state 0 and in state 1."""
     rewards = left_0 = left_1 = ZERO
     for j in range(64):
         bit = np.uint64(j)
@@ -267,20 +231,10 @@ def _until_below(rewards: np.uint64, take: int, won: int, pulled: int, least: fl
 
 @primitive
 def coast_words(
-    leaser: Any,
-    policy: Any,
-    memory: Any,
-    user: Any,
-    world: Any,
-    tally: Any,
-    arm: int,
-    least: float,
-    state: float,
-    visit: int,
-    steps: int,
-    visits: int,
-) -> tuple[float, int, int]:
-    """`coast_steps` for a two-state user with a fixed start, 64 steps at a time."""
+    leaser: Any, policy: Any, memory: Any, user: Any, world: Any, tally: Any,
+    arm: int, least: float, state: float, visit: int, steps: int, visits: int,
+) -> tuple[float, int, int]:  # fmt: skip
+    """`Coaster.coast` for a two-state user with a fixed start, 64 steps at a time."""
     mean = world.rewards.means[arm]
     rewarded = _threshold(mean)
     leave_00 = _threshold(mean + (1.0 - mean) * user.q00)

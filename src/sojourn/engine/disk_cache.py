@@ -4,8 +4,8 @@ Numba looks for the first folder that it can write to (`NUMBA_CACHE_DIR`, the pa
 user's), reads no other, and fails if there is none. Here folders before that one are read as well,
 such as a cache that was filled when an image was built, and where nothing can be written code is
 compiled for this process alone. Processes that want the same code at the same time take turns: the
-first compiles, others find it kept. Of a package that was installed its own folder is left alone:
-who uninstalls it would find it again, half alive, for the sake of files that were not installed.
+first compiles, others find it kept. Nothing is written into the folder of an installed package:
+an installer would not remove those files, nor their folder, with the package.
 """
 
 import time
@@ -82,7 +82,7 @@ class DiskCache(NullCache):  # type: ignore[misc]
             try:
                 yield
             finally:
-                path.unlink(missing_ok=True)  # who waits for it has it open; the code is there
+                path.unlink(missing_ok=True)  # waiting processes have it open, and find the code
 
 
 def _wait_for(file: Any) -> None:

@@ -24,13 +24,13 @@ from ..policies.base import Array, Counts
 from ..policies.gated import ImedExplorer, evidence
 from ..policies.index import extra_of
 from ..policies.visit import VisitIMED
-from .board import NOBODY, SAFE, next_node, pick, set_leaf
+from .board import NOBODY, SAFE, empty_tree, next_node, pick, set_leaf
 from .index_leases import SHORT, fall, lower_bound_exceeds
-from .kernel import NO_LEASE, CountingLeaser, Lease, Leaser
+from .kernel import NOT_SOON, CountingLeaser, Lease, Leaser
 from .loops import jitable
 from .streams import Stream, draw_uniform
 
-FLOOR, LEADER, PAUSE, READY, MARGIN, WASTED = 0, 1, 2, 3, 4, 5
+FLOOR, LEADER, READY, MARGIN, WASTED = 0, 1, 2, 3, 4
 FIRST_MARGIN, LEAST_MARGIN, GREATEST_MARGIN = 0.01, 1e-5, 0.25
 FEW = 64.0
 """So many evaluations in vain do not matter."""
@@ -48,58 +48,46 @@ class Evidence(NamedTuple):
     bounds: Array  # scores where optimism is positive, at the floor
     keys: Array  # on scores at low optimism, until the arm is pulled, if only one occurs
     tied: NDArray[np.int64]  # scratch: arms of equal greatest score
-    notes: Array  # floor, leader, pause, ready, margin, evaluations in vain
+    notes: Array  # floor, leader, ready, margin, evaluations in vain
 
 
 @jitable
 def make_evidence(arms: int) -> Evidence:
     """Nothing is known yet."""
-    size = 1
-    while size < arms:
-        size *= 2
-    return Evidence(
-        np.full(2 * size, NOBODY),
-        np.full(2 * size, NOBODY),
-        np.full(2 * size, NOBODY),
-        np.zeros(arms, np.int64),
-        np.zeros(6),
-    )
+    trees = empty_tree(arms), empty_tree(arms), empty_tree(arms)
+    return Evidence(trees[0], trees[1], trees[2], np.zeros(arms, np.int64), np.zeros(5))
 
 
 @jitable
-def bound_at(pulls: Array, successes: Array, arm: int, floor: float) -> float:
+def bound_at(policy: Any, memory: Any, arm: int, floor: float) -> float:
     """The greatest score that an arm can have where optimism is positive, for m* >= floor."""
-    mean = successes[arm] / pulls[arm]
-    return -evidence(mean, pulls[arm], max(mean, floor))
+    mean, pulls = policy.record(memory, arm)
+    return -evidence(mean, pulls, max(mean, floor))
 
 
 @jitable
-def set_arm(
-    policy: Any, pulls: Array, successes: Array, board: Evidence, arm: int, log_t: float
-) -> None:
+def set_arm(policy: Any, memory: Any, board: Evidence, arm: int, log_t: float) -> None:
     """What is known of one arm; of the leader nothing."""
     mean = bound = key = NOBODY
     if arm != board.notes[LEADER]:
-        mean = successes[arm] / pulls[arm]
-        bound = bound_at(pulls, successes, arm, board.notes[FLOOR])
+        mean, pulls = policy.record(memory, arm)
+        bound = bound_at(policy, memory, arm, board.notes[FLOOR])
         if policy.lowest() <= 0.0:
             # At an optimism of 0 or less scores fall with time, and with the optimism.
             x = policy.highest() if policy.highest() <= 0.0 else policy.lowest()
-            key = policy.index(mean, pulls[arm], log_t, extra_of(policy.c, log_t), x)
+            key = policy.index(mean, pulls, log_t, extra_of(policy.c, log_t), x)
     set_leaf(board.means, arm, mean)
     set_leaf(board.bounds, arm, bound)
     set_leaf(board.keys, arm, key)
 
 
 @jitable
-def note_pull(
-    policy: Any, pulls: Array, successes: Array, board: Evidence, arm: int, log_t: float
-) -> None:
+def note_pull(policy: Any, memory: Any, board: Evidence, arm: int, log_t: float) -> None:
     """After a pull: bound the arm anew, or let it lead if it has the most pulls now.
 
     Once all arms were played, all are put on the board.
     """
-    leader, notes = int(board.notes[LEADER]), board.notes
+    leader, notes, pulls = int(board.notes[LEADER]), board.notes, memory.pulls
     first, last, apart = arm, arm, 1
     if notes[READY] == 0.0:
         for other in range(pulls.size):
@@ -113,73 +101,75 @@ def note_pull(
         first, last, apart = min(arm, leader), max(arm, leader), abs(arm - leader)
         notes[LEADER] = arm
     for other in range(first, last + 1, apart):
-        set_arm(policy, pulls, successes, board, other, log_t)
+        set_arm(policy, memory, board, other, log_t)
 
 
 @jitable
-def hold_floor(pulls: Array, successes: Array, tree: Array, notes: Array, target: float) -> None:
+def hold_floor(policy: Any, memory: Any, board: Evidence, target: float) -> None:
     """See to it that the bounds hold for this target, and are close."""
+    tree, notes = board.bounds, board.notes
     fell = target < notes[FLOOR]
-    if fell or notes[WASTED] > pulls.size + FEW:
+    if fell or notes[WASTED] > memory.pulls.size + FEW:
         margin = notes[MARGIN] * (2.0 if fell else 0.5)
         notes[MARGIN] = min(max(margin, LEAST_MARGIN), GREATEST_MARGIN)
         notes[FLOOR], notes[WASTED] = target - notes[MARGIN], 0.0
         size = tree.size // 2
-        for arm in range(pulls.size):
+        for arm in range(memory.pulls.size):
             if arm != notes[LEADER]:
-                tree[size + arm] = bound_at(pulls, successes, arm, notes[FLOOR])
+                tree[size + arm] = bound_at(policy, memory, arm, notes[FLOOR])
         for i in range(size - 1, 0, -1):
             tree[i] = max(tree[2 * i], tree[2 * i + 1])
 
 
 @jitable
 def greatest_bound(
-    pulls: Array, successes: Array, tree: Array, notes: Array, target: float, enough: float
+    policy: Any, memory: Any, board: Evidence, target: float, enough: float
 ) -> float:
     """The greatest score, where optimism is positive, of any arm but the leader if m* >= target.
 
     The target is not below the floor. Once a score above `enough` is found, it may be less than
     the greatest.
     """
-    size, i, top = tree.size // 2, 1, NOBODY
+    tree, i, top = board.bounds, 1, NOBODY
+    size = tree.size // 2
     while i > 0 and top <= enough:
         if tree[i] <= top:
             i = next_node(i)
         elif i < size:
             i = 2 * i
         else:
-            notes[WASTED] += 1.0
-            top = max(top, bound_at(pulls, successes, i - size, target))
+            board.notes[WASTED] += 1.0
+            top = max(top, bound_at(policy, memory, i - size, target))
             i = next_node(i)
     return top
 
 
 @jitable
 def find_greatest(
-    policy: Any, pulls: Array, successes: Array, tree: Array, notes: Array,
-    tied: NDArray[np.int64], log_t: float, optimism: float, target: float,
+    policy: Any, memory: Any, board: Evidence, tree: Array,
+    log_t: float, optimism: float, target: float,
 ) -> int:  # fmt: skip
     """Write down the arms of greatest score, the leader before others, and say how many.
 
     Evaluates only arms whose bounds in `tree` allow them to win.
     """
-    arm, extra = int(notes[LEADER]), extra_of(policy.c, log_t)
+    arm, extra = int(board.notes[LEADER]), extra_of(policy.c, log_t)
     top, least, ties, size, i = -inf, NOBODY, 0, tree.size // 2, 1
     if optimism > 0.0 and size > MANY:
         # The arm of greatest bound is likely to win: others have to come close to it.
         while i < size:
             i = 2 * i if tree[2 * i] >= tree[2 * i + 1] else 2 * i + 1
-        least, i = max(bound_at(pulls, successes, i - size, target) - SAFE, NOBODY), 1
+        least, i = max(bound_at(policy, memory, i - size, target) - SAFE, NOBODY), 1
     while i > 0:
-        mean = successes[arm] / pulls[arm]
-        value = policy.worth(mean, pulls[arm], log_t, extra, optimism, target)
+        mean, pulls = policy.record(memory, arm)
+        value = policy.worth(mean, pulls, log_t, extra, optimism, target)
         if value > top:
             top, ties, least = value, 0, max(value - SAFE, least)
         if value == top:
-            tied[ties] = arm
+            board.tied[ties] = arm
             ties += 1
         elif optimism > 0.0:
-            notes[WASTED] += 1.0
+            board.notes[WASTED] += 1.0
         while i > 0 and (i < size or i - size == arm or tree[i] <= least):
             i = next_node(i) if i >= size or tree[i] <= least else 2 * i
         arm = i - size
@@ -204,26 +194,18 @@ class ImedLeaser(CountingLeaser[ImedExplorer, Evidence]):
     def lease(
         self, policy: ImedExplorer, memory: Counts, board: Evidence
     ) -> tuple[int, int, float]:
-        if board.notes[PAUSE] > 0.0:
-            board.notes[PAUSE] -= 1.0
-            return NO_LEASE
         leader, t = int(board.notes[LEADER]), memory.clock[0] + 1.0
-        pulls = memory.pulls[leader]
-        if board.notes[READY] > 0.0 and 2.0 * pulls >= t:
-            mean = memory.successes[leader] / pulls
+        if board.notes[READY] > 0.0 and 2.0 * memory.pulls[leader] >= t:
+            mean, pulls = policy.record(memory, leader)
             steps, wanted = 0.0, SHORT  # first, how much room there is at all
             while wanted >= SHARE * SHORT:
                 least = mean - fall(mean, pulls, steps)
-                found = room(
-                    policy, memory.pulls, memory.successes, board.bounds, board.notes,
-                    board.means[1], least, t + steps, wanted,
-                )  # fmt: skip
+                found = room(policy, memory, board, least, t + steps, wanted)
                 if steps > 0.0 and found >= wanted:
                     return leader, int(min(found, steps)), least + SAFE
                 steps = 0.7 * min(found, t) if steps == 0.0 else wanted
                 wanted = SHARE * steps
-        board.notes[PAUSE] = 3.0
-        return NO_LEASE
+        return NOT_SOON
 
     def decide(
         self, policy: ImedExplorer, memory: Counts, board: Evidence, state: float, rng: Stream
@@ -231,11 +213,10 @@ class ImedLeaser(CountingLeaser[ImedExplorer, Evidence]):
         if board.notes[READY] == 0.0:
             return policy.choose(memory, state, rng)
         leader, optimism = int(board.notes[LEADER]), policy.optimism_now(memory, state)
-        pulls = memory.pulls[leader]
-        mean = memory.successes[leader] / pulls
+        mean, pulls = policy.record(memory, leader)
         target, tree, log_t = max(mean, board.means[1]), board.bounds, 0.0
         if optimism > 0.0:
-            hold_floor(memory.pulls, memory.successes, tree, board.notes, target)
+            hold_floor(policy, memory, board, target)
         else:
             log_t, tree = log(memory.clock[0] + 1.0), board.keys
             if policy.is_graded():
@@ -243,10 +224,7 @@ class ImedLeaser(CountingLeaser[ImedExplorer, Evidence]):
             extra = extra_of(policy.c, log_t)
             if lower_bound_exceeds(mean, pulls, log_t, extra, optimism, tree[1]):
                 return leader
-        ties = find_greatest(
-            policy, memory.pulls, memory.successes, tree, board.notes, board.tied,
-            log_t, optimism, target,
-        )  # fmt: skip
+        ties = find_greatest(policy, memory, board, tree, log_t, optimism, target)
         skip = int(draw_uniform(rng) * ties) if ties > 1 and policy.random_ties else 0
         return pick(board.tied, ties, skip)
 
@@ -256,21 +234,19 @@ class ImedLeaser(CountingLeaser[ImedExplorer, Evidence]):
     ) -> None:  # fmt: skip
         policy.update(memory, state, arm, reward, left, next_state)
         if board.notes[READY] == 0.0 or arm != int(board.notes[LEADER]):
-            log_t = log(memory.clock[0] + 1.0)
-            note_pull(policy, memory.pulls, memory.successes, board, arm, log_t)
+            note_pull(policy, memory, board, arm, log(memory.clock[0] + 1.0))
 
 
 @jitable
 def room(
-    policy: Any, pulls: Array, successes: Array, tree: Array, notes: Array,
-    rival: float, least: float, end: float, steps: float,
-) -> float:  # fmt: skip
+    policy: Any, memory: Any, board: Evidence, least: float, end: float, steps: float
+) -> float:
     """Steps for which the leader wins while its mean is at `least`, if they end before time `end`.
 
     Where these are fewer than `steps`, it may say even less. In states of low optimism the leader's
     lower bound must be above the others' means, at most `rival`, which are above their own.
     """
-    often = pulls[int(notes[LEADER])]
+    often, rival = memory.pulls[int(board.notes[LEADER])], board.means[1]
     if rival >= least - SAFE:
         return 0.0
     if policy.lowest() < policy.highest():
@@ -278,9 +254,9 @@ def room(
         extra = extra_of(policy.c, log_end)
         if not lower_bound_exceeds(least, often, log_end, extra, low, rival):
             return 0.0
-    hold_floor(pulls, successes, tree, notes, least)
-    enough = -log(often + steps) if pulls.size > MANY else inf
-    reach = -greatest_bound(pulls, successes, tree, notes, least, enough)
+    hold_floor(policy, memory, board, least)
+    enough = -log(often + steps) if memory.pulls.size > MANY else inf
+    reach = -greatest_bound(policy, memory, board, least, enough)
     return exp(min(reach - SAFE, 60.0)) - often  # type: ignore[no-any-return]
 
 
@@ -293,9 +269,6 @@ class VisitLeaser(Leaser[VisitIMED, Any, Array]):
     """
 
     def lease(self, policy: VisitIMED, memory: Any, board: Array) -> Lease:
-        if board[0] > 0.0:
-            board[0] -= 1.0
-            return NO_LEASE
         leader = sole_leader(memory)
         if leader >= 0:
             steps = memory.due[leader] - memory.pulls[leader]
@@ -303,11 +276,7 @@ class VisitLeaser(Leaser[VisitIMED, Any, Array]):
                 steps = min(steps, lead(memory, leader, b))
             if steps >= SHORT:
                 return leader, int(steps), -1.0
-        board[0] = 3.0
-        return NO_LEASE
-
-    def goes_on(self, policy: VisitIMED, memory: Any, board: Array) -> bool:
-        return False
+        return NOT_SOON
 
 
 @jitable

@@ -17,9 +17,7 @@ from ..policies.priced import PRIOR, AheadExplorer, log_ratio_of
 from .board import (
     HORIZON,
     LEADER,
-    PAUSE,
     SAFE,
-    STAKES,
     Board,
     decide,
     is_ready,
@@ -29,12 +27,18 @@ from .board import (
     when,
 )
 from .divergence import bernoulli_kl, kl_upper_at_least
-from .kernel import CountingLeaser, Lease
+from .kernel import NO_LEASE, NOT_SOON, CountingLeaser, Lease
 from .loops import jitable
 from .streams import Stream
 
 AnyIndex = TypeVar("AnyIndex", bound=Index)
 AnyKL = TypeVar("AnyKL", bound=KL)
+
+
+RIVALS = 64
+"""With more arms than this close to the leader there is no lease."""
+SHORT = 3.0
+"""A shorter lease costs more than deciding."""
 
 
 @jitable
@@ -65,7 +69,20 @@ class IndexLeaser(CountingLeaser[AnyIndex, Board]):
         return make_board(arms)
 
     def lease(self, policy: AnyIndex, memory: Counts, board: Board) -> Lease:
-        return lease(self, policy, memory, board)
+        leader, t = int(board.notes[LEADER]), memory.clock[0] + 1.0
+        if 2.0 * memory.pulls[leader] < t:
+            return NO_LEASE
+        log_t = log(t)
+        if is_ready(self, policy, memory, board, t, log_t):
+            mean, pulls = policy.record(memory, leader)
+            extra = policy.extra(memory, log_t)
+            steps = likely_steps(self, policy, memory, board, leader, log_t, extra)
+            while steps >= SHORT:
+                least = mean - fall(mean, pulls, steps)
+                if promised(self, policy, memory, board, leader, least, steps, log_t, extra):
+                    return leader, int(steps), self.enough(least + SAFE, memory.pulls[leader])
+                steps *= 0.7
+        return NOT_SOON
 
     def at_least(
         self, policy: AnyIndex,
@@ -90,7 +107,21 @@ class IndexLeaser(CountingLeaser[AnyIndex, Board]):
         self, policy: AnyIndex, memory: Counts, arm: int, level: float, log_end: float
     ) -> bool:
         """Whether an arm's index at the highest optimism is sure to be below until a time."""
-        return reaches(self, policy, memory, arm, level) > log_end
+        mean, pulls = policy.record(memory, arm)
+        extra = policy.extra(memory, log_end)
+        return self.is_below(policy, mean, pulls, log_end, extra, policy.highest(), level)
+
+    def is_below(
+        self, policy: AnyIndex,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
+    ) -> bool:  # fmt: skip
+        """Whether the index at an optimism is sure to be below `level`; False if not tried."""
+        value = policy.index(mean, pulls, log_t, extra, optimism)
+        return optimism > 0.0 and value < level - SAFE
+
+    def pace(self, policy: AnyIndex, pulls: float, log_t: float, extra: float) -> float:
+        """A budget over its growth with log t: how far that has to grow to double the budget."""
+        return log_t
 
     def extra_at_least(
         self, policy: AnyIndex, memory: Counts, log_t: float, extra: float, steps: float
@@ -116,33 +147,17 @@ class HoeffdingLeaser(IndexLeaser[Hoeffding]):
     """The index is linear in the optimism."""
 
     def log_time(
-        self,
-        policy: Hoeffding,
-        memory: Counts,
-        mean: float,
-        pulls: float,
-        level: float,
-        optimism: float,
-    ) -> float:
+        self, policy: Hoeffding, memory: Counts,
+        mean: float, pulls: float, level: float, optimism: float,
+    ) -> float:  # fmt: skip
         """log t at which the index reaches `level` (or earlier), for optimism > 0 and mean < level.
 
         x^2 (log t + c log log t) = 2 N (level - m)^2.
         """
         return when(1.0, policy.c, 2.0 * pulls * ((level - mean) / optimism) ** 2)
 
-    def pace(self, policy: Hoeffding, pulls: float, log_t: float, extra: float) -> float:
-        """A budget over its growth with log t: how far that has to grow to double the budget."""
-        return log_t
-
     def asks_for_means(self, policy: Hoeffding) -> bool:
         """Whether the mean is needed to bound indices between two optimisms."""
-        return False
-
-    def is_below(
-        self, policy: Hoeffding,
-        mean: float, pulls: float, log_t: float, extra: float, optimism: float, level: float,
-    ) -> bool:  # fmt: skip
-        """Whether the index is sure to be below `level`, if that is faster than to evaluate it."""
         return False
 
     def exceeds(
@@ -170,9 +185,6 @@ class KLLeaser(IndexLeaser[AnyKL]):
     ) -> float:  # fmt: skip
         """x log t + c log log t = N kl(m, level)."""
         return when(optimism, policy.c, pulls * bernoulli_kl(mean, level))
-
-    def pace(self, policy: AnyKL, pulls: float, log_t: float, extra: float) -> float:
-        return log_t
 
     def is_below(
         self, policy: AnyKL,
@@ -213,14 +225,9 @@ class AheadLeaser(KLLeaser[AheadExplorer]):
     """
 
     def log_time(
-        self,
-        policy: AheadExplorer,
-        memory: Any,
-        mean: float,
-        pulls: float,
-        level: float,
-        optimism: float,
-    ) -> float:
+        self, policy: AheadExplorer, memory: Any,
+        mean: float, pulls: float, level: float, optimism: float,
+    ) -> float:  # fmt: skip
         """nats(log t + extra - log N) = N kl(m, level), about: leases only guess by it."""
         log_ratio = log_ratio_of(pulls * bernoulli_kl(mean, level), pulls, policy.thrift)
         return when(1.0, policy.c, log_ratio + log(pulls) - policy.extra(memory, 0.0))
@@ -231,14 +238,9 @@ class AheadLeaser(KLLeaser[AheadExplorer]):
         return float(y * (y + policy.thrift) / (y + 2.0 * policy.thrift))
 
     def at_least(
-        self,
-        policy: AheadExplorer,
-        mean: float,
-        pulls: float,
-        log_t: float,
-        extra: float,
-        optimism: float,
-    ) -> float:
+        self, policy: AheadExplorer,
+        mean: float, pulls: float, log_t: float, extra: float, optimism: float,
+    ) -> float:  # fmt: skip
         return kl_upper_at_least(mean, policy.budget(pulls, log_t, extra, optimism) / pulls)
 
     def is_exact(self) -> bool:
@@ -261,51 +263,11 @@ class AheadLeaser(KLLeaser[AheadExplorer]):
     ) -> bool:  # fmt: skip
         return mean > level + SAFE
 
-    def stays_below(
-        self, policy: AheadExplorer, memory: Any, arm: int, level: float, log_end: float
-    ) -> bool:
-        mean, pulls = policy.record(memory, arm)
-        extra = policy.extra(memory, log_end)
-        return self.is_below(policy, mean, pulls, log_end, extra, policy.highest(), level)
-
     def stakes(self, memory: Any) -> float:
         return float(memory.worth[0])
 
     def enough(self, least: float, pulls: float) -> float:
         return counted_mean(least, PRIOR, pulls)
-
-    def goes_on(self, policy: AheadExplorer, memory: Any, board: Board) -> bool:
-        """Unless a step ahead is worth another amount now."""
-        return self.stakes(memory) == board.notes[STAKES]  # type: ignore[no-any-return]
-
-
-RIVALS = 64
-"""With more arms than this close to the leader there is no lease."""
-SHORT = 3.0
-"""A shorter lease costs more than deciding."""
-
-
-@jitable
-def lease(leaser: Any, policy: Any, memory: Any, board: Board) -> tuple[int, int, float]:
-    """An arm that is sure to be chosen in every state for a while: see `Leaser.lease`."""
-    if board.notes[PAUSE] > 0.0:
-        board.notes[PAUSE] -= 1.0
-        return 0, 0, 0.0
-    leader, t = int(board.notes[LEADER]), memory.clock[0] + 1.0
-    if 2.0 * memory.pulls[leader] < t:
-        return 0, 0, 0.0
-    log_t = log(t)
-    if is_ready(leaser, policy, memory, board, t, log_t):
-        mean, pulls = policy.record(memory, leader)
-        extra = policy.extra(memory, log_t)
-        steps = likely_steps(leaser, policy, memory, board, leader, log_t, extra)
-        while steps >= SHORT:
-            least = mean - fall(mean, pulls, steps)
-            if promised(leaser, policy, memory, board, leader, least, steps, log_t, extra):
-                return leader, int(steps), leaser.enough(least + SAFE, memory.pulls[leader])
-            steps *= 0.7
-    board.notes[PAUSE] = 3.0
-    return 0, 0, 0.0
 
 
 @jitable
@@ -388,16 +350,9 @@ def steps_against(
 
 @jitable
 def promised(
-    leaser: Any,
-    policy: Any,
-    memory: Any,
-    board: Board,
-    leader: int,
-    least: float,
-    steps: float,
-    log_t: float,
-    extra: float,
-) -> bool:
+    leaser: Any, policy: Any, memory: Any, board: Board,
+    leader: int, least: float, steps: float, log_t: float, extra: float,
+) -> bool:  # fmt: skip
     """Whether the leader wins for so many steps in every state while its mean is at `least`."""
     if least <= 0.0:
         return False

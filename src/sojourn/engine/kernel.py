@@ -9,12 +9,11 @@ Regret is summed from gaps: by the performance-difference identity (the paper's 
 decomposition) the sum of V*(S_t) - Q*(S_t, A_t) has the same expectation as the reward lost, and
 far less variance. Rewards are kept as a cross-check.
 
-While a `Leaser` promises a choice the policy is not asked. Leases change no decision: with `leases`
-False every step is chosen by `Policy.choose`.
+While a `Leaser` promises a choice, the policy is not called. Leases change no decision: with
+`leases` False every step is chosen by `Policy.choose`.
 """
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..policies.base import Counts, Policy, count
 from .loops import jitable, loop
-from .steps import Tally, begin, make_tally, make_world, step
+from .steps import Tally, World, begin, make_tally, make_world, step
 from .streams import Stream, policy_stream
 from .structs import Compiled
 from .unmanaged import keep_alive, unmanaged
@@ -60,19 +59,28 @@ def play(
     An arm that does not exist ends it, with the arm in `fault`.
     """
     arms = rewards.means.size
-    own = (
-        make_world(rewards, prices, seed, run),
-        make_tally(levels, rewards),
-        policy.memory(arms),
-        leaser.board(policy, arms),
-        coaster.kit(user),
-        policy_stream(seed, run),
-    )
+    go_on_with(
+        policy, user, leaser, coaster,
+        make_world(rewards, prices, seed, run), make_tally(levels, rewards),
+        policy.memory(arms), leaser.board(policy, arms), policy_stream(seed, run),
+        1, checkpoints, leases, stop, fault, out,
+    )  # fmt: skip
+
+
+@jitable
+def go_on_with(
+    policy: Any, user: Any, leaser: Any, coaster: Any,
+    world: World, tally: Tally, memory: Any, board: Any, rng: Stream,
+    visit: int, checkpoints: NDArray[np.int64], leases: bool, stop: NDArray[np.int8],
+    fault: NDArray[np.int64], out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """`go_on` with all that changes unmanaged."""
+    own = (world, tally, memory, board, coaster.kit(user), rng)
     go_on(
         policy, user, leaser, coaster,
         unmanaged(own[0]), unmanaged(own[1]), unmanaged(own[2]),
         unmanaged(own[3]), unmanaged(own[4]), unmanaged(own[5]),
-        1, checkpoints, leases, stop, fault, out,
+        visit, checkpoints, leases, stop, fault, out,
     )  # fmt: skip
     keep_alive(own)
 
@@ -96,18 +104,17 @@ def go_on(
                     arm, steps, least = leaser.lease(policy, memory, board)
                 if steps > 0:
                     won = tally.won[arm]
-                    most = int(min(float(steps), leaser.patience(policy, memory)))
-                    visits = last + 1 - visit
                     state, pulls, ended = coaster.coast(
                         leaser, policy, memory, user, world, tally, kit,
-                        arm, least, state, visit, most, visits,
+                        arm, least, state, visit, steps, last + 1 - visit,
                     )  # fmt: skip
                     visit += ended
                     leaser.absorb(policy, memory, board, arm, pulls, tally.won[arm] - won)
-                    holds = pulls == most and leaser.goes_on(policy, memory, board)
-                    steps = steps - pulls if holds else 0
+                    steps = 0
                     if pulls > 0:
                         continue
+                elif steps < 0:
+                    steps += 1
             before = user.experience(state)
             arm = (
                 leaser.decide(policy, memory, board, before, rng)
@@ -159,26 +166,20 @@ def run_phase(
     Rows of `out` have the rewards and steps of the whole run, and regret and pulls since `visit`.
     """
     fresh = make_tally(levels, rewards)
-    own = (
-        make_world(rewards, prices, seed, run, people),
-        Tally(pulled, won, fresh.pulls, fresh.lost),
-        memory,
-        board,
-        coaster.kit(user),
-        rng,
-    )
-    go_on(
+    go_on_with(
         policy, user, leaser, coaster,
-        unmanaged(own[0]), unmanaged(own[1]), unmanaged(own[2]),
-        unmanaged(own[3]), unmanaged(own[4]), unmanaged(own[5]),
+        make_world(rewards, prices, seed, run, people),
+        Tally(pulled, won, fresh.pulls, fresh.lost), memory, board, rng,
         visit, checkpoints, leases, stop, fault, out,
     )  # fmt: skip
-    keep_alive(own)
 
 
 Lease = tuple[int, int, float]
-"""An arm, the number of steps for which it is sure to be chosen, and the mean it has to keep."""
-NO_LEASE = (0, 0, 0.0)
+"""An arm, the number of steps for which it is sure to be chosen, and the mean it has to keep.
+
+Without a promise, how many steps to decide before it is worth asking again, less than 0.
+"""
+NO_LEASE, NOT_SOON = (0, 0, 0.0), (0, -4, 0.0)
 
 P = TypeVar("P", bound=Policy)
 M = TypeVar("M")
@@ -188,7 +189,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class Leaser(Compiled, Generic[P, M, B]):
-    """No promise: every step is asked of the policy."""
+    """No promise: the policy chooses in every step."""
 
     def board(self, policy: P, arms: int) -> B:
         """Scratch space; what it holds never changes a decision."""
@@ -198,7 +199,7 @@ class Leaser(Compiled, Generic[P, M, B]):
         """An arm that is sure to be chosen in every state for a while, how many steps, and a mean.
 
         The promise holds for that many steps, as long as the arm's empirical mean before each of
-        them is at least the one given. No steps: no promise.
+        them is at least the one given. Without any steps there is no promise (see `Lease`).
         """
         return NO_LEASE
 
@@ -208,14 +209,6 @@ class Leaser(Compiled, Generic[P, M, B]):
     def watches(self) -> bool:
         """Whether the steps of a lease are to be told to `note`."""
         return False
-
-    def patience(self, policy: P, memory: M) -> float:
-        """After how many steps of a lease `absorb` has to be told of them."""
-        return inf
-
-    def goes_on(self, policy: P, memory: M, board: B) -> bool:
-        """Whether a lease still holds after that."""
-        return True
 
     def note(
         self, policy: P, memory: M,

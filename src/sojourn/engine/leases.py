@@ -5,15 +5,15 @@ with a board of its own, in place of `choose` and `update`, where that is faster
 a decision: docs/leases.md has the proofs. A policy without an entry here runs as it is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from ..policies.base import Array, Counts, Policy, count
-from ..policies.exact import ExactIndex, Rated
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
+from ..policies.oracles import ExactIndex
 from ..policies.plain import FixedArm
 from ..policies.priced import AheadExplorer
 from ..policies.published import KLUCBSwitch
@@ -22,13 +22,13 @@ from ..policies.wrapper import EpsilonMixture
 from .board import SAFE
 from .imed import ImedLeaser, VisitLeaser
 from .index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser, counted_mean
-from .kernel import NO_LEASE, AnyLeaser, CountingLeaser, Lease, Leaser
+from .kernel import AnyLeaser, CountingLeaser, Lease, Leaser
 from .streams import Stream
 from .structs import entry_for
 
 FOR_EVER = 1 << 62
-PAUSE = 7.0
-"""Steps until the next look for a lease, where there was none and a look takes all arms."""
+NOT_FOR_LONG = (0, -8, 0.0)
+"""No lease, where a look for one takes all arms."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,14 @@ class FixedLeaser(CountingLeaser[FixedArm, Array]):
 
 
 @dataclass(frozen=True)
-class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
+class ExactLeaser(Leaser[ExactIndex, Any, Array]):
     """Of the exact index: the arm whose posterior mean is above the indices of all others.
 
     Those stay as they are while it is played, and its own is at least its posterior mean, less
     `below`, after however many pulls: so the promise is for ever, as long as that mean is above.
     """
 
-    def lease(self, policy: ExactIndex, memory: Rated, board: Array) -> Lease:
-        if board[0] > 0.0:
-            board[0] -= 1.0
-            return NO_LEASE
+    def lease(self, policy: ExactIndex, memory: Any, board: Array) -> Lease:
         a, b = policy.prior
         leader, mean = 0, 0.0
         for arm in range(memory.pulls.size):
@@ -60,12 +57,11 @@ class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
         pulls, top = memory.pulls[leader], policy.top_beside(memory, leader) + policy.below
         least = counted_mean(top, policy.prior, max(pulls, 1.0)) + SAFE
         if policy.has_first_step() or pulls == 0.0 or memory.successes[leader] < least * pulls:
-            board[0] = PAUSE
-            return NO_LEASE
+            return NOT_FOR_LONG
         return leader, FOR_EVER, least
 
     def absorb(
-        self, policy: ExactIndex, memory: Rated, board: Array, arm: int, pulls: int, successes: int
+        self, policy: ExactIndex, memory: Any, board: Array, arm: int, pulls: int, successes: int
     ) -> None:
         count(memory, arm, pulls, successes)
         policy.rate(memory, arm)
@@ -73,7 +69,10 @@ class ExactLeaser(Leaser[ExactIndex, Rated, Array]):
 
 @dataclass(frozen=True)
 class Watching(AnyLeaser):
-    """Of a policy that learns from departures: the leases of its explorer, their steps watched."""
+    """Of a policy that learns from departures: the leases of its explorer, their steps watched.
+
+    They end when the policy thinks again.
+    """
 
     inner: AnyLeaser
 
@@ -81,7 +80,8 @@ class Watching(AnyLeaser):
         return self.inner.board(policy, arms)
 
     def lease(self, policy: Any, memory: Any, board: Any) -> Lease:
-        return self.inner.lease(policy, memory, board)
+        arm, steps, least = self.inner.lease(policy, memory, board)
+        return arm, int(min(float(steps), memory.next_refit[0] - memory.clock[0])), least
 
     def absorb(
         self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
@@ -90,12 +90,6 @@ class Watching(AnyLeaser):
 
     def watches(self) -> bool:
         return True
-
-    def patience(self, policy: Any, memory: Any) -> float:
-        return float(memory.next_refit[0] - memory.clock[0])
-
-    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
-        return self.inner.goes_on(policy, memory, board)
 
     def note(
         self, policy: Any, memory: Any,
@@ -153,68 +147,30 @@ class Mixed(Leaser[EpsilonMixture, Any, Any]):
 
 def leaser_for(policy: Policy) -> AnyLeaser:
     """The leases that are known for this type of policy; else none."""
-    return entry_for(_leaser, policy)(policy)  # type: ignore[no-any-return]
+    make = entry_for(LEASERS, policy)
+    return Leaser() if make is None else make(policy)
 
 
-@singledispatch
-def _leaser(policy: Any) -> AnyLeaser:
-    return Leaser()
-
-
-@_leaser.register
-def _(policy: Hoeffding) -> AnyLeaser:
-    return HoeffdingLeaser()
-
-
-@_leaser.register
-def _(policy: KL) -> AnyLeaser:
-    return KLLeaser()
-
-
-@_leaser.register
-def _(policy: ImedExplorer) -> AnyLeaser:
-    return ImedLeaser()
-
-
-@_leaser.register
-def _(policy: ThompsonExplorer) -> AnyLeaser:
-    return Leaser()  # every choice is random
-
-
-@_leaser.register
-def _(policy: KLUCBSwitch) -> AnyLeaser:
-    return Leaser()  # its index is none of KL's
-
-
-@_leaser.register
-def _(policy: AheadExplorer) -> AnyLeaser:
-    return AheadLeaser()
-
-
-@_leaser.register(Learned)
-def _(policy: Any) -> AnyLeaser:
+def learned(policy: Any) -> AnyLeaser:
+    """Those of the explorer, watched."""
     if policy.follow_improper:
         return Leaser()  # in some state the arm of least mean may be the one to play
-    bases = type(policy).__mro__
-    explorer = next(c for c in bases if issubclass(c, Policy) and not issubclass(c, Learned))
-    return Watching(_leaser.dispatch(explorer)(policy))
+    known = (LEASERS[cls] for cls in type(policy).__mro__ if cls in LEASERS and cls is not Learned)
+    make = next(known, None)
+    return Watching(Leaser() if make is None else make(policy))
 
 
-@_leaser.register
-def _(policy: VisitIMED) -> AnyLeaser:
-    return Watching(VisitLeaser())
-
-
-@_leaser.register
-def _(policy: EpsilonMixture) -> AnyLeaser:
-    return Mixed(leaser_for(policy.policy))
-
-
-@_leaser.register
-def _(policy: ExactIndex) -> AnyLeaser:
-    return ExactLeaser()
-
-
-@_leaser.register
-def _(policy: FixedArm) -> AnyLeaser:
-    return FixedLeaser()
+LEASERS: dict[type, Callable[[Any], AnyLeaser]] = {
+    Hoeffding: lambda _: HoeffdingLeaser(),
+    KL: lambda _: KLLeaser(),
+    ImedExplorer: lambda _: ImedLeaser(),
+    ThompsonExplorer: lambda _: Leaser(),  # every choice is random
+    KLUCBSwitch: lambda _: Leaser(),  # its index is none of KL's
+    AheadExplorer: lambda _: AheadLeaser(),
+    Learned: learned,
+    VisitIMED: lambda _: Watching(VisitLeaser()),
+    EpsilonMixture: lambda policy: Mixed(leaser_for(policy.policy)),
+    ExactIndex: lambda _: ExactLeaser(),
+    FixedArm: lambda _: FixedLeaser(),
+}
+"""By class; heirs of a class have its leases, unless they override its methods elsewhere."""

@@ -16,7 +16,7 @@ from .structs import Struct, without_annotations
 from .unmanaged import INNER
 
 NEVER_BACK = 2**62
-"""So many people that nobody comes twice."""
+"""A number of people that no run reaches: each visit is of another person."""
 
 
 class World(NamedTuple):

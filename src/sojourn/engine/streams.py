@@ -1,4 +1,4 @@
-"""Counter-based random numbers: a draw is a function of (seed, run, who draws, how many before).
+"""Counter-based random numbers: a draw is a function of (seed, run, owner, number of the draw).
 
 The generator is SplitMix64: the n-th draw of a stream is `mix(key + n * GOLDEN)`. A run owns
 three kinds of streams, so that what one party draws never shifts what another one sees:

@@ -8,7 +8,7 @@ interpreted, compiled one call at a time, and inlined in the simulator's kernel.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from types import FunctionType
@@ -26,8 +26,8 @@ from .unmanaged import INNER, unmanaged_type, unmanaged_value
 PYTHON_ONLY = {"python_only": True}
 """Metadata of a field that compiled code does not see."""
 
-
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def interpreted(method: F) -> F:
@@ -84,7 +84,7 @@ class Struct(types.Type):  # type: ignore[misc]
     """The Numba type of one dataclass: its instances share one compiled kernel.
 
     The class is looked up by name, because Numba pickles types into its cache index: a process
-    that reads the index must not need the classes of all who wrote to it.
+    that reads the index must not need the classes of all processes that wrote to it.
     """
 
     def __init__(self, cls: type[Compiled], members: dict[str, types.Type]) -> None:
@@ -176,19 +176,17 @@ def without_annotations(f: Any) -> FunctionType:
     return FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
 
 
-def entry_for(table: Any, value: Any) -> Any:
-    """What a single-dispatch function has for the type of a value, if it may be trusted with it.
+def entry_for(table: Mapping[type, T], value: Any) -> T | None:
+    """What a table has for the type of a value, if it may be trusted with it.
 
-    An entry speaks for the methods of the class it was made for. Where a class from outside this
-    package has overridden some, it is the entry for any object.
+    An entry speaks for the methods of its class. Where a class from outside this package has
+    overridden some, there is none.
     """
     own = type(value).__mro__
-    entry = table.dispatch(type(value))
-    spoken_for = next(cls for cls in own if table.registry.get(cls) is entry)
-    changed = own[: own.index(spoken_for)]
-    if any(_overrides(cls, spoken_for) for cls in changed):
-        return table.dispatch(object)
-    return entry
+    for i, cls in enumerate(own):
+        if cls in table:
+            return None if any(_overrides(heir, cls) for heir in own[:i]) else table[cls]
+    return None
 
 
 def _overrides(cls: type, base: type) -> bool:

@@ -5,7 +5,6 @@ from ..engine.streams import Stream as Stream, draw_uniform as draw_uniform
 from ..registry import Registry
 from . import (
     empirical,
-    forgetting,
     gated,
     index,
     learned,
@@ -19,15 +18,13 @@ from . import (
 )
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
-from .exact import ExactIndex as ExactIndex
-from .forgetting import *
 from .gated import *
 from .index import *
 from .index import Index as Index
 from .learned import *
+from .oracles import ExactIndex as ExactIndex, Planned as Planned
 from .plain import *
 from .plain import Rule as Rule
-from .planned import Planned as Planned
 from .priced import *
 from .published import *
 from .qlearning import *
@@ -37,7 +34,7 @@ from .wrapper import *
 
 _MODULES = (
     index, gated, empirical, learned, priced, visit, published, qlearning, plain, wrapper,
-    forgetting, restarting,
+    restarting,
 )  # fmt: skip
 
 ALL: tuple[type[Policy], ...] = tuple(

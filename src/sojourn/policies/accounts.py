@@ -1,7 +1,7 @@
-"""What arms are worth for a whole visit, under two accounts of who leaves.
+"""What arms are worth for a whole visit, under two accounts of leaving.
 
 In the first, leaving depends on the bin of the state and the level of the reward alone, so that
-arms differ in their means only. In the second, arms also differ in who leaves
+arms differ in their means only. In the second, arms also differ in their effect on leaving
 (`stats.departures`). What was seen decides how much speaks against either.
 """
 
@@ -24,24 +24,17 @@ ROUNDS = 30
 """Improvements of a rule at most; a few suffice."""
 
 START, SLOPE, VARIANCE, MARGIN, LEADS = 0, 1, 2, 3, 4
-"""Columns of `Visited.terms`: an arm of mean m is worth START + SLOPE m in a bin, with the VARIANCE
-that departures give to it and at most MARGIN more if nobody left; LEADS is 1 for the best arm."""
+"""Columns of `Conclusions.terms`: an arm of mean m is worth START + SLOPE m in a bin,
+with the VARIANCE that departures give to it and at most MARGIN more if nobody left; LEADS is 1 for
+the best arm."""
 
 STRENGTH, ALIKE, DIFFERENT = 0, 1, 2
-"""Entries of `Visited.strength`: of the effects, and nats against either account."""
+"""Entries of `Conclusions.strength`: of the effects, and nats against either account."""
 
 
-class Visited(NamedTuple):
-    """What a whole-visit policy remembers: counters as in `Watched`, and conclusions."""
+class Conclusions(NamedTuple):
+    """What a whole-visit policy remembers beside `Watched`."""
 
-    pulls: Array
-    successes: Array
-    clock: Array
-    moves: Array
-    seen: Array
-    left: Array
-    optimism: Array  # above 0 where means are explored
-    next_refit: Array
     due: Array  # pulls of every arm at which to estimate next
     base: Array  # log odds by [bin, level]
     effect: Array  # log odds by arm, and of all those no longer in use
@@ -150,7 +143,7 @@ def think_of_means(
 def think_of_departures(
     memory: Any, known: Pooled, mean: Array, good: Array, rule: Array, signs: bool
 ) -> Array:
-    """The second account: arms differ in who leaves. The best arm of every bin."""
+    """The second account: arms have effects on leaving. The best arm of every bin."""
     arms, bins, strength = mean.size, memory.optimism.size, memory.strength[STRENGTH]
     stay, narrow = np.empty((arms, bins, 2)), (INTERACTION * strength) ** 2
     for arm in range(arms):
@@ -201,17 +194,6 @@ def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
     for arm in range(arms):
         for b in range(bins):
             memory.terms[arm, b, LEADS] = 1.0 if int(best[b]) == arm else 0.0
-
-
-@jitable
-def is_due(memory: Any) -> bool:
-    """Whether to think again: there are many more steps, or pulls of an arm, than the last time."""
-    if memory.clock[0] >= memory.next_refit[0]:
-        return True
-    due = False
-    for arm in range(memory.pulls.size):
-        due = due or memory.pulls[arm] >= memory.due[arm]
-    return due
 
 
 @jitable

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.loops import jitable
-from ..engine.streams import Stream
+from ..engine.streams import Stream, draw_uniform
 from ..engine.structs import Compiled, interpreted
 from ..problem import Problem
 from ..registry import described, plain_name as plain_name
@@ -32,6 +32,12 @@ class Counts(NamedTuple):
     pulls: Array
     successes: Array
     clock: Array
+
+
+@jitable
+def no_counts(arms: int) -> Counts:
+    """Of arms never played."""
+    return Counts(np.zeros(arms), np.zeros(arms), np.zeros(1))
 
 
 @jitable
@@ -66,26 +72,6 @@ def forget_counts(memory: Any, arm: int) -> None:
     memory.pulls[arm] = memory.successes[arm] = 0.0
 
 
-@jitable
-def greatest_mean(memory: Any) -> float:
-    """The greatest empirical mean of an arm."""
-    top = -inf
-    for arm in range(memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
-            top = max(top, memory.successes[arm] / memory.pulls[arm])
-    return top
-
-
-@jitable
-def least_mean(memory: Any) -> float:
-    """The least empirical mean of an arm."""
-    bottom = inf
-    for arm in range(memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
-            bottom = min(bottom, memory.successes[arm] / memory.pulls[arm])
-    return bottom
-
-
 def by_means(memory: Any, worth: Callable[[Array], Array] = lambda mean: mean) -> Array:
     """A function of the empirical mean of each arm; -inf for arms never shown."""
     shown = memory.pulls > 0.0
@@ -106,6 +92,22 @@ def equally(scores: Array) -> Array:
     """The probabilities of a choice among the arms of greatest score, ties broken at random."""
     tied = scores == scores.max()
     return tied / tied.sum()  # type: ignore[no-any-return]
+
+
+@jitable
+def greatest(row: Array, rng: Stream) -> int:
+    """The place of the greatest entry, ties broken at random."""
+    top = row.max()
+    ties = 0
+    for value in row:
+        ties += value == top
+    skip = int(draw_uniform(rng) * ties) if ties > 1 else 0
+    for arm in range(row.size):
+        if row[arm] == top:
+            if skip == 0:
+                return arm
+            skip -= 1
+    return 0
 
 
 @jitable
@@ -149,7 +151,7 @@ class Policy(Compiled):
 
     def memory(self, arms: int) -> Any:
         """A fresh memory for this many arms."""
-        return Counts(np.zeros(arms), np.zeros(arms), np.zeros(1))
+        return no_counts(arms)
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
@@ -207,9 +209,10 @@ class Policy(Compiled):
 class Forgetting(Compiled):
     """Mixin of policies whose statistics are sums, so that observations can be removed.
 
-    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. Policies that count
-    departures override the last five as well; the defaults do nothing. A class with an `update` of
-    its own needs a `take_back` of its own.
+    `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. What an estimate sums up
+    beside the counts of its policy is added, faded and forgotten by `keep`, `fade_kept` and
+    `forget_kept`. Policies that count departures override the last five. The defaults do nothing.
+    A class with an `update` of its own needs a `take_back` of its own.
     """
 
     def __init_subclass__(cls) -> None:
@@ -232,6 +235,15 @@ class Forgetting(Compiled):
         ) -> None: ...
         def forget_arm(self, memory: Any, arm: int) -> None: ...
 
+    def keep(self, memory: Any, state: float, arm: int, reward: float, times: float) -> None:
+        """Add a step so many `times`; -1 removes it."""
+
+    def fade_kept(self, memory: Any, factor: float) -> None:
+        """Multiply what `keep` has added by a factor."""
+
+    def forget_kept(self, memory: Any, arm: int) -> None:
+        """Remove what `keep` has added of an arm."""
+
     def departure_cells(self) -> int:
         """Number of cells in which departures are counted: bins times levels of the reward."""
         return 0
@@ -253,25 +265,27 @@ class Forgetting(Compiled):
 
 @dataclass(frozen=True)
 class Counting(Forgetting):
-    """`Forgetting` for policies whose memory is `Counts`; list it before `Policy`."""
+    """`Forgetting` for policies whose memory begins with `Counts`; list it before `Policy`."""
 
-    def fade(self, memory: Any, factor: float) -> None:
-        """Multiply all counts by a factor."""
-        fade_counts(memory, factor)
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        count(memory, arm, 1, reward)
+        self.keep(memory, state, arm, reward, 1.0)
 
     def take_back(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Remove one step that `update` has counted."""
         uncount(memory, arm, reward)
+        self.keep(memory, state, arm, reward, -1.0)
+
+    def fade(self, memory: Any, factor: float) -> None:
+        fade_counts(memory, factor)
+        self.fade_kept(memory, factor)
 
     def forget_arm(self, memory: Any, arm: int) -> None:
-        """Remove all observations of an arm."""
         forget_counts(memory, arm)
-
-
-class PlaysEachOnce:
-    """Marker: the policy plays each arm once first, so an arm without a result has to wait."""
+        self.forget_kept(memory, arm)
 
 
 @singledispatch

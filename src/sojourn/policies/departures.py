@@ -1,18 +1,16 @@
-"""What learned policies remember of departures: how they count and forget, and what follows.
+"""What learned policies remember of departures, and what follows.
 
 What follows is the cost of a mistake by state, and with it the optimism of each bin.
 """
 
-from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..chain import solve_in_place
 from ..engine.loops import jitable
-from ..engine.steps import level_of
-from .base import Array, Forgetting, fade_counts, forget_counts, uncount
+from .base import Array, no_counts
 from .optimism import LEAST
 
 FIRST_LOOK = 16.0
@@ -42,34 +40,17 @@ class Watched(NamedTuple):
 @jitable
 def unseen(arms: int, bins: int) -> Watched:
     """A fresh memory: optimistic in every bin."""
+    counts = no_counts(arms)
     return Watched(
-        np.zeros(arms),
-        np.zeros(arms),
-        np.zeros(1),
+        counts.pulls,
+        counts.successes,
+        counts.clock,
         np.zeros((bins, 2, bins)),
         np.zeros((arms + 1, bins, 2)),
         np.zeros((arms + 1, bins, 2)),
         np.ones(bins),
         np.full(1, FIRST_LOOK),
     )
-
-
-@jitable
-def count_steps(
-    memory: Any,
-    state: float,
-    arm: int,
-    level: int,
-    steps: float,
-    departures: float,
-    next_state: float,
-) -> None:
-    """Count steps that were alike, some of which ended with a departure."""
-    bins = memory.optimism.size
-    b = level_of(state, bins)
-    memory.moves[b, level, level_of(next_state, bins)] += steps
-    memory.seen[arm, b, level] += steps
-    memory.left[arm, b, level] += departures
 
 
 @jitable
@@ -258,122 +239,3 @@ def set_optimism(
             memory.optimism[b] = LEAST
         else:
             memory.optimism[b] = 1.0 - 2.0 * (cost[b] - least) / span if span > 0.0 else 1.0
-
-
-@jitable
-def fade_watched(memory: Any, factor: float) -> None:
-    """Multiply all counts by a factor, and with the clock the time of the next refit."""
-    fade_counts(memory, factor)
-    bins = memory.optimism.size
-    for b in range(bins):
-        for r in range(2):
-            for after in range(bins):
-                memory.moves[b, r, after] *= factor
-            for arm in range(memory.seen.shape[0]):
-                memory.seen[arm, b, r] *= factor
-                memory.left[arm, b, r] *= factor
-    memory.next_refit[0] *= factor
-
-
-@jitable
-def forget_watched(memory: Any, arm: int) -> None:
-    """As if an arm had just come: its departures count for all, as those of arms not in use do."""
-    forget_counts(memory, arm)
-    last = memory.seen.shape[0] - 1
-    for b in range(memory.optimism.size):
-        for r in range(2):
-            memory.seen[last, b, r] += memory.seen[arm, b, r]
-            memory.left[last, b, r] += memory.left[arm, b, r]
-            memory.seen[arm, b, r] = memory.left[arm, b, r] = 0.0
-    memory.next_refit[0] = min(memory.next_refit[0], memory.clock[0] + 1.0)
-
-
-@jitable
-def forget_leaving(memory: Any) -> None:
-    """Remove all departures."""
-    memory.moves[:] = 0.0
-    memory.seen[:] = 0.0
-    memory.left[:] = 0.0
-
-
-@jitable
-def unwatch(
-    policy: Any, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-) -> None:
-    """Take back one step; the time of the next refit goes back with the clock."""
-    departures = -1.0 if left else 0.0
-    policy.watch_many(memory, state, arm, reward, -1.0, departures, next_state)
-    uncount(memory, arm, reward)
-    memory.next_refit[0] -= 1.0
-
-
-@jitable
-def look_soon(memory: Any, since: float, growth: float) -> None:
-    """Estimate next when what was seen `since` has grown by a share, or is enough for a look."""
-    soon = memory.clock[0] + max(FIRST_LOOK, growth * since)
-    memory.next_refit[0] = min(memory.next_refit[0], soon)
-
-
-@dataclass(frozen=True)
-class Watcher(Forgetting):
-    """Mixin of policies that count departures by bin of the state and level of the reward."""
-
-    if TYPE_CHECKING:
-        bins: int
-        growth: float
-        threshold: float
-
-        def tell(self, memory: Any, arm: int, pulls: int, successes: float) -> None: ...
-
-    def watch(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Count the step."""
-        departures = 1.0 if left else 0.0
-        self.watch_many(memory, state, arm, reward, 1.0, departures, next_state)
-
-    def watch_many(
-        self, memory: Any, state: float, arm: int, reward: float,
-        steps: float, departures: float, next_state: float,
-    ) -> None:  # fmt: skip
-        """Count steps that were alike, some of which ended with a departure."""
-        level = 1 if reward >= self.threshold else 0
-        count_steps(memory, state, arm, level, steps, departures, next_state)
-
-    def update(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Learn from one step."""
-        self.watch(memory, state, arm, reward, left, next_state)
-        self.tell(memory, arm, 1, reward)
-
-    def fade(self, memory: Any, factor: float) -> None:
-        """Multiply all counts by a factor."""
-        fade_watched(memory, factor)
-
-    def take_back(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Remove one step."""
-        unwatch(self, memory, state, arm, reward, left, next_state)
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        """Remove all observations of an arm."""
-        forget_watched(memory, arm)
-
-    def departure_cells(self) -> int:
-        """By bin and level."""
-        return 2 * int(self.bins)
-
-    def departure_cell(self, state: float, reward: float) -> int:
-        """The cell of a step."""
-        good = 1 if reward >= self.threshold else 0
-        return 2 * level_of(state, int(self.bins)) + good
-
-    def forget_departures(self, memory: Any) -> None:
-        """Remove all departures."""
-        forget_leaving(memory)
-
-    def refit_soon(self, memory: Any, since: float) -> None:
-        """Refit as early as if counting had begun `since` steps ago."""
-        look_soon(memory, since, self.growth)

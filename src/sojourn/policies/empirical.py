@@ -17,26 +17,24 @@ import numpy as np
 from .. import validation
 from ..engine.divergence import kinf, kinf_lower, kinf_upper
 from ..engine.loops import jitable
-from .base import Array, count, fade_counts, forget_counts, greatest_mean, uncount
-from .departures import count_steps, fade_watched, forget_watched, unseen
+from ..engine.unmanaged import merged
+from .base import Array, no_counts
+from .departures import unseen
+from .explorer import extreme_estimate
 from .index import Index
 from .learned import Learned
 from .optimism import LEAST, Always
 from .reasons import Explains, Seen
 
 __all__ = ["EmpiricalKLUCB", "EmpiricalIMED", "LearnedEmpiricalIMED"]
-"""The policies of this module, in the order in which they are listed."""
 
 MOST_CELLS = 1000
 """Time and memory grow with the cells, and beyond fifty hardly anything is gained."""
 
 
 class Rewards(NamedTuple):
-    """What these policies remember: `Counts`, and the rewards of every arm."""
+    """What these policies remember beside the memory of others: the rewards of every arm."""
 
-    pulls: Array
-    successes: Array
-    clock: Array
     grid: Array  # weights by [arm, point]
 
 
@@ -63,33 +61,19 @@ class Empirical(Index):
         super().__post_init__()
         object.__setattr__(self, "cells", validation.whole("cells", self.cells, 1, MOST_CELLS))
 
-    def memory(self, arms: int) -> Rewards:
-        """Nothing seen."""
-        grid = np.zeros((arms, int(self.cells) + 1))
-        return Rewards(np.zeros(arms), np.zeros(arms), np.zeros(1), grid)
+    def rewards(self, arms: int) -> Rewards:
+        return Rewards(np.zeros((arms, int(self.cells) + 1)))
 
-    def update(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Learn from one step."""
-        count(memory, arm, 1, reward)
-        spread(memory.grid[arm], reward, 1.0)
+    def memory(self, arms: int) -> Any:
+        return merged(no_counts(arms), self.rewards(arms))
 
-    def fade(self, memory: Any, factor: float) -> None:
-        """Let all that was counted weigh less."""
-        fade_counts(memory, factor)
+    def keep(self, memory: Any, state: float, arm: int, reward: float, times: float) -> None:
+        spread(memory.grid[arm], reward, times)
+
+    def fade_kept(self, memory: Any, factor: float) -> None:
         memory.grid[:] *= factor
 
-    def take_back(
-        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
-    ) -> None:
-        """Forget one step."""
-        uncount(memory, arm, reward)
-        spread(memory.grid[arm], reward, -1.0)
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        """Forget what was learned of an arm."""
-        forget_counts(memory, arm)
+    def forget_kept(self, memory: Any, arm: int) -> None:
         memory.grid[arm] = 0.0
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -107,18 +91,15 @@ class EmpiricalKLUCB(Empirical, Always):
     >>> memory = policy.memory(arms=1)
     >>> for reward in (0.4, 0.5, 0.6):
     ...     policy.update(memory, 1.0, 0, reward, False, 1.0)
-    >>> index = policy.score(memory, 0, log(4), 0.0, 1.0, 0.0)
+    >>> index = policy.score(memory, 0, 1.0, 1.0, policy.moment(memory, 1.0, 1.0))
     >>> print(f"{index:.3f}")  # for KL-UCB, which knows but 1.5 of 3, it is 0.888
     0.689
     """
 
     title: ClassVar[str] = "Empirical KL-UCB"
 
-    def score(
-        self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
-    ) -> float:
-        """The upper bound."""
-        budget = (optimism * log_t + extra) / memory.pulls[arm]
+    def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
+        budget = (optimism * moment.log_t + moment.extra) / memory.pulls[arm]
         return kinf_upper(memory.grid[arm], budget)
 
 
@@ -126,23 +107,19 @@ class EmpiricalKLUCB(Empirical, Always):
 class EmpiricalImedExplorer(Empirical):
     """IMED where optimism is positive, elsewhere the lower bound or, at 0, the mean."""
 
-    def target(self, memory: Any, optimism: float) -> float:
+    def target(self, memory: Any, state: float, optimism: float) -> float:
         """m*."""
-        return greatest_mean(memory)
+        return extreme_estimate(self, memory, state, 1.0)
 
-    def score(
-        self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
-    ) -> float:
+    def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
         """-(N Kinf(F, m*) + log N) where optimism is positive, else the lower bound."""
-        pulls = float(memory.pulls[arm])
+        mean, pulls = self.estimate(memory, arm, state)
         if optimism == LEAST:
-            return -kinf_lower(memory.grid[arm], (log_t + extra) / pulls)
+            return -kinf_lower(memory.grid[arm], (moment.log_t + moment.extra) / pulls)
         if optimism > 0.0:
-            return -(pulls * kinf(memory.grid[arm], target) + log(pulls))
-        budget = (abs(optimism) * log_t + extra) / pulls
-        if budget > 0.0:
-            return kinf_lower(memory.grid[arm], budget)
-        return memory.successes[arm] / pulls  # type: ignore[no-any-return]
+            return -(pulls * kinf(memory.grid[arm], moment.target) + log(pulls))
+        budget = (abs(optimism) * moment.log_t + moment.extra) / pulls
+        return kinf_lower(memory.grid[arm], budget) if budget > 0.0 else mean
 
 
 @dataclass(frozen=True)
@@ -160,20 +137,6 @@ class EmpiricalIMED(EmpiricalImedExplorer, Always):
     title: ClassVar[str] = "Empirical IMED"
 
 
-class WatchedRewards(NamedTuple):
-    """What `LearnedEmpiricalIMED` remembers: `Watched`, and the rewards of every arm."""
-
-    pulls: Array
-    successes: Array
-    clock: Array
-    moves: Array
-    seen: Array
-    left: Array
-    optimism: Array
-    next_refit: Array
-    grid: Array
-
-
 @dataclass(frozen=True)
 class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
     """Empirical IMED where learned optimism is positive, the greatest mean elsewhere.
@@ -188,28 +151,5 @@ class LearnedEmpiricalIMED(Learned, EmpiricalImedExplorer):
 
     floor: float = 0.0
 
-    def memory(self, arms: int) -> WatchedRewards:  # type: ignore[override]
-        """Nothing seen, optimistic everywhere."""
-        m, grid = unseen(arms, int(self.bins)), np.zeros((arms, int(self.cells) + 1))
-        return WatchedRewards(
-            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.optimism, m.next_refit, grid
-        )
-
-    def watch_many(
-        self, memory: Any, state: float, arm: int, reward: float,
-        steps: float, departures: float, next_state: float,
-    ) -> None:  # fmt: skip
-        """Count the steps and their rewards."""
-        level = 1 if reward >= self.threshold else 0
-        count_steps(memory, state, arm, level, steps, departures, next_state)
-        spread(memory.grid[arm], reward, steps)
-
-    def fade(self, memory: Any, factor: float) -> None:
-        """Let all that was counted weigh less."""
-        fade_watched(memory, factor)
-        memory.grid[:] *= factor
-
-    def forget_arm(self, memory: Any, arm: int) -> None:
-        """Forget what was learned of an arm."""
-        forget_watched(memory, arm)
-        memory.grid[arm] = 0.0
+    def memory(self, arms: int) -> Any:
+        return merged(unseen(arms, int(self.bins)), self.rewards(arms))

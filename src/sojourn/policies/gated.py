@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
 from ..engine.streams import Stream, beta
-from .base import Array, Counts, certain, greatest_mean, least_mean
+from .base import Array, certain
 from .draws import greatest_draw
-from .index import KL, greatest_score, sure_or_tied
+from .explorer import extreme_estimate, greatest_score, sure_or_tied
+from .index import KL
 from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 
 __all__ = ["IMED", "GatedIMED", "Thompson", "GatedThompson"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
 class Gated(KL):
-    """What the two have in common: where they explore they do not go by a bound."""
+    """Base of explorers that do not go by a bound where they explore."""
 
     _why: ClassVar[str] = "its own rule"
     """In words, where it explores by something else than a bound."""
@@ -50,17 +52,13 @@ class ImedExplorer(Gated):
 
     _why: ClassVar[str] = "little evidence against it"
 
-    def target(self, memory: Counts, optimism: float) -> float:
+    def target(self, memory: Any, state: float, optimism: float) -> float:
         """m*."""
-        return least_mean(memory) if optimism == LEAST else greatest_mean(memory)
+        return extreme_estimate(self, memory, state, -1.0 if optimism == LEAST else 1.0)
 
-    def score(
-        self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float
-    ) -> float:
-        """What its mean and pulls are worth."""
-        pulls = float(memory.pulls[arm])
-        mean = memory.successes[arm] / pulls
-        return self.worth(mean, pulls, log_t, extra, optimism, target)
+    def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
+        mean, pulls = self.estimate(memory, arm, state)
+        return self.worth(mean, pulls, moment.log_t, moment.extra, optimism, moment.target)
 
     def worth(
         self, mean: float, pulls: float, log_t: float, extra: float, optimism: float, target: float
@@ -77,14 +75,14 @@ class ThompsonExplorer(Gated):
 
     _why: ClassVar[str] = "greatest draw"
 
-    def select(self, memory: Counts, optimism: float, rng: Stream) -> int:
+    def select(self, memory: Any, state: float, optimism: float, rng: Stream) -> int:
         """The arm of greatest draw, or of greatest KL index where optimism is not positive."""
         if optimism <= 0.0:
-            return greatest_score(self, memory, optimism, rng)
+            return greatest_score(self, memory, state, optimism, rng)
         best, top = 0, -1.0
         for arm in range(memory.pulls.size):
-            successes = memory.successes[arm]
-            value = beta(1.0 + successes, 1.0 + memory.pulls[arm] - successes, rng)
+            a, b = self.posterior(memory, arm, state)
+            value = beta(a, b, rng)
             if value > top:
                 best, top = arm, value
         return best
@@ -96,8 +94,11 @@ class ThompsonExplorer(Gated):
         if arm >= 0:
             return certain(memory.pulls.size, arm)
         if optimism <= 0.0:
-            return sure_or_tied(self, memory, optimism)
-        return greatest_draw(1.0 + memory.successes, 1.0 + memory.pulls - memory.successes)
+            return sure_or_tied(self, memory, state, optimism)
+        a, b = np.empty(memory.pulls.size), np.empty(memory.pulls.size)
+        for arm in range(a.size):
+            a[arm], b[arm] = self.posterior(memory, arm, state)
+        return greatest_draw(a, b)
 
 
 @dataclass(frozen=True)

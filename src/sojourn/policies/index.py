@@ -13,31 +13,20 @@ is the default.
 """
 
 from dataclasses import dataclass, field
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from .. import validation
 from ..engine.divergence import kl_lower, kl_upper
 from ..engine.loops import jitable
-from ..engine.streams import Stream, draw_uniform
-from .base import Array, Counting, Counts, PlaysEachOnce, Policy, certain, equally
-from .optimism import LEAST, Always, Linear, Never, TopBin, TwoLevel
-from .reasons import Explains, Seen, engaged, two_digits
+from .base import Counting
+from .explorer import Explorer, Moment
+from .optimism import LEAST, Always, Linear, Never, Optimism, TopBin, TwoLevel
+from .reasons import Seen, engaged, two_digits
 
 __all__ = [
-    "UCB",
-    "KLUCB",
-    "ULCB",
-    "KLULCB",
-    "DiscULCB",
-    "DiscKLULCB",
-    "ContULCB",
-    "ContKLULCB",
-    "Greedy",
-]
-"""The policies of this module, in the order in which they are listed."""
+    "UCB", "KLUCB", "ULCB", "KLULCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB", "Greedy",
+]  # fmt: skip
 
 
 @jitable
@@ -46,54 +35,8 @@ def extra_of(c: float, log_t: float) -> float:
     return c * log(max(log_t, 1.0)) if c > 0.0 else 0.0
 
 
-@jitable
-def greatest_score(policy: Any, memory: Any, optimism: float, rng: Stream) -> int:
-    """The arm of greatest score among those played before."""
-    log_t = log(memory.clock[0] + 1.0)
-    extra, target = policy.extra(memory, log_t), policy.target(memory, optimism)
-    best, top, ties = 0, -inf, 0
-    for arm in range(memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
-            value = policy.score(memory, arm, log_t, extra, optimism, target)
-            if value > top:
-                best, top, ties = arm, value, 1
-            elif value == top:
-                ties += 1
-    if ties == 1 or not policy.random_ties:
-        return best
-    # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
-    skip = int(draw_uniform(rng) * ties)
-    for arm in range(best, memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
-            value = policy.score(memory, arm, log_t, extra, optimism, target)
-            if value == top:
-                if skip == 0:
-                    return arm
-                skip -= 1
-    return best
-
-
-@jitable
-def all_scores(policy: Any, memory: Any, optimism: float) -> Array:
-    """The score of every arm; that of an arm never played is less than any."""
-    log_t = log(memory.clock[0] + 1.0)
-    extra, target = policy.extra(memory, log_t), policy.target(memory, optimism)
-    scores = np.full(memory.pulls.size, -inf)
-    for arm in range(scores.size):
-        if memory.pulls[arm] > 0.0:
-            scores[arm] = policy.score(memory, arm, log_t, extra, optimism, target)
-    return scores
-
-
-@jitable
-def sure_or_tied(policy: Any, memory: Any, optimism: float) -> Array:
-    """The chances of `greatest_score`."""
-    scores = all_scores(policy, memory, optimism)
-    return equally(scores) if policy.random_ties else certain(scores.size, int(scores.argmax()))
-
-
 @dataclass(frozen=True)
-class Index(Counting, Explains, PlaysEachOnce, Policy):
+class Index(Counting, Explorer, Optimism):
     """Plays the arm of greatest index; explorers give the index, optimisms its argument.
 
     Arms never played come first, in their order (Algorithm 1); with `introduce_in_any_state`
@@ -109,20 +52,11 @@ class Index(Counting, Explains, PlaysEachOnce, Policy):
     random_ties: bool = field(default=True, kw_only=True)
     introduce_in_any_state: bool = field(default=True, kw_only=True)
 
-    if TYPE_CHECKING:  # an explorer and an optimism have these
+    if TYPE_CHECKING:  # an explorer has it
 
         def index(
             self, mean: float, pulls: float, log_t: float, extra: float, optimism: float
         ) -> float: ...
-        def optimism(self, state: float) -> float: ...
-        def highest(self) -> float: ...
-        def lowest(self) -> float: ...
-        def is_graded(self) -> bool: ...
-
-        @property
-        def _case(self) -> str | None: ...
-        @property
-        def _engaged_from(self) -> float: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,8 +64,13 @@ class Index(Counting, Explains, PlaysEachOnce, Policy):
         for name in ("random_ties", "introduce_in_any_state"):
             validation.flag(name, getattr(self, name))
 
+    def draws_ties(self) -> bool:
+        return self.random_ties
+
+    def introduces(self, memory: Any, optimism: float) -> bool:
+        return self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0
+
     def explores_in(self, memory: Any, state: float) -> bool:
-        """Where optimism is positive."""
         return self.optimism_now(memory, state) > 0.0
 
     def optimism_now(self, memory: Any, state: float) -> float:
@@ -142,50 +81,17 @@ class Index(Counting, Explains, PlaysEachOnce, Policy):
         """What all arms have beside log t: c log log t."""
         return extra_of(self.c, log_t)
 
-    def record(self, memory: Any, arm: int) -> tuple[float, float]:
-        """The mean and the pulls of an arm, as its index takes them."""
-        pulls = float(memory.pulls[arm])
-        return memory.successes[arm] / pulls, pulls
-
-    def target(self, memory: Any, optimism: float) -> float:
-        """What all scores of one decision have in common, if anything."""
+    def target(self, memory: Any, state: float, optimism: float) -> float:
+        """A mean that all arms are compared with, if any."""
         return 0.0
 
-    def score(
-        self, memory: Any, arm: int, log_t: float, extra: float, optimism: float, target: float
-    ) -> float:
-        """What the arm played now has more of than any other: the index."""
-        mean, pulls = self.record(memory, arm)
-        return self.index(mean, pulls, log_t, extra, optimism)
+    def moment(self, memory: Any, state: float, optimism: float) -> Moment:
+        log_t = log(memory.clock[0] + 1.0)
+        return Moment(log_t, self.extra(memory, log_t), self.target(memory, state, optimism))
 
-    def newcomer(self, memory: Any, optimism: float) -> int:
-        """The first arm never played, if it is to be introduced now, else -1."""
-        if self.introduce_in_any_state or optimism > 0.0 or memory.clock[0] == 0.0:
-            for arm in range(memory.pulls.size):
-                if memory.pulls[arm] == 0.0:
-                    return arm
-        return -1
-
-    def choose(self, memory: Counts, state: float, rng: Stream) -> int:
-        """The arm to play now."""
-        optimism = self.optimism_now(memory, state)
-        arm = self.newcomer(memory, optimism)
-        return arm if arm >= 0 else self.select(memory, optimism, rng)
-
-    def probabilities(self, memory: Any, state: float) -> Array:
-        """1 for the arm of greatest score, or an equal share for each of several."""
-        optimism = self.optimism_now(memory, state)
-        arm = self.newcomer(memory, optimism)
-        if arm >= 0:
-            return certain(memory.pulls.size, arm)
-        return sure_or_tied(self, memory, optimism)
-
-    def select(self, memory: Counts, optimism: float, rng: Stream) -> int:
-        """The arm to play when there is no newcomer."""
-        return greatest_score(self, memory, optimism, rng)
-
-    def optimism_in(self, memory: Any, state: float) -> float | None:
-        return float(self.optimism_now(memory, state))
+    def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
+        mean, pulls = self.estimate(memory, arm, state)
+        return self.index(mean, pulls, moment.log_t, moment.extra, optimism)
 
     def _mood(self, choice: Seen) -> str:
         return engaged(choice.state, self._engaged_from) if self.lowest() < self.highest() else ""

@@ -17,25 +17,151 @@ steps have grown by a tenth, and deciding late costs more than deciding wrongly 
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import validation
+from ..engine.loops import jitable
 from ..engine.steps import level_of
-from .base import MOST_BINS, Array, by_means, count
-from .departures import GOOD, Watched, Watcher, reconsider, unseen
+from .base import MOST_BINS, Array, Forgetting, by_means, count, fade_counts, forget_counts, uncount
+from .departures import FIRST_LOOK, GOOD, reconsider, unseen
 from .gated import ImedExplorer, ThompsonExplorer
 from .index import KL, Hoeffding
-from .optimism import LEAST, Optimism
+from .optimism import LEAST
 from .reasons import Seen, engaged
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
-"""The policies of this module, in the order in which they are listed."""
+
+
+@jitable
+def scale(sums: Array, factor: float) -> None:
+    """Multiply all entries by a factor."""
+    for i in range(sums.shape[0]):
+        for j in range(sums.shape[1]):
+            for k in range(sums.shape[2]):
+                sums[i, j, k] *= factor
+
+
+class Watcher(Forgetting):
+    """Mixin of policies that count departures by bin of the state and level of the reward.
+
+    Whenever the number of steps has grown by a share `growth`, they `think`: they draw conclusions
+    from what they have counted. Rewards are good from a `threshold` on.
+    """
+
+    most_bins: ClassVar[int] = MOST_BINS
+
+    if TYPE_CHECKING:
+        confidence: float
+        bins: int
+        growth: float
+        threshold: float
+        follow_improper: bool
+
+        def think(self, memory: Any) -> None: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("confidence", "growth"):
+            number = validation.number(name, getattr(self, name), 0, validation.LARGE)
+            object.__setattr__(self, name, number)
+        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 2, self.most_bins))
+        object.__setattr__(self, "threshold", validation.share("threshold", self.threshold))
+        validation.flag("follow_improper", self.follow_improper)
+
+    def memory(self, arms: int) -> Any:
+        return unseen(arms, int(self.bins))
+
+    def bin_of(self, state: float) -> int:
+        """The bin of a state."""
+        return level_of(state, int(self.bins))
+
+    def optimism_now(self, memory: Any, state: float) -> float:
+        """That of the bin of the state."""
+        return float(memory.optimism[self.bin_of(state)])
+
+    def watch_many(
+        self, memory: Any, state: float, arm: int, reward: float,
+        steps: float, departures: float, next_state: float,
+    ) -> None:  # fmt: skip
+        """Count steps that were alike, some of which ended with a departure."""
+        b, level = self.bin_of(state), 1 if reward >= self.threshold else 0
+        memory.moves[b, level, self.bin_of(next_state)] += steps
+        memory.seen[arm, b, level] += steps
+        memory.left[arm, b, level] += departures
+        self.keep(memory, state, arm, reward, steps)
+
+    def is_due(self, memory: Any) -> bool:
+        """Whether to think now."""
+        return memory.clock[0] >= memory.next_refit[0]  # type: ignore[no-any-return]
+
+    def tell(self, memory: Any, arm: int, pulls: int, successes: float) -> None:
+        """Count pulls, and think again if it is time to."""
+        count(memory, arm, pulls, successes)
+        if self.is_due(memory):
+            self.think(memory)
+            later = np.ceil((1.0 + self.growth) * memory.clock[0])
+            memory.next_refit[0] = max(later, memory.clock[0] + 1.0)
+
+    def update(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        self.watch_many(memory, state, arm, reward, 1.0, 1.0 if left else 0.0, next_state)
+        self.tell(memory, arm, 1, reward)
+
+    def take_back(
+        self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
+    ) -> None:
+        self.watch_many(memory, state, arm, reward, -1.0, -1.0 if left else 0.0, next_state)
+        uncount(memory, arm, reward)
+        self.turn_back(memory, arm)
+
+    def turn_back(self, memory: Any, arm: int) -> None:
+        """Bring the next refit forward by the step that was taken back."""
+        memory.next_refit[0] -= 1.0
+
+    def fade(self, memory: Any, factor: float) -> None:
+        """Multiply all counts by a factor, and with the clock the time of the next refit."""
+        fade_counts(memory, factor)
+        scale(memory.moves, factor)
+        scale(memory.seen, factor)
+        scale(memory.left, factor)
+        memory.next_refit[0] *= factor
+        self.fade_kept(memory, factor)
+
+    def forget_arm(self, memory: Any, arm: int) -> None:
+        """Make the arm a new one: its departures go to those of arms no longer in use."""
+        forget_counts(memory, arm)
+        last = memory.seen.shape[0] - 1
+        for b in range(memory.optimism.size):
+            for r in range(2):
+                memory.seen[last, b, r] += memory.seen[arm, b, r]
+                memory.left[last, b, r] += memory.left[arm, b, r]
+                memory.seen[arm, b, r] = memory.left[arm, b, r] = 0.0
+        memory.next_refit[0] = min(memory.next_refit[0], memory.clock[0] + 1.0)
+        self.forget_kept(memory, arm)
+
+    def departure_cells(self) -> int:
+        """By bin and level."""
+        return 2 * int(self.bins)
+
+    def departure_cell(self, state: float, reward: float) -> int:
+        return 2 * self.bin_of(state) + (1 if reward >= self.threshold else 0)
+
+    def forget_departures(self, memory: Any) -> None:
+        memory.moves[:] = 0.0
+        memory.seen[:] = 0.0
+        memory.left[:] = 0.0
+
+    def refit_soon(self, memory: Any, since: float) -> None:
+        """Refit when what was seen `since` has grown by a share, or is enough for a look."""
+        soon = memory.clock[0] + max(FIRST_LOOK, self.growth * since)
+        memory.next_refit[0] = min(memory.next_refit[0], soon)
 
 
 @dataclass(frozen=True)
-class Learned(Optimism, Watcher):
+class Learned(Watcher):
     """Optimism by the estimated cost of a mistake in each of `bins` equal parts of [0, 1].
 
     It is never below `floor`, and estimated anew whenever the number of steps has grown by a
@@ -58,21 +184,11 @@ class Learned(Optimism, Watcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("confidence", "growth"):
-            number = validation.number(name, getattr(self, name), 0, validation.LARGE)
-            object.__setattr__(self, name, number)
         object.__setattr__(self, "floor", validation.number("floor", self.floor, -1, 1))
-        object.__setattr__(self, "bins", validation.whole("bins", self.bins, 2, MOST_BINS))
-        object.__setattr__(self, "threshold", validation.share("threshold", self.threshold))
-        validation.flag("follow_improper", self.follow_improper)
 
-    def memory(self, arms: int) -> Watched:
-        """Nothing seen, optimistic everywhere."""
-        return unseen(arms, int(self.bins))
-
-    def optimism_now(self, memory: Watched, state: float) -> float:
+    def optimism_now(self, memory: Any, state: float) -> float:
         """That of the bin of the state, but not below the floor, or `LEAST`."""
-        optimism = float(memory.optimism[level_of(state, int(self.bins))])
+        optimism = float(memory.optimism[self.bin_of(state)])
         return optimism if optimism == LEAST else max(optimism, self.floor)
 
     def highest(self) -> float:
@@ -84,19 +200,10 @@ class Learned(Optimism, Watcher):
     def is_graded(self) -> bool:
         return self.bins > 2.0
 
-    def tell(self, memory: Watched, arm: int, pulls: int, successes: float) -> None:
-        """Count pulls, and think again if it is time to."""
-        count(memory, arm, pulls, successes)
-        if memory.clock[0] >= memory.next_refit[0]:
-            self.think(memory)
-            later = np.ceil((1.0 + self.growth) * memory.clock[0])
-            memory.next_refit[0] = max(later, memory.clock[0] + 1.0)
-
-    def think(self, memory: Watched) -> None:
-        """Set the optimism of every bin."""
+    def think(self, memory: Any) -> None:
         reconsider(memory, self.confidence, self.follow_improper)
 
-    def greedy_values(self, memory: Watched, state: float) -> Array:
+    def greedy_values(self, memory: Any, state: float) -> Array:
         """The empirical mean; its negative where the least liked is the one to play."""
         sign = -1.0 if self.optimism_now(memory, state) == LEAST else 1.0
         return by_means(memory, lambda mean: sign * mean)

@@ -19,16 +19,20 @@ LEAST = -inf
 class Optimism(Compiled):
     """Base of the optimisms: ``optimism(state)``, and the range it is in.
 
-    `highest` and `lowest` bound it over all states; `is_graded` says whether values between the two
-    occur. `_case` ends the name of the paper's bound for it (None: there is no bound), and
-    `_engaged_from` is the state from which a visit goes well in its eyes.
+    `highest` and `lowest` bound it over all states (by default it is constant); `is_graded` says
+    whether values between the two occur. `_case` ends the name of the paper's bound for it (None:
+    there is no bound), and a visit goes well from state `_engaged_from` on.
     """
 
     if TYPE_CHECKING:
 
         def optimism(self, state: float) -> float: ...
-        def highest(self) -> float: ...
-        def lowest(self) -> float: ...
+
+    def highest(self) -> float:
+        return self.optimism(1.0)
+
+    def lowest(self) -> float:
+        return self.optimism(0.0)
 
     def is_graded(self) -> bool:
         return False
@@ -49,24 +53,12 @@ class Always(Optimism):
     def optimism(self, state: float) -> float:
         return 1.0
 
-    def highest(self) -> float:
-        return 1.0
-
-    def lowest(self) -> float:
-        return 1.0
-
 
 @dataclass(frozen=True)
 class Never(Optimism):
     """The empirical mean in every state: optimism 0."""
 
     def optimism(self, state: float) -> float:
-        return 0.0
-
-    def highest(self) -> float:
-        return 0.0
-
-    def lowest(self) -> float:
         return 0.0
 
 

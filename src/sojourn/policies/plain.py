@@ -15,7 +15,6 @@ from .base import Array, Counting, Counts, Policy, certain
 from .reasons import Explains, Seen, engaged
 
 __all__ = ["Uniform", "FixedArm"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Uniform(Counting, Explains, Policy):
         return int(draw_uniform(rng) * memory.pulls.size)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """The same for all arms."""
         return np.full(memory.pulls.size, 1.0 / memory.pulls.size)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -58,15 +56,12 @@ class FixedArm(Counting, Explains, Policy):
         object.__setattr__(self, "arm", validation.whole("arm", self.arm, 0))
 
     def choose(self, memory: Counts, state: float, rng: Stream) -> int:
-        """The one arm."""
         return int(self.arm)
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """1 for the arm, 0 for all others."""
         return certain(memory.pulls.size, int(self.arm))
 
     def greedy_values(self, memory: Counts, state: float) -> Array:
-        """1 for the arm, -inf for all others."""
         return np.where(self.probabilities(memory, state) > 0.0, 1.0, -np.inf)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
@@ -126,7 +121,6 @@ class Rule(Counting, Explains, Policy):
         return last
 
     def probabilities(self, memory: Counts, state: float) -> Array:
-        """The row of the table for this state."""
         return np.array(self.chances[level_of(state, len(self.chances))])
 
     def greedy_values(self, memory: Counts, state: float) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import validation
 from ..engine.loops import jitable
+from ..engine.unmanaged import merged
 from .base import Array
 from .departures import mistake_costs, settle, unseen
 from .gated import Gated
@@ -27,7 +28,6 @@ from .optimism import LEAST
 from .reasons import Seen, engaged
 
 __all__ = ["PricedIndex"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @jitable
@@ -65,17 +65,9 @@ def log_ratio_of(budget: float, pulls: float, thrift: float) -> float:
     return y
 
 
-class Priced(NamedTuple):
-    """What is remembered: `Watched`, and what a step ahead is worth."""
+class Worth(NamedTuple):
+    """What is remembered beside `Watched`: what a step ahead is worth."""
 
-    pulls: Array
-    successes: Array
-    clock: Array
-    moves: Array
-    seen: Array
-    left: Array
-    optimism: Array
-    next_refit: Array
     worth: Array  # the logarithm, in mistakes where they are cheapest
 
 
@@ -240,16 +232,10 @@ class PricedIndex(Learned, AheadExplorer):
     confidence: float = 0.0
     floor: float = 0.0
 
-    def memory(self, arms: int) -> Priced:  # type: ignore[override]
-        """Nothing seen, one price everywhere."""
-        m = unseen(arms, int(self.bins))
-        return Priced(
-            m.pulls, m.successes, m.clock, m.moves, m.seen, m.left, m.optimism, m.next_refit,
-            np.zeros(1),
-        )  # fmt: skip
+    def memory(self, arms: int) -> Any:
+        return merged(unseen(arms, int(self.bins)), Worth(np.zeros(1)))
 
     def think(self, memory: Any) -> None:
-        """Price the bins."""
         price(memory, self.confidence, self.follow_improper)
 
     def _mood(self, choice: Seen) -> str:

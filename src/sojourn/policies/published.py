@@ -24,17 +24,13 @@ from typing import Any, ClassVar, Self
 
 from ..engine.divergence import kl_upper
 from ..engine.loops import jitable
-from ..engine.steps import level_of
 from ..problem import Problem
-from .base import Counts
-from .departures import Watched
 from .index import KL, Hoeffding
 from .learned import Learned
 from .optimism import LEAST, Always, TwoLevel
 from .reasons import Seen, mean_of_pulls
 
 __all__ = ["AdaUCB", "LearnedAdaUCB", "KLUCBSwitch"]
-"""The policies of this module, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,6 @@ class AdaUCB(Hoeffding, TwoLevel):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """With the load of the problem."""
         costly = problem.mistake_cost(0.0) >= problem.mistake_cost(1.0)
         known = {"c0": 0.0, "c1": 1.0} if costly else {"c0": 1.0, "c1": 0.0}
         return cls(**{**known, **parameters})
@@ -73,9 +68,9 @@ class LearnedAdaUCB(Learned, Hoeffding):
 
     floor: float = 0.0
 
-    def optimism_now(self, memory: Watched, state: float) -> float:
+    def optimism_now(self, memory: Any, state: float) -> float:
         """sqrt(1 - L') in the bin of the state, but not below the floor, or `LEAST`."""
-        optimism = float(memory.optimism[level_of(state, int(self.bins))])
+        optimism = float(memory.optimism[self.bin_of(state)])
         return optimism if optimism == LEAST else max(sqrt(0.5 * (1.0 + optimism)), self.floor)
 
 
@@ -97,19 +92,15 @@ class KLUCBSwitch(KL, Always):
 
     title: ClassVar[str] = "KL-UCB-switch"
 
-    def target(self, memory: Counts, optimism: float) -> float:
+    def target(self, memory: Any, state: float, optimism: float) -> float:
         """t / K."""
         return float((memory.clock[0] + 1.0) / memory.pulls.size)
 
-    def score(
-        self, memory: Counts, arm: int, log_t: float, extra: float, optimism: float, target: float
-    ) -> float:
-        """The index."""
-        pulls = float(memory.pulls[arm])
-        mean = memory.successes[arm] / pulls
-        x = target / pulls
-        phi = log_plus(x * (1.0 + log_plus(x) ** 2)) + extra
-        if pulls <= floor(target**0.2):
+    def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
+        mean, pulls = self.estimate(memory, arm, state)
+        x = moment.target / pulls
+        phi = log_plus(x * (1.0 + log_plus(x) ** 2)) + moment.extra
+        if pulls <= floor(moment.target**0.2):
             return kl_upper(mean, phi / pulls)
         return float(mean + sqrt(phi / (2.0 * pulls)))
 

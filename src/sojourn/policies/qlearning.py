@@ -6,20 +6,19 @@ end is worth 0.
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from .. import validation
-from ..engine.loops import jitable
 from ..engine.steps import level_of
 from ..engine.streams import Stream, draw_uniform
+from ..engine.structs import interpreted
 from ..problem import Problem
-from .base import MOST_BINS, Array, Policy, equally
+from .base import MOST_BINS, Array, Policy, equally, greatest
 from .reasons import Explains, Seen, engaged
 
 __all__ = ["QLearning", "UCBQLearning"]
-"""The policies of this module, in the order in which they are listed."""
 
 LONGEST, MOST_STAGES = 1e12, 10_000
 """Greatest H, and greatest H for a table that has a stage for each of the first H steps."""
@@ -35,31 +34,42 @@ class QTable(NamedTuple):
     step: Array
 
 
-@jitable
-def greatest(row: Array, rng: Stream) -> int:
-    """The index of the greatest entry, ties broken at random."""
-    top = row.max()
-    ties = 0
-    for value in row:
-        ties += value == top
-    skip = int(draw_uniform(rng) * ties) if ties > 1 else 0
-    for arm in range(row.size):
-        if row[arm] == top:
-            if skip == 0:
-                return arm
-            skip -= 1
-    return 0
+class Tabular(Explains, Policy):
+    """Plays the arm of greatest Q in the bin of the state, and learns Q step by step."""
 
+    learns_from: ClassVar[str] = "departures"
 
-def of_shown(memory: QTable, visits: Array, worth: Array) -> Array:
-    """The worth of arms with visits in a bin; if there are none, 0 for those shown anywhere."""
-    if visits.any():
-        return np.where(visits > 0.0, worth, -inf)
-    return np.where(memory.visits.sum(axis=(0, 1)) > 0.0, 0.0, -inf)
+    if TYPE_CHECKING:
+        bins: int
+
+    def stage(self, memory: QTable, ahead: int) -> int:
+        """The part of the table for the current step of the visit, or one `ahead` of it."""
+        return min(int(memory.step[0]) + ahead, len(memory.q) - 1)
+
+    def row(self, table: Array, memory: QTable, state: float) -> Array:
+        """The row of Q or of N for the current step and a state."""
+        return table[self.stage(memory, 0), level_of(state, int(self.bins))]  # type: ignore[no-any-return]
+
+    def choose(self, memory: QTable, state: float, rng: Stream) -> int:
+        return greatest(self.row(memory.q, memory, state), rng)
+
+    def probabilities(self, memory: QTable, state: float) -> Array:
+        return equally(self.row(memory.q, memory, state))
+
+    @interpreted
+    def of_shown(self, memory: QTable, state: float, worth: Array) -> Array:
+        """The worth of arms shown in a bin; if there is none, 0 for those shown anywhere."""
+        visits = self.row(memory.visits, memory, state)
+        if visits.any():
+            return np.where(visits > 0.0, self.row(worth, memory, state), -inf)
+        return np.where(memory.visits.sum(axis=(0, 1)) > 0.0, 0.0, -inf)
+
+    def _mood(self, choice: Seen) -> str:
+        return engaged(choice.state)
 
 
 @dataclass(frozen=True)
-class QLearning(Explains, Policy):
+class QLearning(Tabular):
     """Q-learning with epsilon-greedy exploration and learning rate 1 / N(s, a).
 
     Q(s, a) += (r + max_b Q(s', b) - Q(s, a)) / N(s, a), from Q = 0.
@@ -69,7 +79,6 @@ class QLearning(Explains, Policy):
     """
 
     title: ClassVar[str] = "Q-learning"
-    learns_from: ClassVar[str] = "departures"
 
     epsilon: float = 0.1
     bins: int = 2
@@ -79,27 +88,25 @@ class QLearning(Explains, Policy):
         object.__setattr__(self, "bins", validation.whole("bins", self.bins, 1, MOST_BINS))
 
     def memory(self, arms: int) -> QTable:
-        """Q and N, all zero."""
         bins = int(self.bins)
         return QTable(np.zeros((1, bins, arms)), np.zeros((1, bins, arms)), np.zeros(1))
 
     def choose(self, memory: QTable, state: float, rng: Stream) -> int:
         """Any arm with chance epsilon, else the one of greatest Q."""
-        row = memory.q[0, level_of(state, int(self.bins))]
+        row = self.row(memory.q, memory, state)
         if draw_uniform(rng) < self.epsilon:
             return int(draw_uniform(rng) * row.size)
         return greatest(row, rng)
 
     def probabilities(self, memory: QTable, state: float) -> Array:
         """epsilon spread over all arms, the rest on the greatest Q."""
-        row = memory.q[0, level_of(state, int(self.bins))]
+        row = self.row(memory.q, memory, state)
         spread: Array = self.epsilon / row.size + (1.0 - self.epsilon) * equally(row)
         return spread
 
     def update(
         self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """One step of Q-learning."""
         bins = int(self.bins)
         s, onward = level_of(state, bins), level_of(next_state, bins)
         to_come = 0.0 if left else memory.q[0, onward].max()
@@ -109,18 +116,14 @@ class QLearning(Explains, Policy):
 
     def greedy_values(self, memory: QTable, state: float) -> Array:
         """Q, of arms shown before."""
-        b = level_of(state, int(self.bins))
-        return of_shown(memory, memory.visits[0, b], memory.q[0, b])
-
-    def _mood(self, choice: Seen) -> str:
-        return engaged(choice.state)
+        return self.of_shown(memory, state, memory.q)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         return "playing", f"greatest value learned, or by chance {self.epsilon:.0%} of the time"
 
 
 @dataclass(frozen=True)
-class UCBQLearning(Explains, Policy):
+class UCBQLearning(Tabular):
     """Q-learning with a UCB bonus (UCB-Hoeffding), as set by the paper.
 
     From Q = H, with n = N(s, a), V(s) = min(H, max_b Q(s, b)) and
@@ -137,7 +140,6 @@ class UCBQLearning(Explains, Policy):
     """
 
     title: ClassVar[str] = "UCB Q-learning"
-    learns_from: ClassVar[str] = "departures"
 
     H: float
     c: float = 4.0
@@ -160,26 +162,12 @@ class UCBQLearning(Explains, Policy):
         return cls(**{"H": problem.length.mean, **parameters})
 
     def memory(self, arms: int) -> QTable:
-        """Q at its greatest, nothing visited."""
         shape = (int(self.H) + 1 if self.by_step else 1, int(self.bins), arms)
         return QTable(np.full(shape, self.H), np.zeros(shape), np.zeros(1))
-
-    def stage(self, memory: QTable, ahead: int) -> int:
-        """The part of the table for the current step of the visit, or one `ahead` of it."""
-        return min(int(memory.step[0]) + ahead, len(memory.q) - 1)
-
-    def choose(self, memory: QTable, state: float, rng: Stream) -> int:
-        """The arm of greatest Q."""
-        return greatest(memory.q[self.stage(memory, 0), level_of(state, int(self.bins))], rng)
-
-    def probabilities(self, memory: QTable, state: float) -> Array:
-        """All on the greatest Q."""
-        return equally(memory.q[self.stage(memory, 0), level_of(state, int(self.bins))])
 
     def update(
         self, memory: QTable, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """One step of UCB-Hoeffding."""
         bins, h = int(self.bins), self.stage(memory, 0)
         s, onward = level_of(state, bins), level_of(next_state, bins)
         to_come = 0.0 if left else min(self.H, memory.q[self.stage(memory, 1), onward].max())
@@ -193,11 +181,7 @@ class UCBQLearning(Explains, Policy):
 
     def greedy_values(self, memory: QTable, state: float) -> Array:
         """How often an arm was shown: the bonus is in Q, and cannot be told from it."""
-        visits = memory.visits[self.stage(memory, 0), level_of(state, int(self.bins))]
-        return of_shown(memory, visits, visits)
-
-    def _mood(self, choice: Seen) -> str:
-        return engaged(choice.state)
+        return self.of_shown(memory, state, memory.visits)
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         return "playing", "greatest value with its bonus"

@@ -1,40 +1,18 @@
 """Why an arm was chosen, in words: what policies say on the dashboard."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..engine.structs import interpreted
 
+if TYPE_CHECKING:
+    from ..live.answers import Choice
+
+Seen: TypeAlias = "Choice"
+"""A decision with what the policy knew when it took it."""
+
 ENGAGED = 0.5
 """From this state on a visit goes well, unless the policy has another threshold."""
-
-
-class Seen(Protocol):
-    """A choice with what the policy knew when it made it; `sojourn.live.Choice` is one.
-
-    `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
-    of the arm, `t` is the time; `new` says that it was given out for the first time; `best` was
-    the arm of greatest mean; not `exploring`, the policy played the best arm it knew.
-    """
-
-    @property
-    def arm(self) -> str: ...
-    @property
-    def state(self) -> float: ...
-    @property
-    def optimism(self) -> float | None: ...
-    @property
-    def pulls(self) -> float: ...
-    @property
-    def successes(self) -> float: ...
-    @property
-    def t(self) -> float: ...
-    @property
-    def new(self) -> bool: ...
-    @property
-    def best(self) -> str | None: ...
-    @property
-    def exploring(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -124,7 +102,7 @@ class Unexplained(Explains):
 
 
 def explainer(policy: Any) -> Explains:
-    """Who explains the choices of a policy: itself if it can."""
+    """The policy itself if it explains its choices, else a stand-in."""
     return policy if isinstance(policy, Explains) else Unexplained(policy.label)
 
 

@@ -21,10 +21,9 @@ from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
 from .reasons import Seen, explainer
-from .wrapper import Wrapper, check_forgets
+from .wrapper import Forgetful
 
 __all__ = ["Restarting"]
-"""The policies of this module, in the order in which they are listed."""
 
 BUCKETS = 64
 """Sums kept of a sequence of trials. When there are so many, every other one is dropped."""
@@ -82,7 +81,7 @@ def follow(row: Array, outcome: float, delta: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Restarting(Wrapper):
+class Restarting(Forgetful):
     """`policy`, which forgets what was found to have changed.
 
     The test is the generalised likelihood ratio of GLR-klUCB (Besson, Kaufmann, Maillard and
@@ -97,7 +96,7 @@ class Restarting(Wrapper):
 
     With `explore` above 0 so large a share of the steps shows any arm, where the policy is one to
     try (in its states of positive optimism): without, an arm that is no longer played may have
-    become the best, and nobody sees it. It costs a share of all steps, for ever.
+    become the best unnoticed. It costs a share of all steps, for ever.
 
     >>> policy = Restarting()
     >>> memory = policy.memory(arms=2)
@@ -122,11 +121,9 @@ class Restarting(Wrapper):
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "explore", validation.number("explore", self.explore, 0, 1))
         validation.flag("local", self.local)
-        check_forgets(self.policy)
 
     def memory(self, arms: int) -> Any:
-        """What `policy` remembers, and a trail of every sequence."""
-        cells = int(self.policy.departure_cells())
+        cells = int(self.learner.departure_cells())
         trails = Trails(
             np.zeros((arms, SUMS + BUCKETS)),
             np.zeros((cells, SUMS + BUCKETS)),
@@ -137,41 +134,38 @@ class Restarting(Wrapper):
 
     def tried(self, memory: Any, state: float) -> float:
         """The chance of any arm in a state."""
-        explores = self.explore > 0.0 and self.policy.explores_in(memory, state)
+        explores = self.explore > 0.0 and self.learner.explores_in(memory, state)
         return self.explore if explores else 0.0
 
     def choose(self, memory: Any, state: float, rng: Stream) -> int:
-        """What `policy` chooses, or any arm with chance `explore` where arms are tried."""
         chance = self.tried(memory, state)
         if chance > 0.0 and draw_uniform(rng) < chance:
             return int(draw_uniform(rng) * arms_in(memory))
         return self.policy.choose(memory, state, rng)  # type: ignore[no-any-return]
 
     def probabilities(self, memory: Any, state: float) -> Array:
-        """Those of `policy`, and `explore` / arms where arms are tried."""
         inner, chance = self.policy.probabilities(memory, state), self.tried(memory, state)
         return chance / max(inner.size, 1) + (1.0 - chance) * inner  # type: ignore[no-any-return]
 
     def update(
         self, memory: Any, state: float, arm: int, reward: float, left: bool, next_state: float
     ) -> None:
-        """Learn from one step, and forget if it shows a change."""
         self.policy.update(memory, state, arm, reward, left, next_state)
         memory.since[0] += 1.0
-        self.policy.refit_soon(memory, memory.since[0])
+        self.learner.refit_soon(memory, memory.since[0])
         arms, cells = memory.trail.shape[0], memory.trail_left.shape[0]
         delta = self.delta / (arms + cells)
         if follow(memory.trail[arm], reward, delta):
             memory.changes[0] += 1.0
             for other in range(arms):
                 if other == arm or not self.local:
-                    self.policy.forget_arm(memory, other)
+                    self.learner.forget_arm(memory, other)
                     memory.trail[other] = 0.0
         if cells > 0:
-            cell = int(self.policy.departure_cell(state, reward))
+            cell = int(self.learner.departure_cell(state, reward))
             if follow(memory.trail_left[cell], 1.0 if left else 0.0, delta):
                 memory.changes[1] += 1.0
-                self.policy.forget_departures(memory)
+                self.learner.forget_departures(memory)
                 memory.trail_left[:] = 0.0
                 memory.since[0] = 0.0
 
