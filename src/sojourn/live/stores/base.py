@@ -2,28 +2,15 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from ...validation import InputError
+from .. import records
 from ..errors import Conflict, NotFound
 from ..monitor.trends import Trend
-from ..records import (
-    AUDIT_ACTOR,
-    Arm,
-    Bucket,
-    Change,
-    Counts,
-    Edit,
-    Event,
-    Key,
-    Ledger,
-    Part,
-    Row,
-    Snapshot,
-    added,
-)
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Part, Row, Snapshot
 from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
@@ -31,6 +18,7 @@ LEASE = 60.0
 """Seconds after which a holder of the lease that has done nothing is thought to be dead."""
 TRIES = 50
 
+Names = Collection[str] | None  # None: all
 R = TypeVar("R", Bucket, Trend, Group, Snapshot, Edit, Part)
 
 
@@ -76,9 +64,7 @@ class Store(Protocol):
         written with `write`.
         """
 
-    def read(
-        self, names: Collection[str] | None = None, *, counts: bool = True
-    ) -> dict[str, Stored]:
+    def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
         """Experiments of these names, by default all, from one snapshot; arms by position.
 
         Without `counts` there are neither counters nor `expired`.
@@ -113,7 +99,7 @@ class Store(Protocol):
         self,
         name: str,
         *,
-        ids: Collection[str] | None = None,
+        ids: Names = None,
         expired: bool = False,
         ended_before: float | None = None,
         limit: int = 1000,
@@ -128,7 +114,7 @@ class Store(Protocol):
         self,
         name: str,
         *,
-        visits: Collection[str] | None = None,
+        visits: Names = None,
         step: int | None = None,
         kind: str | None = None,
         last: int | None = None,
@@ -243,7 +229,7 @@ def loaded(store: Store, name: str) -> Stored:
 def counters(store: Store, name: str) -> Counts:
     """The counters of an experiment, of all processes; none if there is no such experiment."""
     found = store.read([name]).get(name)
-    return {} if found is None else added(found.own, found.others)
+    return {} if found is None else records.added(found.own, found.others)
 
 
 def find_visit(store: Store, name: str, visit: str) -> Row | None:
@@ -271,23 +257,6 @@ def all_of_their_own(store: Store) -> list[str]:
     return [name for name, known in found if not has_variants(known.settings)]
 
 
-Edited = tuple[str, Sequence[Arm]] | None
-"""Settings, and arms that are new or different, by name; None: nothing is to be changed."""
-
-
-def change(store: Store, name: str, edit: Callable[[Stored | None], Edited]) -> None:
-    """Make or change an experiment by what `edit` makes of it, also if others change it meanwhile.
-
-    Known arms keep their positions, new ones get the next ones. What is different is a line of the
-    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
-    """
-    for _ in range(TRIES):
-        before = find(store, name)
-        if (edited := edit(before)) is None or swap(store, name, before, *edited):
-            return
-    raise Conflict(f"experiment {name!r} was changed by others {TRIES} times in a row")
-
-
 def swap(
     store: Store, name: str, before: Stored | None, settings: str, arms: Sequence[Arm] = ()
 ) -> bool:
@@ -297,7 +266,7 @@ def swap(
     if before is not None and settings == before.settings and not new:
         return True
     edit = edit_of(None if before is None else (before.settings, known), settings, new)
-    note = None if edit is None else Edit(0.0, AUDIT_ACTOR.get(), name, *edit)
+    note = None if edit is None else Edit(0.0, records.AUDIT_ACTOR.get(), name, *edit)
     return store.compare_and_swap(name, before, settings, new, note)
 
 
@@ -308,8 +277,15 @@ def exchange(store: Store, name: str, before: str, after: str) -> bool:
 
 
 def save(store: Store, name: str, settings: str, arms: Sequence[Arm] = ()) -> None:
-    """`change` to these settings, and with these arms, whatever was before."""
-    change(store, name, lambda before: (settings, arms))
+    """Make or change an experiment, also if others change it meanwhile.
+
+    Known arms keep their positions, new ones get the next ones. What is different is a line of the
+    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
+    """
+    for _ in range(TRIES):
+        if swap(store, name, find(store, name), settings, arms):
+            return
+    raise Conflict(f"experiment {name!r} was changed by others {TRIES} times in a row")
 
 
 class Linked(NamedTuple):
