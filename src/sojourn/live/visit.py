@@ -104,14 +104,9 @@ class Routing:
         self._only = next(iter(branches.values())) if len(branches) == 1 else None
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
-        if self._only is not None:
-            return self._only.operations.opening(visit, opening)
-        return self._opening(visit, opening)
-
-    def _opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         variant, opening = yield from self._entering(visit, opening)
         opened = yield from self._of(variant).opening(visit, opening)
-        return None if opened is None else replace(opened, variant=variant)
+        return opened and replace(opened, variant=variant or None)
 
     def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
         if self._only is not None:
@@ -184,6 +179,8 @@ class Routing:
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
         """The variant of a visit that may be new, and how it is opened there."""
         check_name("id", visit)
+        if self._only is not None:
+            return next(iter(self.branches)), opening
         allocation = self._allocation()
         found = self._remembered(visit)
         if found is None:
