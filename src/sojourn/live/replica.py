@@ -68,7 +68,6 @@ class Read(NamedTuple):
 Act = Callable[[Row], tuple[Any, Transition | None]]
 """Looks at a visit; the answer, and the transition if there is something to change."""
 
-Look = Callable[[str], Steps[Known]]
 Make = Callable[[Settings], Learner]
 
 
@@ -288,28 +287,44 @@ class Replica:
         if position is not None and position >= len(self.arms):
             self.reload()
 
-    def looking(self, visit: str) -> Steps[Known]:
-        """The visit from memory, else from the store."""
+    def looking(self, visit: str, *, opens: bool = False) -> Steps[Known]:
+        """The visit from memory, else from the store; else a new one, if it may be opened."""
         if self.stale():
             yield self.loading()
         known = self.known(visit)
-        if known is None:
+        if known is not None:
+            return known
+        try:
             return Known((yield partial(self.fetch, visit)), None)
-        return known
+        except NotFound:
+            if not opens:
+                raise
+            return self._new(visit)
 
-    def _attempt(self, visit: str, act: Act, look: Look | None = None) -> Steps[Any]:
-        """Let `act` transition the visit and wait for the commit; retry after a conflict."""
+    def _new(self, visit: str) -> Known:
+        return Known(Row(self.name, visit), None)
+
+    def _attempt(
+        self, visit: str, act: Act, *, opens: bool = False, guess: bool = False
+    ) -> Steps[Any]:
+        """Let `act` transition the visit and wait for the commit; retry after a conflict.
+
+        If it `opens` a visit that is not there, the first `guess` may be that it is new, which
+        saves a read of the store; if that is wrong, there is a conflict.
+        """
         for _ in range(TRIES):
-            known = yield from (look or self.looking)(visit)
+            guess = guess and opens and self.known(visit) is None
+            known = self._new(visit) if guess else (yield from self.looking(visit, opens=opens))
             tried = self._try(known, act)
             if tried.ticket is not None:
                 if (yield tried.ticket):
                     return tried.answer
-            elif not tried.stale and (yield from self._is_current(tried.known)):
+            elif not (guess or tried.stale) and (yield from self._is_current(tried.known)):
                 if tried.error is not None:
                     raise tried.error
                 return tried.answer
-        raise crowded(visit)
+            guess = False
+        raise Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")
 
     def _is_current(self, known: Known) -> Steps[bool]:
         """Whether a visit that was only read is committed, and no other process has changed it."""
@@ -369,8 +384,3 @@ class Replica:
 
     def _transition(self, row: Row) -> Transition:
         return Transition(row, self.settings, self.learner, exploring=self.explores())
-
-
-def crowded(visit: str) -> Conflict:
-    """The error when all retries met a conflict."""
-    return Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")
