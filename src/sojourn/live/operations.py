@@ -46,7 +46,7 @@ class Operations(Replica):
             transition = self._opened(row, opening)
             return self.info(transition.row), transition
 
-        opened: VisitInfo | None = yield from self._attempt(visit, act, opens=True, guess=True)
+        opened: VisitInfo | None = yield from self._attempt(visit, act, guess=True)
         return opened
 
     def _opened(self, row: Row, opening: Opening) -> Transition:
@@ -116,8 +116,9 @@ class Operations(Replica):
                 self._note(answer, transition.row)
             return answer, transition
 
-        attempt = partial(self._attempt, visit, act, opens=opening is not None)
-        while (answer := (yield from attempt(guess=reward is None))) is RESOLVED:
+        opens = opening is not None
+        attempt = partial(self._attempt, visit, act, opens=opens, guess=opens and reward is None)
+        while (answer := (yield from attempt())) is RESOLVED:
             assert reward is not None
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None

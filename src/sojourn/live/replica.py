@@ -287,13 +287,8 @@ class Replica:
         if position is not None and position >= len(self.arms):
             self.reload()
 
-    def looking(self, visit: str, *, opens: bool = False) -> Steps[Known]:
-        """The visit from memory, else from the store; else a new one, if it may be opened."""
-        if self.stale():
-            yield self.loading()
-        known = self.known(visit)
-        if known is not None:
-            return known
+    def _stored(self, visit: str, *, opens: bool) -> Steps[Known]:
+        """The visit as the store has it; a new one if it may be opened."""
         try:
             return Known((yield partial(self.fetch, visit)), None)
         except NotFound:
@@ -309,12 +304,16 @@ class Replica:
     ) -> Steps[Any]:
         """Let `act` transition the visit and wait for the commit; retry after a conflict.
 
-        If it `opens` a visit that is not there, the first `guess` may be that it is new, which
-        saves a read of the store; if that is wrong, there is a conflict.
+        With `opens`, one that the store does not have is new. A `guess` that it is new saves a
+        read of the store; if that is wrong, there is a conflict.
         """
         for _ in range(TRIES):
-            guess = guess and opens and self.known(visit) is None
-            known = self._new(visit) if guess else (yield from self.looking(visit, opens=opens))
+            if self.stale():
+                yield self.loading()
+            known = self.known(visit)
+            guess = guess and known is None
+            if known is None:
+                known = self._new(visit) if guess else (yield from self._stored(visit, opens=opens))
             tried = self._try(known, act)
             if tried.ticket is not None:
                 if (yield tried.ticket):
@@ -323,7 +322,7 @@ class Replica:
                 if tried.error is not None:
                     raise tried.error
                 return tried.answer
-            guess = False
+            guess = guess and tried.stale
         raise Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")
 
     def _is_current(self, known: Known) -> Steps[bool]:
