@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, Self
@@ -11,7 +10,7 @@ from .. import validation
 from ..policies import Policy
 from ..validation import InputError
 from .answers import Choice
-from .enrolment import check_served, enrol
+from .enrolment import check_served
 from .errors import NotFound
 from .journal import Journal
 from .learner import Learner
@@ -92,23 +91,12 @@ class Branch(Learned):
         journal.enter(self)
 
     @classmethod
-    def open(
-        cls,
-        name: str,
-        journal: Journal,
-        *,
-        changed: Mapping[str, Any] | None = None,
-        run: int = 0,
-        compiled: bool = True,
-        **options: Any,
-    ) -> Self:
-        """A branch that the store has, with the settings it has there and those `changed`."""
-        settings = Settings.from_json(one_of_its_own(journal.store, name).settings)
-        if changed:
-            settings = replace(settings, **changed)
-        make = partial(Learner, run=run, compiled=compiled, seed=0)
-        enrol(journal.store, name, settings, (), make)
-        return cls(name, settings, journal, run=run, compiled=compiled, **options)
+    def open(cls, name: str, journal: Journal, *, compiled: bool = True) -> Self:
+        """A branch that the store has, with the settings it has there."""
+        stored = one_of_its_own(journal.store, name)
+        settings = Settings.from_json(stored.settings)
+        check_served(settings, stored.arms)
+        return cls(name, settings, journal, compiled=compiled)
 
     def _operate(self, settings: Settings, journal: Journal) -> Operations:
         seed = secrets.randbits(62) if self._seed is None else self._seed

@@ -153,23 +153,16 @@ class Experiment(Learned):
         *,
         webhook: str | None = None,
         branch: Callable[[str], Branch] | None = None,
-        seed: int | None = None,
-        run: int = 0,
         compiled: bool = True,
-        **changed: Any,
     ) -> Self:
         """An experiment that the store knows, with the settings it has there.
 
-        `changed` settings replace those of the store; `branch` opens the branches of variants.
+        `branch` opens the branches of variants.
         """
         experiment = cls.__new__(cls)
 
         def opened(journal: Journal) -> dict[str, Branch]:
-            def make(stored: str) -> Branch:
-                return Branch.open(
-                    stored, journal, changed=changed, seed=seed, run=run, compiled=compiled
-                )
-
+            make = partial(Branch.open, journal=journal, compiled=compiled)
             text = loaded(journal.store, name).settings
             if not has_variants(text):
                 return {ONLY: make(name)}

@@ -183,9 +183,8 @@ class Operations(Replica):
         if self.noted and now - self.noted[-1].at < PAUSE:
             return
         assert row.arm is not None
-        view = self.learner.view(row.arm, decision.state)
-        best = None if view.best is None else self.arms[view.best].name
-        known = {**view._asdict(), "best": best, "exploring": self.explores()}
+        known = self.learner.view(row.arm, decision.state)
+        known |= {"best": self._name_of(known["best"]), "exploring": self.explores()}
         self.noted.append(
             Choice(now, decision.visit, decision.step, decision.arm, decision.state, **known)
         )

@@ -50,22 +50,18 @@ class Store(Protocol):
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
-        """The store at an address; if it is `read_only`, nothing can be written.
-
-        A method gives up with `Unavailable` after `deadline` seconds, if it can.
-        """
+        """The store at an address. After `deadline` seconds its methods raise `Unavailable`."""
 
     def close(self) -> None: ...
 
     def ping(self, *, write: bool = False) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with.
 
-        Lost connections are opened again. `Unavailable` if the store cannot be read, or not be
-        written with `write`.
+        `Unavailable` if the store cannot be read or, with `write`, written.
         """
 
     def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
-        """Experiments of these names, by default all, from one snapshot; arms by position.
+        """Experiments of these names, from one snapshot; arms by position.
 
         Without `counts` there are neither counters nor `expired`.
         """
@@ -136,18 +132,18 @@ class Store(Protocol):
         width: float | None = None,
         limit: int | None = None,
     ) -> list[R]:
-        """What there is of an experiment over time. `since`, `width` are for the first two kinds.
+        """What there is of an experiment over time; of all if `name` is None (`Edit`, `Part`).
 
         - `Bucket`: visits that ended from `since` on, in buckets of `width` seconds; none is empty.
-          If both are whole minutes it is made of sums by the minute, however many visits there
-          were; else of events that are not archived.
+          If both are whole minutes it is made of sums by the minute, else of events that are not
+          archived.
         - `Trend`: sums by arm, likewise; exact where both are multiples of `trends.SPAN`, or of
           what the sums were compacted to.
         - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users.
         - `Snapshot`: what comparisons said.
-        - `Edit`: the audit log, the latest first, the first `limit` lines; None: of all.
-        - `Part`: the files of the archive, by day; None: of all. Those of dropped experiments are
-          of the one named "". Another call may replace a file at any time: then list them again.
+        - `Edit`: the audit log, the latest first, the first `limit` lines.
+        - `Part`: the files of the archive, by day. Those of dropped experiments are of the one
+          named "". Another call may replace a file at any time: then list them again.
         """
 
     def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
@@ -162,10 +158,9 @@ class Store(Protocol):
     def erase(self, user: str) -> int:
         """Forget the id of a user in all visits and events; how many visits. Sums stay.
 
-        This is the first phase. It does not wait for the lease. Each of these visits gets a new
-        version, so a process that has read the old one can neither change nor archive it. The user
-        is then listed in `Upkeep.erasing`: the holder of the lease rewrites the archive
-        (`archiving.erase`).
+        Each of these visits gets a new version, so a process that has read the old one can neither
+        change nor archive it. The user is then listed in `Upkeep.erasing`, and the next holder of
+        the lease, which is not waited for here, rewrites the archive (`archiving.erase`).
         """
 
     def upkeep(

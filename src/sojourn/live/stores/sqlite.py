@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 from ...validation import InputError
 from ..errors import Unavailable
 from ..monitor.trends import PLACES, bucket_of, parts
-from ..records import LEAVE, MINUTE, Change, Key, Row, visit_of
+from ..records import LEAVE, Change, Key, Row, visit_of
 from ..rollout.groups import added_by
 from . import not_allowed
 from .base import answers, chains
@@ -234,9 +234,7 @@ class SqliteStore(SqlStore):
                 "sojourn_counter": [(name, (*key, n)) for (name, key), n in sorted(total.items())],
                 "sojourn_trend": [(name, (*at, *sums)) for (name, *at), sums in trends.items()],
                 "sojourn_minute": [
-                    (event.experiment, visit_of(event).within(MINUTE))
-                    for event in events
-                    if event.kind == LEAVE
+                    (event.experiment, visit_of(event)) for event in events if event.kind == LEAVE
                 ],
                 "sojourn_group": [
                     (chain.row.experiment, group)
