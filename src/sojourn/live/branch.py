@@ -12,11 +12,11 @@ from ..validation import InputError
 from .answers import Choice
 from .enrolment import check_served
 from .errors import NotFound
+from .executors import PerProcess
 from .journal import Journal
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
-from .per_process import PerProcess
 from .records import Arm, Bucket, Counts
 from .settings import Settings
 from .stores.base import Stored, counters, one_of_its_own, save

@@ -11,7 +11,6 @@ from .errors import NotFound
 from .journal import Steps
 from .names import check_name
 from .operations import Operations
-from .records import Row
 from .rollout.allocation import Allocation, hash_scores, unit_of
 from .stores.base import find_visit
 
@@ -80,10 +79,6 @@ class Visit:
         return await self.experiment.journal.arun(self._operations.looking_up(self.id))
 
     @property
-    def row(self) -> Row:
-        return self._operations.fetch(self.id)
-
-    @property
     def _operations(self) -> "Routing":
         return self.experiment._operations
 
@@ -135,18 +130,8 @@ class Routing:
         found = yield from self._of(variant).looking_up(visit)
         return replace(found, variant=variant or None)
 
-    def fetch(self, visit: str) -> Row:
-        for branch in self.branches.values():
-            row = find_visit(branch.journal.store, branch.name, visit)
-            if row is not None:
-                return row
-        raise self._unknown(visit)
-
     def _of(self, variant: str) -> Operations:
         return self.branches[variant].operations
-
-    def _unknown(self, visit: str) -> NotFound:
-        return NotFound(f"there is no visit {visit!r} in {self.name!r}")
 
     def _remembered(self, visit: str) -> str | None:
         """The variant in which this process has the visit in memory."""
@@ -173,7 +158,7 @@ class Routing:
             among = list(dict.fromkeys([*likely, *self.branches]))
             found = yield from self._stored(visit, among)
         if found is None:
-            raise self._unknown(visit)
+            raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
         return found
 
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
