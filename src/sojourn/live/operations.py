@@ -286,8 +286,7 @@ class Operations(Replica):
         while True:
             now, found = store.visits(self.name, expired=True, limit=SWEEP_AT_ONCE)
             tickets = self._expire(found, now - self.settings.idle_timeout)
-            applied = [ticket.wait(self.journal.deadline) for ticket in tickets]
-            swept += sum(applied)
+            swept += sum(bool(ticket.wait(self.journal.deadline)) for ticket in tickets)
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept
 

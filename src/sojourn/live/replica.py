@@ -113,7 +113,7 @@ class Replica:
         """A reload in a thread: one for all calls that find memory stale."""
         reload = partial(self.reload, if_stale=True)
         with self._load_lock:
-            if self._load is None or self._load.future.done():
+            if self._load is None or self._load.done:
                 self._load = self.journal.loading.submit(reload, shared=True)
             return self._load
 
@@ -143,8 +143,7 @@ class Replica:
         with self.lock:
             self._since, first = {}, self._made
             cut = self.journal.writer.ask(partial(self._read, settings, fresh.from_counters))
-        cut.wait(self.journal.deadline)
-        read: Read = cut.result
+        read: Read = cut.wait(self.journal.deadline)
         stored = read.stored
         fresh.forget(stored.arms)
         with ExitStack() as locked:
