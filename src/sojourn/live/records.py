@@ -114,10 +114,6 @@ class Change(NamedTuple):
     touch: bool
     wait: float
 
-    def stamped(self, now: float) -> Row:
-        touched = now if self.touch else self.row.touched
-        return self.row._replace(touched=touched, deadline=touched + self.wait)
-
 
 class Bucket(NamedTuple):
     """Visits that ended in one bucket of a timeline: sums of steps, rewards and their squares."""

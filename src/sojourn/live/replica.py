@@ -228,11 +228,9 @@ class Replica:
         if stored is not None and stored.version < self.version:
             return
         known = self.version, self.writer_name
-        if store.shared and (stored is None or (stored.version, stored.writer) != known):
-            self.reload()
-            return
-        if self.stale():
-            self.reload(if_stale=True)
+        changed = store.shared and (stored is None or (stored.version, stored.writer) != known)
+        if changed or self.stale():
+            self.reload(if_stale=not changed)
             return
         if stored is None and not shares:
             return

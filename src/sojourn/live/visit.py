@@ -133,33 +133,24 @@ class Routing:
     def _of(self, variant: str) -> Operations:
         return self.branches[variant].operations
 
-    def _remembered(self, visit: str) -> str | None:
-        """The variant in which this process has the visit in memory."""
+    def _finding(
+        self, visit: str, user: str | None = None, opens: Allocation | None = None
+    ) -> Steps[str]:
+        """The variant that has a visit; or, if it `opens` one, the one that is assigned to it."""
+        if self._only is not None:
+            return next(iter(self.branches))
         for name in self.branches:
             if self._of(name).known(visit) is not None:
                 return name
-        return None
-
-    def _stored(self, visit: str, among: list[str]) -> Steps[str | None]:
-        """The variant in which the store has the visit."""
-        for name in among:
+        scores = hash_scores(self.name, tuple(self.branches), unit_of(visit, user))
+        likely = (opens or self._allocation()).assigned(scores)
+        for name in dict.fromkeys([*likely, *self.branches]) if opens is None else likely[1:]:
             branch = self.branches[name]
             if (yield partial(find_visit, branch.journal.store, branch.name, visit)) is not None:
                 return name
-        return None
-
-    def _finding(self, visit: str) -> Steps[str]:
-        """The variant of a visit of which nothing is known but the id."""
-        if self._only is not None:
-            return next(iter(self.branches))
-        found = self._remembered(visit)
-        if found is None:
-            likely = self._allocation().assigned(self._scores(visit, None))
-            among = list(dict.fromkeys([*likely, *self.branches]))
-            found = yield from self._stored(visit, among)
-        if found is None:
+        if opens is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
-        return found
+        return likely[0]
 
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
         """The variant of a visit that may be new, and how it is opened there."""
@@ -167,11 +158,5 @@ class Routing:
         if self._only is not None:
             return next(iter(self.branches)), opening
         allocation = self._allocation()
-        found = self._remembered(visit)
-        if found is None:
-            likely, *others = allocation.assigned(self._scores(visit, opening.user))
-            found = (yield from self._stored(visit, others)) or likely
-        return found, replace(opening, epoch=allocation.epoch)
-
-    def _scores(self, visit: str, user: str | None) -> dict[str, float]:
-        return hash_scores(self.name, tuple(self.branches), unit_of(visit, user))
+        variant = yield from self._finding(visit, opening.user, allocation)
+        return variant, replace(opening, epoch=allocation.epoch)

@@ -296,7 +296,8 @@ def chains(changes: Sequence[Change], now: float) -> tuple[list[Linked], list[Li
     latest: dict[tuple[str, str], Linked] = {}
     found: list[Linked | None] = []
     for change in changes:
-        row = change.stamped(now)
+        touched = now if change.touch else change.row.touched
+        row = change.row._replace(touched=touched, deadline=touched + change.wait)
         key = row.experiment, row.id
         before = latest.get(key)
         if before is not None and before.row.version != row.base:

@@ -185,7 +185,7 @@ class SqlStore(ABC):
     ) -> bool:
         query = "SELECT version FROM sojourn_experiment WHERE name = ?"
         with self._writing() as run:
-            now, found = self._now(run), run(query + self.locking, (name,))
+            found = run(query + self.locking, (name,))
             if found != ([] if before is None else [(before.version,)]):
                 return False
             if before is None:
@@ -195,15 +195,18 @@ class SqlStore(ABC):
                     )
                 insert = "INSERT INTO sojourn_experiment VALUES (?, ?, ?) ON CONFLICT DO NOTHING "
                 # a version above all that an experiment of this name had
-                if not run(insert + "RETURNING 1", (name, settings, int(1000.0 * now))):
+                if not run(insert + "RETURNING 1", (name, settings, int(1000.0 * self._now(run)))):
                     return False
             else:
                 update = "UPDATE sojourn_experiment SET settings = ?, version = ? WHERE name = ?"
                 run(update, (settings, before.version + 1, name))
             self._insert(run, "sojourn_arm", [(name, *arm) for arm in arms])
             if note is not None:
-                self._insert(run, "sojourn_edit", [astuple(replace(note, at=now))])
+                self._note(run, note)
         return True
+
+    def _note(self, run: Run, edit: Edit) -> None:
+        self._insert(run, "sojourn_edit", [astuple(replace(edit, at=self._now(run)))])
 
     def visits(
         self,
@@ -294,10 +297,6 @@ class SqlStore(ABC):
             rows = [(name, *astuple(snapshot)) for snapshot in snapshots]
             self._insert(run, "sojourn_snapshot", rows)
 
-    def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
-        edit = Edit(self._now(run), records.AUDIT_ACTOR.get(), experiment, what, detail)
-        self._insert(run, "sojourn_edit", [astuple(edit)])
-
     def drop(self, experiment: str) -> None:
         with self._writing() as run:
             if not run("SELECT name FROM sojourn_experiment WHERE name = ?", (experiment,)):
@@ -306,8 +305,8 @@ class SqlStore(ABC):
             for table in OF_EXPERIMENT:
                 run(f"DELETE FROM sojourn_{table} WHERE experiment = ?", (experiment,))
             run("UPDATE sojourn_part SET experiment = '' WHERE experiment = ?", (experiment,))
-            run("INSERT INTO sojourn_dropped VALUES (?, ?)", (experiment, self._now(run)))
-            self._edit(run, experiment, "dropped", "")
+            run(f"INSERT INTO sojourn_dropped VALUES (?, {self.clock})", (experiment,))
+            self._note(run, Edit(0.0, records.AUDIT_ACTOR.get(), experiment, "dropped", ""))
         self._purge()
 
     def _purge(self) -> None:
@@ -330,8 +329,9 @@ class SqlStore(ABC):
 
     def _bury(self, run: Run, name: str) -> float:
         """Seconds until the name of a dropped experiment is free; at 0 nothing is left of it."""
-        dropped = run("SELECT at FROM sojourn_dropped WHERE name = ?", (name,))
-        wait = float(dropped[0][0] + self.grace - self._now(run)) if dropped else 0.0
+        query = f"SELECT at + {self.grace} - {self.clock} FROM sojourn_dropped WHERE name = ?"
+        dropped = run(query, (name,))
+        wait = float(dropped[0][0]) if dropped else 0.0
         if dropped and wait <= 0.0:
             for table in ("sojourn_event", "sojourn_visit"):
                 run(f"DELETE FROM {table} WHERE experiment = ?", (name,))
@@ -339,29 +339,32 @@ class SqlStore(ABC):
         return wait
 
     def erase(self, user: str) -> int:
+        opened = (
+            "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' AND "
+            '(experiment, visit) IN (SELECT experiment, id FROM sojourn_visit WHERE "user" = ?)'
+        )
+        visits = 'UPDATE sojourn_visit SET "user" = NULL, version = version + 1 WHERE "user" = ? '
+        listed = f"INSERT INTO sojourn_erasing VALUES (?, {self.clock}) ON CONFLICT DO NOTHING"
         with self._writing() as run:
-            whose = 'SELECT experiment, id FROM sojourn_visit WHERE "user" = ?'
-            run(
-                "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' "
-                f"AND (experiment, visit) IN ({whose})",
-                (user,),
-            )
-            found = run(
-                'UPDATE sojourn_visit SET "user" = NULL, version = version + 1 WHERE "user" = ? '
-                "RETURNING 1",
-                (user,),
-            )
-            run(
-                "INSERT INTO sojourn_erasing VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (user, self._now(run)),
-            )
-            self._edit(run, "", "erased a user", f"{len(found)} visits")
+            run(opened, (user,))
+            found = run(visits + "RETURNING 1", (user,))
+            run(listed, (user,))
+            done = "erased a user", f"{len(found)} visits"
+            self._note(run, Edit(0.0, records.AUDIT_ACTOR.get(), "", *done))
+        self._overwrite()
         return len(found)
 
     @contextmanager
     def upkeep(self, *, wait: float = 10.0, lease: float = LEASE) -> Iterator[Upkeep]:
         end, token = time.monotonic() + wait, secrets.token_hex(8)
-        while not self._take(token, lease):
+        take = f"UPDATE sojourn_lease SET token = ?, until = {self.clock} + ? "
+        take += f"WHERE until < {self.clock} RETURNING 1"
+
+        def taken() -> bool:
+            with self._writing() as run:
+                return bool(run(take, (token, lease)))
+
+        while not taken():
             if time.monotonic() >= end:
                 raise Busy("another call archives or erases at this moment: try again later")
             time.sleep(min(PAUSE, max(0.0, end - time.monotonic())))
@@ -372,12 +375,6 @@ class SqlStore(ABC):
         finally:
             with suppress(Unavailable), self._writing() as run:  # else it ends by itself
                 run("UPDATE sojourn_lease SET token = NULL, until = 0 WHERE token = ?", (token,))
-
-    def _take(self, token: str, lease: float) -> bool:
-        take = "UPDATE sojourn_lease SET token = ?, until = ? WHERE until < ? RETURNING 1"
-        with self._writing() as run:
-            now = self._now(run)
-            return len(run(take, (token, now + lease, now))) == 1
 
 
 SPANS = {
@@ -451,10 +448,10 @@ class SqlUpkeep:
 
     @contextmanager
     def _writing(self) -> Iterator[Run]:
-        renew = "UPDATE sojourn_lease SET until = ? WHERE token = ? RETURNING 1"
+        until = f"{self._store.clock} + ?"
+        renew = f"UPDATE sojourn_lease SET until = {until} WHERE token = ? RETURNING 1"
         with self._store._writing() as run:
-            until = self._store._now(run) + self._lease
-            if len(run(renew, (until, self._token))) != 1:
+            if len(run(renew, (self._lease, self._token))) != 1:
                 raise Conflict("the lease has passed to another call: nothing was done")
             yield run
 

@@ -281,16 +281,8 @@ class SqliteStore(SqlStore):
                 db.execute("BEGIN")
         return ReadView(self._run(db), db.execute, db.close)
 
-    def erase(self, user: str) -> int:
-        """Forget a user; their id is overwritten in the file as well.
-
-        It may stay in the write-ahead log until current readers are done.
-        """
-        found = super().erase(user)
-        self._overwrite()
-        return found
-
     def _overwrite(self) -> None:
+        """Empty the write-ahead log, which may wait until current readers are done."""
         if self.path is not None:
             with self._clearly(), closing(self._connect(SHORT)) as db:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
