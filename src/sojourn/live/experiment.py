@@ -131,7 +131,10 @@ class Experiment(Learned):
             common |= {} if policy is None else {"policy": policy}
             given = Given(arms, variants, holdout, guardrail, common)
         else:
-            _check_alone(holdout=holdout, guardrail=guardrail, webhook=webhook)
+            of_variants = {"holdout": holdout, "guardrail": guardrail, "webhook": webhook}
+            for what, value in of_variants.items():
+                if value is not None:
+                    raise InputError(f"{what} is not allowed without variants")
             names = check_names("arms", arms)
             alone = Settings(policy=VisitIMED() if policy is None else policy, **common)
 
@@ -372,9 +375,3 @@ class Experiment(Learned):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _check_alone(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} is not allowed without variants")
