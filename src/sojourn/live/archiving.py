@@ -25,10 +25,10 @@ from ..engine.calls import calls_for
 from ..extras import require
 from ..validation import InputError
 from .errors import Busy, Conflict, Damaged
+from .files import sync
 from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, Upkeep, one_of_its_own
-from .stores.files import sync
 
 DAY = 86_400.0
 VISITS, STEPS = 5_000, 50_000

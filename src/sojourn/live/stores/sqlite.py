@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Self
 
 from ...validation import InputError
 from ..errors import Unavailable
+from ..files import Lock, make_private, whole
 from ..monitor.trends import PLACES, bucket_of, parts
 from ..records import LEAVE, Change, Key, Row, visit_of
 from ..rollout.groups import added_by
 from . import not_allowed
 from .base import answers, chains
-from .files import Lock, make_private, whole
 from .pool import Pool, closed_on_error
 from .sql import ReadView, Run, SqlStore
 from .tables import KEEP, TABLES, VERSION, names

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...validation import InputError
-from ..errors import InUse
+from ..validation import InputError
+from .errors import InUse
 
 PRIVATE = 0o600
 
