@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.live import Experiment, Journal, archive, open_store, verify
-from sojourn.live.records import MINUTE
 from sojourn.live.stores import tables
 from sojourn.policies import LearnedUCB
 from sojourn.service import demo
@@ -86,8 +85,7 @@ def multiply(url: str, copies: int) -> None:
         with store._writing() as run:  # type: ignore[attr-defined]
             run("UPDATE sojourn_counter SET n = n * ?", (float(copies + 1),))
             run("DELETE FROM sojourn_minute")
-            left = tables.left("sojourn_event")
-            run(tables.chart(tables.start_of(MINUTE, "at"), left, "true"))
+            run(tables.chart("sojourn_event"))
 
 
 def _select(columns: dict[str, str], instead: dict[str, str]) -> str:

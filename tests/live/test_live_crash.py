@@ -12,6 +12,7 @@ import postgres
 import psycopg
 import pytest
 from crashes import check, kill_server, wait_until
+from rows import row_of
 
 import sojourn as sj
 from sojourn.live import (
@@ -62,7 +63,7 @@ def test_kill_a_process_in_mid_load(kind: str, tmp_path: Path, server: str) -> N
         done = {visit for what, visit, *_ in said if what == "leave"}
         cut = {visit for _, visit, *_ in said} - done
         left = [
-            experiment.get(visit) for visit in cut if experiment.get(visit).row.status == "open"
+            experiment.get(visit) for visit in cut if row_of(experiment.get(visit)).status == "open"
         ]
         assert [visit.decide().visit for visit in left] == [visit.id for visit in left]
         assert left  # visits of a killed process go on
@@ -80,7 +81,7 @@ def test_kill_a_process_with_variants(kind: str, tmp_path: Path, server: str) ->
         homes = {visit: split.get(visit).info().variant for visit in opened}
         assert set(homes.values()) == {"old", "new"}
         for visit in opened:
-            row = split.get(visit).row
+            row = row_of(split.get(visit))
             unit = unit_of(visit, row.user)
             assert homes[visit] == winner(
                 hash_scores("load", ("old", "new"), unit), split.allocation.shares
@@ -216,7 +217,7 @@ def test_a_store_that_fails_loses_only_what_it_was_not_asked_twice(tmp_path: Pat
             with pytest.raises(Unavailable, match=r"the store failed \(OSError: no more\)"):
                 visit.decide(Ask(reward=1, request="r2"))
         broken = False
-        assert visit.row.step == 1
+        assert row_of(visit).step == 1
         second = visit.decide(Ask(reward=1, request="r2"))
         assert (first.step, second.step) == (1, 2)
         assert experiment.memory.clock[0] == 1

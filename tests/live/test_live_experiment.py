@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import row_of
 from small import Clock
 
 import sojourn as sj
@@ -212,7 +213,7 @@ def test_a_reward_with_the_next_decision_or_the_end_is_checked_too(journal: Jour
         visit.choose(1)
     with pytest.raises(Conflict):
         visit.end(1)
-    assert visit.row.status == "open"
+    assert row_of(visit).status == "open"
     assert visit.end(0)
 
 
@@ -232,7 +233,7 @@ def test_a_repeated_request_gets_the_same_answer(journal: Journal) -> None:
     assert second.step == 2 and second.id == "v:2"
     visit.end()
     assert visit.decide(Ask(reward=1, request="r2")) == second
-    assert experiment.visit(id="v").row.status == "left"
+    assert row_of(experiment.visit(id="v")).status == "left"
     assert folded(experiment)
 
 
@@ -244,7 +245,11 @@ def test_reward_wait_resolves_and_the_visit_goes_on(journal: Journal, clock: Clo
     assert experiment.sweep() == 0
     clock.now += 1
     assert experiment.sweep() == 1 and experiment.sweep() == 0
-    assert (visit.row.status, visit.row.reward, visit.row.cause) == ("open", 1.0, "timeout")
+    assert (row_of(visit).status, row_of(visit).reward, row_of(visit).cause) == (
+        "open",
+        1.0,
+        "timeout",
+    )
     assert visit.choose(0) == "b"  # too late for the first
     assert experiment.counts()["late", 0, 0, 0] == 1
     visit.reward(0)
@@ -252,7 +257,7 @@ def test_reward_wait_resolves_and_the_visit_goes_on(journal: Journal, clock: Clo
     assert experiment.sweep() == 0
     clock.now += 1
     assert experiment.sweep() == 1
-    assert visit.row.status == "timed out"
+    assert row_of(visit).status == "timed out"
     assert folded(experiment)
 
 

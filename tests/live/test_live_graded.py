@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from rows import row_of
 
 import sojourn as sj
 from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
@@ -38,7 +39,7 @@ def test_without_a_threshold_only_0_and_1_are_taken_through_every_door() -> None
             door()
     with pytest.raises(ValueError, match="default_" + ONLY_BINARY):
         opened(default_reward=0.73)
-    assert visit.info().step == 2 and visit.row.gained == 0.0
+    assert visit.info().step == 2 and row_of(visit).gained == 0.0
     assert [visit.reward(True, step=1), visit.reward(1.0)] == ["learned", "learned"]
 
 

@@ -1,6 +1,7 @@
 """Late rewards that are learned: the default one is taken back, the late one counted, once."""
 
 import pytest
+from rows import row_of
 from small import Clock
 
 import sojourn as sj
@@ -46,7 +47,7 @@ def test_a_late_reward_takes_the_place_of_the_default_one(clock: Clock) -> None:
     clock.now += 1.0
     counts = experiment.counts()
     assert counts[LEARNED_LATE, 0, 0, 0] == 1 and ("late", 0, 0, 0) not in counts
-    assert visit.row.gained == 1.5
+    assert row_of(visit).gained == 1.5
     experiment._reload()
     assert sums(experiment) == ([1.0, 1.0], [1.0, 0.5])
     store = experiment.journal.store

@@ -67,7 +67,7 @@ def test_counters_are_those_of_all_variants(policy: sj.Policy, tmp_path: Path) -
             assert memory_of(new) == sums(new, added(old.counts(), new.counts()))
         assert old.counts() and new.counts() and memory_of(old) == sums(old, old.counts())
         play(shorts, users, draw)
-        new.reload()
+        new.operations.reload()
         assert memory_of(new) == sums(new, added(old.counts(), new.counts()))
         assert all(verify(journal.store, each.name) == {} for each in (old, new))
         pulled = {n: sum(v for (what, *_), v in e.counts().items() if what == "pulls")

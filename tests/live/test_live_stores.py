@@ -394,7 +394,7 @@ def test_a_repeated_request_waits_for_the_first(database: str) -> None:
         first = Experiment("news", ["a", "b"], sj.policies.FixedArm(0), store=one, compiled=False)
         second = Experiment("news", ["a", "b"], sj.policies.FixedArm(1), store=two, compiled=False)
         first.visit(id="v")
-        second.get("v").row  # noqa: B018
+        second.get("v").info()
         append, go = two.writer._append, threading.Event()
 
         def slow(changes: Any) -> Any:

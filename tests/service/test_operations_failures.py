@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import postgres
 import psycopg
 import pytest
+from rows import row_of
 
 import sojourn as sj
 from sojourn.live import Ask, Experiment, Journal, Unavailable, verify
@@ -52,18 +53,18 @@ def test_the_clock_of_the_database_jumps(server: str) -> None:
             assert experiment.now() < began - 86_000
             assert experiment.sweep() == 0
             visits[0].choose(1)
-            assert visits[0].row.deadline < began - 86_000
+            assert row_of(visits[0]).deadline < began - 86_000
             jump(0.0)
             assert experiment.sweep() == 1  # its last sign of life was on the day before
-            assert [v.row.status for v in visits] == ["timed out", "open", "open"]
+            assert [row_of(v).status for v in visits] == ["timed out", "open", "open"]
             jump(100.0)
             assert experiment.sweep() == 2  # the wait for rewards is over
-            assert [v.row.pending for v in visits[1:]] == [0, 0]
+            assert [row_of(v).pending for v in visits[1:]] == [0, 0]
             assert visits[1].reward(1) == "late"
             assert visits[1].choose() in experiment.arms
             jump(86_400.0)
             assert experiment.sweep() == 2
-            assert {v.row.status for v in visits} == {"timed out"}
+            assert {row_of(v).status for v in visits} == {"timed out"}
             jump(0.0)
             again = experiment.visit(id="after")
             again.choose()
@@ -84,7 +85,7 @@ def test_a_full_disk_of_the_database(server: str) -> None:
         for _ in range(3):
             with pytest.raises(Unavailable, match=r"cannot be used .*could not extend file"):
                 visit.decide(Ask(reward=1, request="r2"))
-        assert visit.row.step == 1
+        assert row_of(visit).step == 1
         db.execute("DROP TRIGGER full_disk ON sojourn_event")
         assert visit.decide(Ask(reward=1, request="r2")).step == 2
         assert experiment.memory.clock[0] == 1

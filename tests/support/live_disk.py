@@ -4,6 +4,8 @@ import resource
 import sys
 from pathlib import Path
 
+from rows import row_of
+
 import sojourn as sj
 from sojourn.live import Ask, Experiment, Unavailable, verify
 
@@ -28,7 +30,7 @@ def main(path: str) -> None:
                 if failed == 3:
                     break
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        kept = visit.row
+        kept = row_of(visit)
         decision = visit.decide(Ask(reward=1, request="after"))
         memory = experiment.memory
         print(done, failed, kept.step, decision.step, int(memory.clock[0]))

@@ -5,7 +5,7 @@ from inspect import isawaitable
 from typing import Any
 
 from ..extras import require
-from ..live.per_process import PerProcess
+from ..live.executors import PerProcess
 from .messages import NoResponse, Request, Response, bad_url, headers, retry_after
 
 require("the client", "client", "httpx")

@@ -112,13 +112,11 @@ class Ask:
         if self.candidates is not None:
             candidates = tuple(check_names("candidates", self.candidates))
             object.__setattr__(self, "candidates", candidates)
-        _check_kind("opening", self.opening, Opening)
-        _check_kind("logged", self.logged, Logged)
-
-
-def _check_kind(name: str, value: Any, kind: type) -> None:
-    if value is not None and not isinstance(value, kind):
-        raise InputError(f"{name} = {value!r} is not allowed: it must be {kind.__name__}(...)")
+        for name, kind in (("opening", Opening), ("logged", Logged)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                known = kind.__name__
+                raise InputError(f"{name} = {value!r} is not allowed: it must be {known}(...)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +204,12 @@ def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     ...         {"name": "b", "pulls": 900, "mean": 0.5, "retired": False}])
     ('b', 'a')
     """
+
+    def lower_bound(arm: Mapping[str, Any]) -> float:
+        return float(arm["mean"] - arm["pulls"] ** -0.5) if arm["pulls"] else -inf
+
     active = [arm for arm in arms if not arm["retired"]]
-    return tuple(arm["name"] for arm in sorted(active, key=_lower_bound, reverse=True))
-
-
-def _lower_bound(arm: Mapping[str, Any]) -> float:
-    return float(arm["mean"] - arm["pulls"] ** -0.5) if arm["pulls"] else -inf
+    return tuple(arm["name"] for arm in sorted(active, key=lower_bound, reverse=True))
 
 
 def reward_of(value: Any, name: str = "reward") -> float:

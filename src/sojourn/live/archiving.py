@@ -10,7 +10,6 @@ store.
 
 import hashlib
 import logging
-import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,6 +25,7 @@ from ..engine.calls import calls_for
 from ..extras import require
 from ..validation import InputError
 from .errors import Busy, Conflict, Damaged
+from .files import sync
 from .records import GROUPED, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, Upkeep, one_of_its_own
@@ -36,7 +36,6 @@ VISITS, STEPS = 5_000, 50_000
 calls wait, and they are in memory together."""
 TRIES = 5
 CHARTS = 8 * DAY  # how long minutes of the timeline stay: charts look back a week
-
 
 OF_STORE = b"sojourn.store"
 """The key in the metadata of a file under which it has the id of its store."""
@@ -86,35 +85,37 @@ def archive(
     ...         archive(news.journal.store, "news", news.now() + 1.0, folder)
     Archived(visits=3, events=6, files=1)
     """
-    settings = _settings(store, experiment)
-    folder, split, done = Path(folder), split_of(settings), Archived()
+    settings = one_of_its_own(store, experiment).settings
+    policy = Settings.from_json(settings).policy
+    if not calls_for(policy, compiled=False).counts:
+        raise InputError(
+            f"experiment {experiment!r} cannot be archived: {type(policy).__name__} learns from "
+            "the events themselves, at each start"
+        )
+    folder, split, done, tries = Path(folder), split_of(settings), Archived(), TRIES
     with store.upkeep() as upkeep:
         _sweep(store, upkeep, folder)
         finish_erasing(store, upkeep, folder)
-        tries = TRIES
-        while rows := store.visits(experiment, ended_before=before, limit=VISITS)[1]:
+        while tries and (rows := store.visits(experiment, ended_before=before, limit=VISITS)[1]):
             day, rows = _first_part(rows)
             events = store.events(experiment, visits=[row.id for row in rows])
             part = Part(experiment, day, "", len(rows), len(events), "")
             part = write(events, folder, part, upkeep.store_id)
             sums = {**sums_of(events, *split), **_grouped(rows)}
+            tries -= 1  # visits may change all the time: the next call archives them
             if _listed(folder, part, partial(upkeep.archive, part, rows, sums)):
                 done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
                 tries = TRIES
                 finish_erasing(store, upkeep, folder)
                 tell(done)
-                continue
-            tries -= 1
-            if tries == 0:
-                break  # its visits change all the time: the next call archives them
         upkeep.compact(store.ping() - CHARTS)
     return done
 
 
-def _listed(folder: Path, part: Part, take: Callable[[], bool]) -> bool:
+def _listed(folder: Path, part: Part, take: Callable[[], bool | None]) -> bool:
     """Whether the store has listed a file that was written; if it has not, the file goes."""
     try:
-        done = take()
+        done = take() is not False
     except Conflict:  # the lease has passed to another call
         (folder / part.file).unlink(missing_ok=True)
         raise
@@ -129,20 +130,11 @@ def _grouped(rows: Sequence[Row]) -> Counts:
     return {(GROUPED, i, 0, 0): sum(column) for i, column in enumerate(zip(*sums, strict=True))}
 
 
-def _settings(store: Store, experiment: str) -> str:
-    text = one_of_its_own(store, experiment).settings
-    policy = Settings.from_json(text).policy
-    if not calls_for(policy, compiled=False).counts:
-        raise InputError(
-            f"experiment {experiment!r} cannot be archived: {type(policy).__name__} learns from "
-            "the events themselves, at each start"
-        )
-    return text
-
-
 def _first_part(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """The day of the first visit, and the visits of that day that go into one file with it."""
-    day, same = next(groupby(rows, _day))
+    day, same = next(
+        groupby(rows, lambda row: f"{datetime.fromtimestamp(row.touched, UTC):%Y-%m-%d}")
+    )
     part, steps = [], 0
     for row in same:
         part.append(row)
@@ -150,10 +142,6 @@ def _first_part(rows: Sequence[Row]) -> tuple[str, list[Row]]:
         if steps >= STEPS:
             break
     return day, part
-
-
-def _day(row: Row) -> str:
-    return f"{datetime.fromtimestamp(row.touched, UTC):%Y-%m-%d}"
 
 
 def folder_of(experiment: str) -> str:
@@ -168,10 +156,10 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
     """
     pa, pq = pyarrow()
     token = secrets.token_hex(8)
-    name = f"{origin(part)}.{token}.parquet" if part.file else f"{token}.parquet"
-    file = Path(folder_of(part.experiment)) / f"day={part.day}" / name
     if part.file:
-        file = Path(part.file).with_name(name)
+        file = Path(part.file).with_name(f"{origin(part)}.{token}.parquet")
+    else:
+        file = Path(folder_of(part.experiment)) / f"day={part.day}" / f"{token}.parquet"
     target = folder / file
     folder.mkdir(parents=True, exist_ok=True)
     for place in (target.parent.parent, target.parent):
@@ -182,11 +170,11 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
     unfinished = target.with_name(f"{store_id}-{token}.partial")
     try:
         pq.write_table(table, unfinished, compression="zstd")
-        _sync(unfinished)
+        sync(unfinished)
         digest = _digest(unfinished)
         unfinished.replace(target)
         for place in (target.parent, target.parent.parent, folder):
-            _sync(place)
+            sync(place)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -284,12 +272,7 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
         events = read(folder, part)
         kept = [e._replace(user=None) if e.user in users else e for e in events]
         new = write(kept, folder, part, upkeep.store_id)
-
-        def take() -> bool:
-            upkeep.replace(part, new)
-            return True
-
-        _listed(folder, new, take)
+        _listed(folder, new, partial(upkeep.replace, part, new))
         path.unlink(missing_ok=True)
     return found
 
@@ -351,14 +334,6 @@ def _store_of(pq: Any, path: Path) -> str:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def schema_of(pa: Any, record: Any) -> Any:

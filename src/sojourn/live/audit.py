@@ -30,7 +30,8 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     hot = sums_of(events, *split)
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
     kept = {**ledger.counts, **chart}
-    archived, grouped = _without_groups(ledger.archived)
+    grouped = {key: n for key, n in ledger.archived.items() if key[0] == GROUPED}
+    archived = {key: n for key, n in ledger.archived.items() if key not in grouped}
     folded = added(hot, archived)
     wrong = differing(kept, folded) | differing(*_rows(ledger, hot))
     wrong |= differing(ledger.trends, as_counts(by_arm(folded.items()).values()))
@@ -44,12 +45,6 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
         found = differing(archived, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
     return wrong
-
-
-def _without_groups(archived: Counts) -> tuple[Counts, Counts]:
-    """The sums of archived events, and the sums of archived visits by group."""
-    grouped = {key: n for key, n in archived.items() if key[0] == GROUPED}
-    return {key: n for key, n in archived.items() if key not in grouped}, grouped
 
 
 def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, Self
@@ -11,19 +10,50 @@ from .. import validation
 from ..policies import Policy
 from ..validation import InputError
 from .answers import Choice
-from .enrolment import check_served, enrol
+from .enrolment import check_served
 from .errors import NotFound
+from .executors import PerProcess
 from .journal import Journal
 from .learner import Learner
 from .names import check_name
 from .operations import Operations
-from .per_process import PerProcess
 from .records import Arm, Bucket, Counts
 from .settings import Settings
 from .stores.base import Stored, counters, one_of_its_own, save
 
 
-class Branch:
+class Learned:
+    """What can be read of a branch, and of an experiment that has only one."""
+
+    @property
+    def operations(self) -> Operations:
+        """What can be done with its visits, in this process."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> Settings:
+        return self.operations.settings
+
+    @property
+    def policy(self) -> Policy:
+        return self.operations.settings.policy
+
+    @property
+    def memory(self) -> Any:
+        """What the policy has learned, as this process has it."""
+        return self.operations.learner.memory
+
+    @property
+    def all_arms(self) -> tuple[Arm, ...]:
+        """All arms with their prior counts, retired ones too."""
+        return tuple(self.operations.arms)
+
+    def counts(self) -> Counts:
+        """The counters of all processes, from the store; see `records.tally` and `following`."""
+        return counters(self.operations.journal.store, self.operations.name)
+
+
+class Branch(Learned):
     """The inside of an experiment: a policy, its arms, and its visits in the store.
 
     An experiment without variants has one branch, of its own name. With variants it has one for
@@ -61,23 +91,12 @@ class Branch:
         journal.enter(self)
 
     @classmethod
-    def open(
-        cls,
-        name: str,
-        journal: Journal,
-        *,
-        changed: Mapping[str, Any] | None = None,
-        run: int = 0,
-        compiled: bool = True,
-        **options: Any,
-    ) -> Self:
-        """A branch that the store has, with the settings it has there and those `changed`."""
-        settings = Settings.from_json(one_of_its_own(journal.store, name).settings)
-        if changed:
-            settings = replace(settings, **changed)
-        make = partial(Learner, run=run, compiled=compiled, seed=0)
-        settings = enrol(journal.store, name, settings, (), make).settings
-        return cls(name, settings, journal, run=run, compiled=compiled, **options)
+    def open(cls, name: str, journal: Journal, *, compiled: bool = True) -> Self:
+        """A branch that the store has, with the settings it has there."""
+        stored = one_of_its_own(journal.store, name)
+        settings = Settings.from_json(stored.settings)
+        check_served(settings, stored.arms)
+        return cls(name, settings, journal, compiled=compiled)
 
     def _operate(self, settings: Settings, journal: Journal) -> Operations:
         seed = secrets.randbits(62) if self._seed is None else self._seed
@@ -97,33 +116,26 @@ class Branch:
         return self.operations.journal
 
     @property
-    def settings(self) -> Settings:
-        return self.operations.settings
-
-    @property
-    def policy(self) -> Policy:
-        return self.operations.settings.policy
-
-    @property
     def arms(self) -> tuple[str, ...]:
         """The active arms."""
         return tuple(arm.name for arm in self.operations.arms if not arm.retired)
 
-    @property
-    def all_arms(self) -> tuple[Arm, ...]:
-        """All arms with their prior counts, retired ones too."""
-        return tuple(self.operations.arms)
-
     def add_arm(self, name: str) -> None:
         """Activate an arm, for the first time or again."""
-        self._change_arm(check_name("arm", name), retired=0)
+        if check_name("arm", name) not in self.arms:
+            known = {arm.name: arm for arm in self.all_arms}
+            self._change(known.get(name, Arm(0, name))._replace(retired=0))
 
     def retire_arm(self, name: str) -> None:
         """Never choose an arm again; its counts stay."""
         if self.arms == (name,):
             raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
-        self._known(name)
-        self._change_arm(name, retired=1)
+        if not (arm := self._known(name)).retired:
+            self._change(arm._replace(retired=1))
+
+    def _change(self, arm: Arm) -> None:
+        check_served(self.settings, self.all_arms, [arm])
+        self._save([arm])
 
     def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
@@ -140,31 +152,14 @@ class Branch:
                 return arm
         raise NotFound(f"there is no arm {name!r} in {self.name!r}")
 
-    def _change_arm(self, name: str, *, retired: int) -> None:
-        known = {arm.name: arm for arm in self.operations.arms}
-        arm = known.get(name, Arm(0, name))
-        if name not in known or arm.retired != retired:
-            changed = [arm._replace(retired=retired)]
-            check_served(self.settings, self.operations.arms, changed)
-            self._save(changed)
-
     def _save(self, arms: Sequence[Arm]) -> None:
         save(self.journal.store, self.name, self.settings.to_json(), arms)
-        self.reload()
-
-    @property
-    def memory(self) -> Any:
-        """What the policy has learned, as this process has it."""
-        return self.operations.learner.memory
+        self.operations.reload()
 
     @property
     def conflicts(self) -> int:
         """Changes rejected because another process updated the visit first; each was retried."""
         return self.operations.conflicts
-
-    def counts(self) -> Counts:
-        """The counters of all processes, from the store; see `records.tally` and `following`."""
-        return counters(self.journal.store, self.name)
 
     def timeline(self, since: float, width: float) -> list[Bucket]:
         """Visits that ended since then, in buckets of `width` seconds."""
@@ -184,10 +179,6 @@ class Branch:
             self.operations.refresh(stored)
         except NotFound:  # another process has dropped it
             self.leave()
-
-    def reload(self) -> None:
-        """Load from the store again what this process has in memory."""
-        self.operations.reload()
 
     def leave(self) -> None:
         """Another process, or a call, has dropped it."""

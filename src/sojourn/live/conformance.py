@@ -19,28 +19,10 @@ from dataclasses import replace
 from functools import wraps
 from itertools import count
 
+from . import records
 from .errors import Busy, Conflict, NotFound
 from .monitor.trends import Trend
-from .records import (
-    ALL_SUMS,
-    AUDIT_ACTOR,
-    DECIDE,
-    END,
-    LATE,
-    LEAVE,
-    OPEN,
-    RESOLVE,
-    TIMEOUT,
-    Arm,
-    Bucket,
-    Change,
-    Counts,
-    Edit,
-    Event,
-    Part,
-    Row,
-    Snapshot,
-)  # fmt: skip
+from .records import ALL_SUMS, Arm, Bucket, Change, Counts, Edit, Event, Part, Row, Snapshot
 from .rollout.groups import Group
 from .stores.base import Store, find_visit, save, swap
 
@@ -73,6 +55,16 @@ def with_experiment(open_store: Open) -> Store:
     return store
 
 
+def reopened(store: Store, open_store: Open, durable: bool) -> Iterator[Store]:
+    """The store as it is; and, if it is durable, once more as it is opened again."""
+    yield store
+    if durable:
+        store.close()
+        store = open_store()
+        yield store
+        store.close()
+
+
 @contextmanager
 def raises(error: type[Exception]) -> Iterator[None]:
     """AssertionError unless this error is raised."""
@@ -89,7 +81,7 @@ def change(
     """A change of a visit that is new or was at `row`, with one event and two counts."""
     before = Row("e", visit, user="u", before=1.0, state=1.0) if row is None else row
     after = before._replace(base=before.version, version=next(_versions), step=step)
-    kind = OPEN if row is None else DECIDE
+    kind = records.OPEN if row is None else records.DECIDE
     event = Event(
         "e", visit, step, kind, arm=step, state=0.5, request="r", propensity=0.25, shadow_arm=7,
         candidates="0,7",
@@ -101,6 +93,13 @@ def change(
 def ended(change: Change) -> Change:
     """The change, which ends the visit."""
     return change._replace(row=change.row._replace(status="left"))
+
+
+def visit_in(store: Store, visit: str = "v", experiment: str = "e") -> Row:
+    """A visit that the store has."""
+    row = find_visit(store, experiment, visit)
+    assert row is not None
+    return row
 
 
 def ended_in(store: Store, limit: int = 10) -> list[Row]:
@@ -137,14 +136,10 @@ def experiments_and_arms(store: Store, open_store: Open, durable: bool) -> None:
     save(store, "e", '{"x": 1}', [Arm(7, "a", 1, 3.0, 2.0), Arm(7, "c")])
     expected = '{"x": 1}', (Arm(0, "a", 1, 3.0, 2.0), Arm(1, "c"))
     save(store, "d", "{}", [Arm(0, "b"), Arm(0, "a")])
-    for again in (False, durable):
-        if again:
-            store.close()
-            store = open_store()
-        assert list(store.read()) == ["d", "e"] and list(store.read(["e", "f"])) == ["e"]
-        assert store.read()["e"][:2] == expected
-        assert store.read()["d"][:2] == ("{}", (Arm(0, "b"), Arm(1, "a")))
-    store.close()
+    for each in reopened(store, open_store, durable):
+        assert list(each.read()) == ["d", "e"] and list(each.read(["e", "f"])) == ["e"]
+        assert each.read()["e"][:2] == expected
+        assert each.read()["d"][:2] == ("{}", (Arm(0, "b"), Arm(1, "a")))
 
 
 @check
@@ -154,24 +149,19 @@ def changes_are_kept(store: Store, open_store: Open, durable: bool) -> None:
     second = change(first.row, step=1)
     assert store.append([first]) == [True]
     assert store.append([second]) == [True]
-    for again in (False, durable):
-        if again:
-            store.close()
-            store = open_store()
-        row = find_visit(store, "e", "v")
-        assert row is not None
+    for each in reopened(store, open_store, durable):
+        row = visit_in(each)
         assert row[:-2] == second.row[:-2] and row.deadline == row.touched + 1000.0
-        assert find_visit(store, "e", "w") is None and find_visit(store, "d", "v") is None
-        total, events = all_of(store)
+        assert find_visit(each, "e", "w") is None and find_visit(each, "d", "v") is None
+        total, events = all_of(each)
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
         kept = [event._replace(writer="", at=0.0) for event in events]
         assert kept == [*first.events, *second.events]
-        latest = [event._replace(writer="", at=0.0) for event in store.events("e", last=1)]
-        assert latest == list(second.events) and len(store.events("e", last=9)) == 2
-        assert [event.step for event in store.events("e", visits=["v"], kind=DECIDE)] == [1]
-        assert store.events("e", visits=["v"], step=1, kind=RESOLVE) == []
-        assert store.events("e", visits=["w"]) == store.events("d") == []
-    store.close()
+        latest = [event._replace(writer="", at=0.0) for event in each.events("e", last=1)]
+        assert latest == list(second.events) and len(each.events("e", last=9)) == 2
+        assert [event.step for event in each.events("e", visits=["v"], kind=records.DECIDE)] == [1]
+        assert each.events("e", visits=["v"], step=1, kind=records.RESOLVE) == []
+        assert each.events("e", visits=["w"]) == each.events("d") == []
 
 
 @check
@@ -187,8 +177,7 @@ def a_version_is_changed_once(store: Store, open_store: Open, durable: bool) -> 
     total, events = all_of(store)
     assert total["issued", 1, 0, 0] == 1 and total["open", 0, 0, 0] == 1.5
     assert len(events) == 3
-    row = find_visit(store, "e", "v")
-    assert row is not None and row.version == one.row.version
+    assert visit_in(store).version == one.row.version
 
 
 @check
@@ -221,8 +210,7 @@ def overdue_visits(store: Store, open_store: Open, durable: bool) -> None:
     untouched = change(b, "b", touch=False, wait=500.0, step=1)
     assert store.append([left._replace(row=left.row._replace(status="left")), untouched])
     assert store.visits("e", expired=True)[1] == [] and not store.read()["e"].expired
-    row = find_visit(store, "e", "b")
-    assert row is not None
+    row = visit_in(store, "b")
     assert row.touched == b.touched and row.deadline == b.touched + 500.0
 
 
@@ -249,7 +237,7 @@ def visits_over_time(store: Store, open_store: Open, durable: bool) -> None:
     for visit, (step, gained) in ends.items():
         first = change(None, visit)
         left = change(first.row, visit, step=step)
-        event = left.events[0]._replace(kind=LEAVE, reward=gained)
+        event = left.events[0]._replace(kind=records.LEAVE, reward=gained)
         assert store.append([first, left._replace(events=(event,))]) == [True, True]
     since = store.ping() - 1000.0
     assert charted(store, since, 5000.0) == [Bucket(since, 2, 8.0, 34.0, 2.5, 4.25)]
@@ -270,13 +258,19 @@ def visits_over_time(store: Store, open_store: Open, durable: bool) -> None:
 @check
 def groups_of_users(store: Store, open_store: Open, durable: bool) -> None:
     """Assigned visits are summed by epoch and group, in the transaction of their changes."""
-    for visit, epoch, end in (("v", 1, END), ("w", 2, TIMEOUT), ("x", 2, ""), ("y", 0, END)):
+    by_call, by_time = records.END, records.TIMEOUT
+    for visit, epoch, end in (
+        ("v", 1, by_call),
+        ("w", 2, by_time),
+        ("x", 2, ""),
+        ("y", 0, by_call),
+    ):
         first = change(None, visit)
         first = first._replace(row=first.row._replace(epoch=epoch, group=7))
         assert store.append([first]) == [True]
         if end:
             left = change(first.row, visit, step=3)
-            event = left.events[0]._replace(kind=LEAVE, reward=2.0, cause=end)
+            event = left.events[0]._replace(kind=records.LEAVE, reward=2.0, cause=end)
             left = left._replace(row=left.row._replace(status="left", gained=2.0), events=(event,))
             assert store.append([left, change(first.row, visit, step=4)]) == [True, False]
     expected = [Group(1, 7, 1, 1, 3, 2, 1), Group(2, 7, 2, 1, 3, 2, 0)]
@@ -317,8 +311,7 @@ def arms_over_time(store: Store, open_store: Open, durable: bool) -> None:
     assert trends(store, day + 90_000.0, 300.0) == []
     (start,) = {trend.start for trend in trends(store, day, 300.0)}
     assert (start - day) % 300.0 == 0.0 and abs(start - store.ping()) < 900.0
-    row = find_visit(store, "e", "v")
-    assert row is not None
+    row = visit_in(store)
     later = change(row, step=2, touch=False)  # as of a visit that timed out: when it was seen last
     past = later.row._replace(touched=row.touched - 86_400.0)
     later = later._replace(row=past, counts={("pulls", 2, 1, 0): 4.0})
@@ -401,8 +394,8 @@ def erased_users(store: Store, open_store: Open, durable: bool) -> None:
     assert store.append([first._replace(events=(event,)), other]) == [True, True]
     assert store.erase("u") == 1
     assert store.append([change(first.row, step=1)]) == [False]
-    row = find_visit(store, "e", "v")
-    assert row is not None and row.user is None and row.group == first.row.group
+    row = visit_in(store)
+    assert row.user is None and row.group == first.row.group
     assert store.append([change(row, step=1)]) == [True]
     rows = [find_visit(store, "e", visit) for visit in ("v", "w")]
     assert [row and row.user for row in rows] == [None, "x"]
@@ -518,11 +511,11 @@ def readiness(store: Store, open_store: Open, durable: bool) -> None:
 def audit_log(store: Store, open_store: Open, durable: bool) -> None:
     """Changes are in the audit log; saving what is already there is none."""
     save(store, "e", "{}", [Arm(0, "a")])
-    token = AUDIT_ACTOR.set("ann")
+    token = records.AUDIT_ACTOR.set("ann")
     try:
         save(store, "e", '{"x": 2}', [Arm(0, "a", 1), Arm(0, "b")])
     finally:
-        AUDIT_ACTOR.reset(token)
+        records.AUDIT_ACTOR.reset(token)
     second, first = store.series(Edit, None)
     assert (first.actor, first.what, first.detail) == (
         "process", "created", '{"arms": {"a": {}}}'
@@ -554,10 +547,10 @@ def odd_text(store: Store, open_store: Open, durable: bool) -> None:
     for name in ("?", "%s", "'; --", '"', "naïve ☃ 𝄞", "{serial}", " "):
         save(store, name, "{}", [Arm(0, name)])
         row = Row(name, name, version=1, user=name, request=name)
-        events = (Event(name, name, 0, OPEN, user=name), Event(name, name, 1, LATE, reward=0.5))
-        assert store.append([Change(row, events, {}, True, 1.0)]) == [True]
-        kept = find_visit(store, name, name)
-        assert kept is not None
+        opened = Event(name, name, 0, records.OPEN, user=name)
+        late = Event(name, name, 1, records.LATE, reward=0.5)
+        assert store.append([Change(row, (opened, late), {}, True, 1.0)]) == [True]
+        kept = visit_in(store, name, name)
         assert (kept.user, kept.request, kept.reward) == (name, name, None)
         assert [e.user for e in store.events(name)] == [name, None]
     store.close()

@@ -17,17 +17,8 @@ from .names import check_name, check_names
 from .records import Arm
 from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
-from .stores.base import (
-    Store,
-    counters,
-    find,
-    has_variants,
-    loaded,
-    merged,
-    plain_settings,
-    save,
-    swap,
-)
+from .stores import base
+from .stores.base import Store, counters, find, has_variants, loaded, merged, plain_settings, swap
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included.
@@ -35,59 +26,46 @@ MOST_ARMS = 10_000
 A decision among so many takes 2 ms (KL-UCB), and 12 ms with the chances of Thompson sampling.
 """
 
+FIXED = ("user", "bins", "reward_threshold")  # settings that cannot change
+
 MOST_MEGABYTES = 100
 """What the memory of one policy may take: arms x bins x stages, for Q-learning by step."""
 
 Make = Callable[[Settings], Learner]
 
 
-class Enrolled(NamedTuple):
-    """The settings that an experiment has then, and whether it is new."""
-
-    settings: Settings
-    new: bool
-
-
-class Checked(NamedTuple):
-    """Settings that can be served, the arms that are new, and whether anything has changed."""
-
-    settings: Settings
-    arms: list[Arm]
-    new: bool
-    changed: bool
-
-
-def enrol(store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make) -> Enrolled:
-    """Create an experiment, or change it, if that is all right."""
-    found = checked(store, name, settings, arms, make)
-    if found.changed:
-        save(store, name, found.settings.to_json(), found.arms)
-    return Enrolled(found.settings, found.new)
-
-
-def checked(
-    store: Store, name: str, settings: Settings, arms: Sequence[str], make: Make
-) -> Checked:
-    """What creating an experiment, or changing it, would save.
+def enrol(
+    store: Store,
+    name: str,
+    settings: Settings,
+    arms: Sequence[str],
+    make: Make,
+    *,
+    save: bool = True,
+) -> bool:
+    """Create an experiment, or change it; whether it is new. Without `save` it is only checked.
 
     Arms that are not known are added, settings replaced. States, their bins and what is a good
     reward are in the counters, so that they cannot change: `Conflict`. What is to be saved is
     tried before, with the learner that `make` makes.
     """
-    found = find(store, name)
-    if found is not None and has_variants(found.settings):
-        raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
-    known = () if found is None else found.arms
+    found, text = find(store, name), settings.to_json()
     if found is not None:
-        _check_same(store, name, found.settings, json.loads(settings.to_json()))
-    text = settings.to_json()
+        if has_variants(found.settings):
+            raise Conflict(f"experiment {name!r} has variants: change those, or give another name")
+        _check_same(store, name, plain_settings(found.settings), json.loads(text))
+    known = () if found is None else found.arms
     names = {arm.name for arm in known}
     new = [Arm(0, arm) for arm in arms if arm not in names]
-    changed = found is None or bool(new) or found.settings != text
     check_served(settings, known, new)
-    if changed:
-        _try_out(settings, merged(known, new), make)
-    return Checked(settings, new, found is None, changed)
+    if found is None or new or found.settings != text:
+        with in_one_sentence(settings):
+            learner = make(settings)
+            learner.forget(merged(known, new))
+            learner.choose(settings.user.experience(settings.user.begin(0.0)), 1)
+        if save:
+            base.save(store, name, text, new)
+    return found is None
 
 
 def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm] = ()) -> None:
@@ -117,14 +95,6 @@ def _megabytes(memory: Any) -> float:
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) / 1e6
 
 
-def _try_out(settings: Settings, arms: Sequence[Arm], make: Make) -> None:
-    """Build the learner and let it decide once, so that it does not fail when it is served."""
-    with in_one_sentence(settings):
-        learner = make(settings)
-        learner.forget(arms)
-        learner.choose(settings.user.experience(settings.user.begin(0.0)), 1)
-
-
 @contextmanager
 def in_one_sentence(settings: Settings) -> Iterator[None]:
     """Whatever goes wrong with a policy, perhaps of another package, is bad input: InputError."""
@@ -139,28 +109,28 @@ def in_one_sentence(settings: Settings) -> Iterator[None]:
         raise InputError(f"policy = {settings.policy!r} cannot be served: {why}") from error
 
 
-def _check_same(store: Store, name: str, text: str, given: dict[str, Any]) -> None:
+def _check_same(
+    store: Store, name: str, known: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
     """Broken settings of an experiment that nobody has visited may become anything."""
-    known = plain_settings(text)
-    fixed = ("user", "bins", "reward_threshold")
-    differs = [what for what in fixed if what not in known or known[what] != given[what]]
-    if not differs or not (_readable(text) or counters(store, name)):
+    differs = [w for w in FIXED if w not in known or known[w] != given[w]]
+    if not differs or not (_readable(known) or counters(store, name)):
         return
-    if differs[0] not in known:
+    what = differs[0]
+    if what not in known:
         raise Conflict(
             f"experiment {name!r} has visits, and its settings cannot be read, so that nobody "
             "knows of which states its counters are: drop it, or give another name"
         )
-    for what in differs:
-        raise Conflict(
-            f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
-            f"{known[what]!r}, which cannot change; give another name"
-        )
+    raise Conflict(
+        f"{what} = {given[what]!r} is not allowed: experiment {name!r} has "
+        f"{known[what]!r}, which cannot change; give another name"
+    )
 
 
-def _readable(text: str) -> bool:
+def _readable(known: Mapping[str, Any]) -> bool:
     try:
-        Settings.from_json(text)
+        Settings.from_json(json.dumps(known))
     except Exception:
         return False
     return True
@@ -208,16 +178,10 @@ class Given(NamedTuple):
     common: Mapping[str, Any]
 
 
-class EnrolledVariants(NamedTuple):
-    """The allocation then, the settings of each variant, and whether the experiment is new."""
-
-    allocation: Allocation
-    settings: dict[str, Settings]
-    new: bool
-
-
-def enrol_variants(store: Store, name: str, given: Given, make: Make) -> EnrolledVariants:
-    """Create an experiment with variants, or change it, if all of them can be served.
+def enrol_variants(
+    store: Store, name: str, given: Given, make: Make
+) -> tuple[dict[str, Settings], bool]:
+    """Create an experiment with variants, or change it: their settings, and whether it is new.
 
     The allocation is saved before the branches: an experiment that has the name of a branch while
     there is no allocation is somebody else's.
@@ -227,23 +191,24 @@ def enrol_variants(store: Store, name: str, given: Given, make: Make) -> Enrolle
     settings = {v.name: v.settings(given.common, names) for v in given.variants}
     for each in given.variants:
         if each.learns_from == "all":
-            check_alike(each.name, settings)
-    taken = [child for child in names.values() if find(store, child) is not None]
+            _check_alike(each.name, settings)
     found = find(store, name)
-    if found is None and taken:
-        raise Conflict(f"there is an experiment {taken[0]!r}: give the variant another name")
-    if found is not None:
+    if found is None:
+        for child in names.values():
+            if find(store, child) is not None:
+                raise Conflict(f"there is an experiment {child!r}: give the variant another name")
+    else:
         allocation = _continued(allocation_of(store, name), allocation, name)
     check_guardrail(allocation, settings)
     for variant, child in names.items():
-        checked(store, child, settings[variant], arms, make)
+        enrol(store, child, settings[variant], arms, make, save=False)
     if found is None:
-        save(store, name, allocation.to_json())
+        base.save(store, name, allocation.to_json())
     elif not swap(store, name, found, allocation.to_json()):
         raise Conflict(f"the allocation of {name!r} was changed meanwhile: try again")
     for variant, child in names.items():
-        settings[variant] = enrol(store, child, settings[variant], arms, make).settings
-    return EnrolledVariants(allocation, settings, found is None)
+        enrol(store, child, settings[variant], arms, make)
+    return settings, found is None
 
 
 def check_guardrail(allocation: Allocation, variants: Mapping[str, Settings]) -> None:
@@ -293,10 +258,10 @@ def drop_with_variants(store: Store, name: str) -> list[str]:
 
     If it is interrupted, it can be done again.
     """
-    text = loaded(store, name).settings
-    whole = find(store, whole_of(name) or "")
-    if whole is not None and name in children_in(whole.settings, whole_of(name) or "").values():
-        raise Conflict(f"experiment {name!r} is a variant of {whole_of(name)!r}: drop that")
+    text, whole = loaded(store, name).settings, whole_of(name)
+    parent = None if whole is None else find(store, whole)
+    if parent is not None and name in children_in(parent.settings, str(whole)).values():
+        raise Conflict(f"experiment {name!r} is a variant of {whole!r}: drop that")
     variants = allocation_of(store, name).variants if has_variants(text) else ()
     known = store.read(counts=False)
     dropped = [child for child in names_of(name, variants).values() if child in known] + [name]
@@ -329,7 +294,7 @@ def stored_allocation(store: Store, name: str) -> tuple[str, Allocation]:
         raise Broken(f"the variants of {name!r} cannot be read ({error})") from error
 
 
-def check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
+def _check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
     """InputError if a variant that learns from all cannot use what the others count."""
     own = variants[variant]
     for name, other in variants.items():

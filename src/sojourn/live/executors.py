@@ -1,14 +1,17 @@
-"""Threads for calls that block: a few for each kind of work, and none waits for ever."""
+"""Threads for calls that block, none of which waits for ever; and what each process has itself."""
 
 import asyncio
+import os
 import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, TimeoutError as TooLong
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .errors import Busy, Unavailable
+
+T = TypeVar("T")
 
 
 def late() -> Unavailable:
@@ -19,61 +22,97 @@ def late() -> Unavailable:
     )
 
 
-class Call:
+class Pending:
+    """What a thread will have done: threads and event loops may wait for it, any number of them."""
+
+    __slots__ = ("done", "error", "futures", "result", "settled")
+
+    def __init__(self, settled: threading.Condition) -> None:
+        self.settled, self.done = settled, False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.futures: list[asyncio.Future[None]] = []
+
+    def outcome(self) -> Any:
+        """The result, or the error."""
+        if isinstance(self.error, Unavailable):
+            raise Unavailable(str(self.error)) from self.error  # to each that waits its own
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+    def wait(self, seconds: float) -> Any:
+        """The outcome; `Unavailable` after so many seconds, which does not stop what is done."""
+        with self.settled:
+            if not self.settled.wait_for(lambda: self.done, seconds):
+                raise self.given_up()
+        return self.outcome()
+
+    async def arrive(self, seconds: float) -> Any:
+        """`wait` for asyncio; who is cancelled does not stop the others who wait."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self.settled:
+            if self.done:
+                return self.outcome()
+            self.futures.append(future)
+        wake_after(seconds, future)
+        await future
+        if not self.done:
+            raise self.given_up()
+        return self.outcome()
+
+    def given_up(self) -> Unavailable:
+        """The error of who has waited long enough."""
+        return late()
+
+
+def settle(batch: Sequence[Pending]) -> None:
+    """Wake all that wait for these: one call into each event loop. Their lock is held."""
+    loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
+    for each in batch:
+        each.done = True
+        for future in each.futures:
+            loops[future.get_loop()].append(future)
+    for each in batch[:1]:
+        each.settled.notify_all()
+    for loop, futures in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_wake, futures)
+
+
+def _wake(futures: Sequence["asyncio.Future[None]"]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
+
+class Call(Pending):
     """A function that runs, or will run, in a thread of an executor.
 
     Any number may wait for it if it is `shared`; else it never begins once its caller gave up.
     """
 
-    __slots__ = ("future", "shared", "work")
+    __slots__ = ("shared", "work")
 
     def __init__(self, work: Callable[[], Any], *, shared: bool) -> None:
-        self.work, self.shared, self.future = work, shared, Future[Any]()
+        super().__init__(threading.Condition())
+        self.work: Callable[[], Any] | None = work
+        self.shared = shared
 
     def run(self) -> None:
-        if not self.future.set_running_or_notify_cancel():
+        if self.work is None:
             return
         try:
-            result = self.work()
+            self.result = self.work()
         except BaseException as error:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(result)
+            self.error = error
+        with self.settled:
+            settle([self])
 
-    def wait(self, seconds: float) -> Any:
-        """The result; `Unavailable` after so many seconds."""
-        try:
-            return self.future.result(seconds)
-        except TooLong:
-            if self.future.done():
-                raise
-            raise self._given_up() from None
-
-    def _given_up(self) -> Unavailable:
+    def given_up(self) -> Unavailable:
         if not self.shared:
-            self.future.cancel()
+            self.work = None
         return late()
-
-    async def arrive(self, seconds: float) -> Any:
-        """`wait` for asyncio; who is cancelled or gives up does not stop the others who wait."""
-        loop = asyncio.get_running_loop()
-        told: asyncio.Future[None] = loop.create_future()
-
-        def tell(future: "Future[Any]") -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(_settle, told)
-
-        self.future.add_done_callback(tell)
-        wake_after(seconds, told)
-        await told
-        if not self.future.done():
-            raise self._given_up()
-        return self.future.result()
-
-
-def _settle(told: "asyncio.Future[None]") -> None:
-    if not told.done():
-        told.set_result(None)
 
 
 class Alarms(threading.local):
@@ -101,8 +140,7 @@ class Alarms(threading.local):
         waiting.append(future)
 
     def _ring(self, due: "dict[int, list[asyncio.Future[None]]]", tick: int) -> None:
-        for future in due.pop(tick):
-            _settle(future)
+        _wake(due.pop(tick))
 
 
 wake_after = Alarms().set
@@ -151,3 +189,46 @@ class Executor:
             for _ in range(self._threads):
                 self._queue.put(None)
             self._threads, self._most = 0, 0
+
+
+class PerProcess(Generic[T]):
+    """Something that every process opens for itself, when it first uses it.
+
+    A fork copies neither the threads of a process nor the meaning of its connections: the child's
+    are those of the parent, whose answers it would read and whose session it would end. Those of
+    other processes are kept, because to discard them might close them; they are not used.
+
+    >>> numbers = PerProcess(1, lambda: 2)
+    >>> numbers.get(), numbers.opened
+    (1, 1)
+    """
+
+    def __init__(self, opened: T, reopen: Callable[[], T]) -> None:
+        self._opened, self._reopen = {os.getpid(): opened}, reopen
+
+    @property
+    def opened(self) -> T | None:
+        """That of this process, if it has been opened."""
+        return self._opened.get(os.getpid())
+
+    def get(self) -> T:
+        """That of this process."""
+        process = os.getpid()  # a hook after forks would not do: uWSGI forks without Python
+        if process not in self._opened:
+            with _reopening:
+                if process not in self._opened:
+                    self._opened[process] = self._reopen()
+        return self._opened[process]
+
+
+_reopening = threading.RLock()
+
+
+def _renew() -> None:
+    """A lock that was held when the process was forked would be held for ever."""
+    global _reopening
+    _reopening = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

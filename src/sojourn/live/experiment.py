@@ -11,7 +11,7 @@ from ..policies import Policy, VisitIMED
 from ..users import User
 from ..validation import InputError
 from .answers import Ask, Decision, Opening, OtherSettings
-from .branch import Branch
+from .branch import Branch, Learned
 from .enrolment import (
     Given,
     Variant,
@@ -25,7 +25,7 @@ from .errors import NotFound
 from .journal import Journal, Steps
 from .learner import Learner
 from .names import check_name, check_names
-from .records import Arm, Counts
+from .operations import Operations
 from .rollout.allocation import Allocation, Guardrail, names_of
 from .rollout.comparison import Comparison, History, compare, history
 from .rollout.guardrail import Rollout
@@ -44,7 +44,7 @@ ONLY = ""
 """The key of the branch of an experiment without variants."""
 
 
-class Experiment:
+class Experiment(Learned):
     """One experiment: arms by name, a policy that learns from visits, and a store.
 
     >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
@@ -131,15 +131,18 @@ class Experiment:
             common |= {} if policy is None else {"policy": policy}
             given = Given(arms, variants, holdout, guardrail, common)
         else:
-            _check_alone(holdout=holdout, guardrail=guardrail, webhook=webhook)
+            of_variants = {"holdout": holdout, "guardrail": guardrail, "webhook": webhook}
+            for what, value in of_variants.items():
+                if value is not None:
+                    raise InputError(f"{what} is not allowed without variants")
             names = check_names("arms", arms)
             alone = Settings(policy=VisitIMED() if policy is None else policy, **common)
 
         def opened(journal: Journal) -> dict[str, Branch]:
             if not variants:
-                enrolled = enrol(journal.store, name, alone, names, make)
-                return {ONLY: Branch(name, enrolled.settings, journal, **options)}
-            each = enrol_variants(journal.store, name, given, make).settings
+                enrol(journal.store, name, alone, names, make)
+                return {ONLY: Branch(name, alone, journal, **options)}
+            each, _ = enrol_variants(journal.store, name, given, make)
             children = names_of(name, tuple(each))
             return {v: Branch(children[v], each[v], journal, **options) for v in each}
 
@@ -153,23 +156,16 @@ class Experiment:
         *,
         webhook: str | None = None,
         branch: Callable[[str], Branch] | None = None,
-        seed: int | None = None,
-        run: int = 0,
         compiled: bool = True,
-        **changed: Any,
     ) -> Self:
         """An experiment that the store knows, with the settings it has there.
 
-        `changed` settings replace those of the store; `branch` opens the branches of variants.
+        `branch` opens the branches of variants.
         """
         experiment = cls.__new__(cls)
 
         def opened(journal: Journal) -> dict[str, Branch]:
-            def make(stored: str) -> Branch:
-                return Branch.open(
-                    stored, journal, changed=changed, seed=seed, run=run, compiled=compiled
-                )
-
+            make = partial(Branch.open, journal=journal, compiled=compiled)
             text = loaded(journal.store, name).settings
             if not has_variants(text):
                 return {ONLY: make(name)}
@@ -213,32 +209,14 @@ class Experiment:
         )
 
     @property
-    def settings(self) -> Settings:
-        """Those of the only branch, as are `policy`, `memory` and `counts`."""
-        return self.branch.settings
-
-    @property
-    def policy(self) -> Policy:
-        return self.branch.policy
-
-    @property
-    def memory(self) -> Any:
-        """What the policy has learned, as this process has it."""
-        return self.branch.memory
-
-    def counts(self) -> Counts:
-        """The counters of all processes, from the store; see `records.tally` and `following`."""
-        return self.branch.counts()
+    def operations(self) -> Operations:
+        """Those of the only branch, as are `settings`, `policy`, `memory`, `all_arms`, `counts`."""
+        return self.branch.operations
 
     @property
     def arms(self) -> tuple[str, ...]:
         """The active arms, of all branches together."""
         return tuple(dict.fromkeys(arm for branch in self._branches for arm in branch.arms))
-
-    @property
-    def all_arms(self) -> tuple[Arm, ...]:
-        """All arms of the only branch with their prior counts, retired ones too."""
-        return self.branch.all_arms
 
     def add_arm(self, name: str) -> None:
         """Activate an arm, for the first time or again."""
@@ -381,7 +359,7 @@ class Experiment:
         (self._rollout or self.branch).leave()
 
     def _reload(self) -> None:
-        (self._rollout or self.branch).reload()
+        (self._rollout or self.operations).reload()
 
     def close(self) -> None:
         """Write what is queued; visits stay open in the store."""
@@ -397,9 +375,3 @@ class Experiment:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _check_alone(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} is not allowed without variants")

@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -112,39 +111,33 @@ def export(
     archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
     rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0
-    with ExitStack() as stack:
-        write = WRITERS[path.suffix](path, stack)
+
+    def parts_of_file() -> Iterator[list[ExportRow]]:
+        nonlocal done
         while part := list(islice(rows, PART)):
-            write(part)
+            yield part
             done += len(part)
+
+    WRITERS[path.suffix](path, parts_of_file())
     return done
 
 
-Write = Callable[[list[ExportRow]], None]
-
-
-def _csv(path: Path, stack: ExitStack) -> Write:
-    file = stack.enter_context(path.open("w", newline="", encoding="utf-8"))
-    writer = csv.writer(file)
-    writer.writerow(ExportRow._fields)
-
-    def write(part: list[ExportRow]) -> None:
-        for line in part:
+def _csv(path: Path, parts: Iterable[list[ExportRow]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(ExportRow._fields)
+        for line in chain.from_iterable(parts):
             writer.writerow([int(v) if isinstance(v, bool) else v for v in line])
 
-    return write
 
-
-def _parquet(path: Path, stack: ExitStack) -> Write:
+def _parquet(path: Path, parts: Iterable[list[ExportRow]]) -> None:
     pa, pq = pyarrow()
     schema = schema_of(pa, ExportRow)
-    writer = stack.enter_context(pq.ParquetWriter(path, schema))
-
-    def write(part: list[ExportRow]) -> None:
-        columns = dict(zip(ExportRow._fields, zip(*part, strict=True), strict=True))
-        writer.write_table(pa.table({k: list(v) for k, v in columns.items()}, schema=schema))
-
-    return write
+    with pq.ParquetWriter(path, schema) as writer:
+        for part in parts:
+            columns = zip(ExportRow._fields, map(list, zip(*part, strict=True)), strict=True)
+            writer.write_table(pa.table(dict(columns), schema=schema))
 
 
-WRITERS: dict[str, Callable[[Path, ExitStack], Write]] = {".csv": _csv, ".parquet": _parquet}
+WRITERS: dict[str, Callable[[Path, Iterable[list[ExportRow]]], None]]
+WRITERS = {".csv": _csv, ".parquet": _parquet}

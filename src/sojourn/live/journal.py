@@ -10,8 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from .. import validation
 from .errors import Forked, LiveError
-from .executors import Executor, late
-from .per_process import PerProcess
+from .executors import Executor, PerProcess, late
 from .stores import Store, open_store
 from .stores.base import Stored
 from .writer import Writer

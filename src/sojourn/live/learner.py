@@ -8,7 +8,7 @@ memory of the others (Q-learning) is made by replaying the log, and cannot take 
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,17 +33,6 @@ An array by arm that has one row more than there are arms has the sums of retire
 """
 
 
-class Knowledge(NamedTuple):
-    """What a policy knew when it chose an arm, as in `Choice`; `best` is a position."""
-
-    optimism: float | None
-    pulls: float
-    successes: float
-    t: float
-    new: bool
-    best: int | None
-
-
 class Learner:
     """The memory of one policy, and the stream of its coin flips."""
 
@@ -55,16 +44,12 @@ class Learner:
         self.plays_each_once = plays_each_once(policy)
         self.count_in_flight = settings.count_in_flight and self.plays_each_once
         self.calls = calls_for(policy, compiled)
+        self.from_counters = self.calls.counts  # else the memory is made by replaying events
         self.rng: Stream = policy_stream(seed, run)
         self.begun = 0
         self._axes = _by_arm_axes(policy)
         self._starts = np.uint64(stream_key(seed, run, STARTS))
         self.forget([])
-
-    @property
-    def from_counters(self) -> bool:
-        """Whether the memory is a fold of counters; else it is made by replaying events."""
-        return self.calls.counts
 
     def forget(self, arms: Sequence[Arm]) -> None:
         """Start over with these arms and their prior counts."""
@@ -154,20 +139,25 @@ class Learner:
             if previous is not None:
                 self.follow(previous, left=event.kind == LEAVE)
 
-    def view(self, position: int, state: float) -> Knowledge:
-        """What the policy knows of an arm in a state, to explain a choice."""
+    def view(self, position: int, state: float) -> dict[str, Any]:
+        """What the policy knows of an arm in a state, as in `Choice`; `best` is a position."""
         memory, column = self.memory, self.column[position]
-        optimism = explainer(self.policy).optimism_in(memory, state)
+        known = {"optimism": explainer(self.policy).optimism_in(memory, state), "best": None}
+        new = bool(self.issued[column] == 1.0)
         if not hasattr(memory, "pulls"):
             t = float(self.resolved.sum()) + 1.0
-            return Knowledge(optimism, 0.0, 0.0, t, bool(self.issued[column] == 1.0), None)
-        pulls, successes = memory.pulls, memory.successes
-        best = None
-        if pulls.any():
-            best = self.positions[int(np.argmax(by_means(memory)))]
-        new = bool(self.issued[column] == 1.0 and pulls[column] == 0.0)
-        known = float(pulls[column]), float(successes[column]), float(memory.clock[0]) + 1.0
-        return Knowledge(optimism, *known, new, best)
+            return {**known, "pulls": 0.0, "successes": 0.0, "t": t, "new": new}
+        pulls, successes = float(memory.pulls[column]), float(memory.successes[column])
+        if memory.pulls.any():
+            known["best"] = self.positions[int(np.argmax(by_means(memory)))]
+        t = float(memory.clock[0]) + 1.0
+        return {
+            **known,
+            "pulls": pulls,
+            "successes": successes,
+            "t": t,
+            "new": new and pulls == 0.0,
+        }
 
     def begin(self) -> float:
         """A draw for the state in which the next visit starts."""

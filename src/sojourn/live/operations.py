@@ -17,7 +17,7 @@ from .errors import Busy, Conflict, Ended, NotFound
 from .journal import Steps
 from .names import check_name
 from .records import DECIDE, END, LATE, RESOLVE, REWARD, TIMEOUT, Row
-from .replica import TRIES, Known, Replica, crowded
+from .replica import Known, Replica
 from .rollout.groups import number_of
 from .stores.base import find_event, loaded
 from .transition import Transition
@@ -46,16 +46,8 @@ class Operations(Replica):
             transition = self._opened(row, opening)
             return self.info(transition.row), transition
 
-        for _ in range(TRIES):
-            if self.stale():
-                yield self.loading()
-            known = self.known(visit) or Known(Row(self.name, visit), None)
-            tried = self._try(known, act)
-            if tried.ticket is not None:
-                return tried.answer if (yield tried.ticket) else None
-            if not tried.stale and (yield tried.known.ticket):
-                return None
-        raise crowded(visit)
+        opened: VisitInfo | None = yield from self._attempt(visit, act, guess=True)
+        return opened
 
     def _opened(self, row: Row, opening: Opening) -> Transition:
         start = opening.state
@@ -98,14 +90,6 @@ class Operations(Replica):
         shown = yield from self._shown(ask.logged)
         among = yield from self._among(ask.candidates)
 
-        def look(visit: str) -> Steps[Known]:
-            try:
-                return (yield from self.looking(visit))
-            except NotFound:
-                if opening is None:
-                    raise
-                return Known(Row(self.name, visit), None)
-
         def act(row: Row) -> tuple[Any, Transition | None]:
             known = row.step > 0 and request is not None and row.request == request
             if known and step in (None, row.step):  # a retry of the last decision
@@ -132,19 +116,15 @@ class Operations(Replica):
                 self._note(answer, transition.row)
             return answer, transition
 
-        if opening is not None and reward is None and self.known(visit) is None:
-            # Most likely it is new: open it without reading the store first.
-            tried = self._try(Known(Row(self.name, visit), None), act)
-            if tried.ticket is not None and (yield tried.ticket):
-                made: Decision = tried.answer
-                return made
-        while (answer := (yield from self._attempt(visit, act, look))) is RESOLVED:
+        opens = opening is not None
+        attempt = partial(self._attempt, visit, act, opens=opens, guess=opens and reward is None)
+        while (answer := (yield from attempt())) is RESOLVED:
             assert reward is not None
             yield from self.rewarding(visit, reward, None if step is None else step - 1)
             due = None
         if isinstance(answer, Past):
             answer = yield from self._decided(visit, answer.step, request)
-        made = answer
+        made: Decision = answer
         return made
 
     def _shown(self, logged: Logged | None) -> Steps[tuple[int, float | None] | None]:
@@ -203,9 +183,8 @@ class Operations(Replica):
         if self.noted and now - self.noted[-1].at < PAUSE:
             return
         assert row.arm is not None
-        view = self.learner.view(row.arm, decision.state)
-        best = None if view.best is None else self.arms[view.best].name
-        known = {**view._asdict(), "best": best, "exploring": self.explores()}
+        known = self.learner.view(row.arm, decision.state)
+        known |= {"best": self._name_of(known["best"]), "exploring": self.explores()}
         self.noted.append(
             Choice(now, decision.visit, decision.step, decision.arm, decision.state, **known)
         )
@@ -307,8 +286,7 @@ class Operations(Replica):
         while True:
             now, found = store.visits(self.name, expired=True, limit=SWEEP_AT_ONCE)
             tickets = self._expire(found, now - self.settings.idle_timeout)
-            applied = [ticket.wait(self.journal.deadline) for ticket in tickets]
-            swept += sum(applied)
+            swept += sum(bool(ticket.wait(self.journal.deadline)) for ticket in tickets)
             if len(found) < SWEEP_AT_ONCE or not tickets:
                 return swept
 

@@ -114,10 +114,6 @@ class Change(NamedTuple):
     touch: bool
     wait: float
 
-    def stamped(self, now: float) -> Row:
-        touched = now if self.touch else self.row.touched
-        return self.row._replace(touched=touched, deadline=touched + self.wait)
-
 
 class Bucket(NamedTuple):
     """Visits that ended in one bucket of a timeline: sums of steps, rewards and their squares."""
@@ -128,15 +124,6 @@ class Bucket(NamedTuple):
     steps2: float
     reward: float
     reward2: float
-
-    def within(self, seconds: float) -> "Bucket":
-        """The same sums, in the bucket of so many seconds that this one falls into."""
-        return self._replace(start=self.start // seconds * seconds)
-
-    def plus(self, other: "Bucket") -> "Bucket":
-        """The sums of both, with the start of this one."""
-        visits, *sums = (one + more for one, more in zip(self[1:], other[1:], strict=True))
-        return Bucket(self.start, int(visits), *sums)
 
 
 NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
@@ -303,25 +290,24 @@ def late_in(events: Iterable[Event]) -> dict[tuple[str, int], float]:
 
 
 def visit_of(event: Event) -> Bucket:
-    """One visit that ended, by its last event."""
+    """One visit that ended, by its last event, in a minute of the timeline."""
     assert event.reward is not None
     n, gained = float(event.step), event.reward
-    return Bucket(event.at, 1, n, n * n, gained, gained * gained)
+    return Bucket(event.at // MINUTE * MINUTE, 1, n, n * n, gained, gained * gained)
 
 
 def sums_of(events: Iterable[Event], bins: int, threshold: float = 0.0) -> Counts:
     """What these events add to the counters and to the timeline, in one pass."""
-    ended = NO_VISITS
+    ended = {(CHARTED, i, 0, 0): 0.0 for i in range(len(NO_VISITS) - 1)}
 
     def seen() -> Iterator[Event]:
-        nonlocal ended
         for event in events:
             if event.kind == LEAVE:
-                ended = ended.plus(visit_of(event))
+                for i, n in enumerate(visit_of(event)[1:]):
+                    ended[CHARTED, i, 0, 0] += n
             yield event
 
-    counts = fold(seen(), bins, threshold)
-    return {**counts, **{(CHARTED, i, 0, 0): float(n) for i, n in enumerate(ended[1:])}}
+    return {**fold(seen(), bins, threshold), **ended}
 
 
 def added(one: Counts, other: Counts) -> Counts:

@@ -68,7 +68,6 @@ class Read(NamedTuple):
 Act = Callable[[Row], tuple[Any, Transition | None]]
 """Looks at a visit; the answer, and the transition if there is something to change."""
 
-Look = Callable[[str], Steps[Known]]
 Make = Callable[[Settings], Learner]
 
 
@@ -114,7 +113,7 @@ class Replica:
         """A reload in a thread: one for all calls that find memory stale."""
         reload = partial(self.reload, if_stale=True)
         with self._load_lock:
-            if self._load is None or self._load.future.done():
+            if self._load is None or self._load.done:
                 self._load = self.journal.loading.submit(reload, shared=True)
             return self._load
 
@@ -144,8 +143,7 @@ class Replica:
         with self.lock:
             self._since, first = {}, self._made
             cut = self.journal.writer.ask(partial(self._read, settings, fresh.from_counters))
-        cut.wait(self.journal.deadline)
-        read: Read = cut.result
+        read: Read = cut.wait(self.journal.deadline)
         stored = read.stored
         fresh.forget(stored.arms)
         with ExitStack() as locked:
@@ -230,11 +228,9 @@ class Replica:
         if stored is not None and stored.version < self.version:
             return
         known = self.version, self.writer_name
-        if store.shared and (stored is None or (stored.version, stored.writer) != known):
-            self.reload()
-            return
-        if self.stale():
-            self.reload(if_stale=True)
+        changed = store.shared and (stored is None or (stored.version, stored.writer) != known)
+        if changed or self.stale():
+            self.reload(if_stale=not changed)
             return
         if stored is None and not shares:
             return
@@ -288,28 +284,43 @@ class Replica:
         if position is not None and position >= len(self.arms):
             self.reload()
 
-    def looking(self, visit: str) -> Steps[Known]:
-        """The visit from memory, else from the store."""
-        if self.stale():
-            yield self.loading()
-        known = self.known(visit)
-        if known is None:
+    def _stored(self, visit: str, *, opens: bool) -> Steps[Known]:
+        """The visit as the store has it; a new one if it may be opened."""
+        try:
             return Known((yield partial(self.fetch, visit)), None)
-        return known
+        except NotFound:
+            if not opens:
+                raise
+            return self._new(visit)
 
-    def _attempt(self, visit: str, act: Act, look: Look | None = None) -> Steps[Any]:
-        """Let `act` transition the visit and wait for the commit; retry after a conflict."""
+    def _new(self, visit: str) -> Known:
+        return Known(Row(self.name, visit), None)
+
+    def _attempt(
+        self, visit: str, act: Act, *, opens: bool = False, guess: bool = False
+    ) -> Steps[Any]:
+        """Let `act` transition the visit and wait for the commit; retry after a conflict.
+
+        With `opens`, one that the store does not have is new. A `guess` that it is new saves a
+        read of the store; if that is wrong, there is a conflict.
+        """
         for _ in range(TRIES):
-            known = yield from (look or self.looking)(visit)
+            if self.stale():
+                yield self.loading()
+            known = self.known(visit)
+            guess = guess and known is None
+            if known is None:
+                known = self._new(visit) if guess else (yield from self._stored(visit, opens=opens))
             tried = self._try(known, act)
             if tried.ticket is not None:
                 if (yield tried.ticket):
                     return tried.answer
-            elif not tried.stale and (yield from self._is_current(tried.known)):
+            elif not (guess or tried.stale) and (yield from self._is_current(tried.known)):
                 if tried.error is not None:
                     raise tried.error
                 return tried.answer
-        raise crowded(visit)
+            guess = guess and tried.stale
+        raise Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")
 
     def _is_current(self, known: Known) -> Steps[bool]:
         """Whether a visit that was only read is committed, and no other process has changed it."""
@@ -369,8 +380,3 @@ class Replica:
 
     def _transition(self, row: Row) -> Transition:
         return Transition(row, self.settings, self.learner, exploring=self.explores())
-
-
-def crowded(visit: str) -> Conflict:
-    """The error when all retries met a conflict."""
-    return Conflict(f"visit {visit!r} was changed by other processes {TRIES} times in a row")

@@ -61,37 +61,21 @@ class Settings:
             validation.flag(name, getattr(self, name))
         user, threshold = states.live(self.user, self.reward_threshold)
         object.__setattr__(self, "reward_threshold", threshold)
-        reward = self.reward(self.default_reward, "default_reward")
         idle = validation.number("idle_timeout", self.idle_timeout, 0, inf, open_ends=True)
-        wait = self.reward_wait
-        if wait is not None:
-            wait = validation.number("reward_wait", wait, 0, idle)
-        late = self.late_horizon
-        if late is not None:
-            late = validation.number("late_horizon", late, 0, inf)
-            if not calls_for(self.policy, compiled=False).counts:
-                raise InputError(
-                    f"late_horizon = {late:g} is not allowed: {type(self.policy).__name__} "
-                    "learns from each step at once and cannot take a reward back; leave it out"
-                )
-        others = tuple(check_name("learns_from", name) for name in self.learns_from)
-        if others and not calls_for(self.policy, compiled=False).counts:
-            raise InputError(
-                f"learns_from is not allowed: {type(self.policy).__name__} learns from each step "
-                "of its own visits, and not from counters, which others could share"
-            )
-        object.__setattr__(self, "learns_from", others)
-        kept = {
-            "default_reward": reward, "idle_timeout": idle, "reward_wait": wait,
-            "late_horizon": late,
-        }  # fmt: skip
-        kept["user"] = user  # type: ignore[assignment]
-        if _depth(self.policy) > DEEPEST:
-            raise InputError(f"policy is not allowed: it has more than {DEEPEST} within each other")
+        kept: dict[str, Any] = {
+            "user": user,
+            "idle_timeout": idle,
+            "default_reward": self.reward(self.default_reward, "default_reward"),
+            "learns_from": tuple(check_name("learns_from", name) for name in self.learns_from),
+        }
+        for name, most in (("reward_wait", idle), ("late_horizon", inf)):
+            if (value := getattr(self, name)) is not None:
+                kept[name] = validation.number(name, value, 0, most)
         told: dict[str, Any] = {"introduce_in_any_state": self.introduce_in_any_state}
         if threshold:
             told["threshold"] = threshold
-        kept["policy"] = _told(self.policy, told)  # type: ignore[assignment]
+        self._check_policy()
+        kept["policy"] = _told(self.policy, told)
         for name, value in kept.items():
             object.__setattr__(self, name, value)
         if self.bins > MOST_BINS:
@@ -99,6 +83,22 @@ class Settings:
                 f"bins = {self.bins} is not allowed: live visits have at most {MOST_BINS} bins of "
                 "the state, those of the policy or else the states of the user model"
             )
+
+    def _check_policy(self) -> None:
+        late, policy = self.late_horizon, type(self.policy).__name__
+        if _depth(self.policy) > DEEPEST:
+            raise InputError(f"policy is not allowed: it has more than {DEEPEST} within each other")
+        if (late is None and not self.learns_from) or calls_for(self.policy, compiled=False).counts:
+            return
+        if late is not None:
+            raise InputError(
+                f"late_horizon = {late:g} is not allowed: {policy} learns from each step at once "
+                "and cannot take a reward back; leave it out"
+            )
+        raise InputError(
+            f"learns_from is not allowed: {policy} learns from each step of its own visits, and "
+            "not from counters, which others could share"
+        )
 
     @cached_property
     def bins(self) -> int:

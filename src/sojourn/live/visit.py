@@ -11,7 +11,6 @@ from .errors import NotFound
 from .journal import Steps
 from .names import check_name
 from .operations import Operations
-from .records import Row
 from .rollout.allocation import Allocation, hash_scores, unit_of
 from .stores.base import find_visit
 
@@ -80,10 +79,6 @@ class Visit:
         return await self.experiment.journal.arun(self._operations.looking_up(self.id))
 
     @property
-    def row(self) -> Row:
-        return self._operations.fetch(self.id)
-
-    @property
     def _operations(self) -> "Routing":
         return self.experiment._operations
 
@@ -104,14 +99,9 @@ class Routing:
         self._only = next(iter(branches.values())) if len(branches) == 1 else None
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
-        if self._only is not None:
-            return self._only.operations.opening(visit, opening)
-        return self._opening(visit, opening)
-
-    def _opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         variant, opening = yield from self._entering(visit, opening)
         opened = yield from self._of(variant).opening(visit, opening)
-        return None if opened is None else replace(opened, variant=variant)
+        return opened and replace(opened, variant=variant or None)
 
     def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
         if self._only is not None:
@@ -140,56 +130,33 @@ class Routing:
         found = yield from self._of(variant).looking_up(visit)
         return replace(found, variant=variant or None)
 
-    def fetch(self, visit: str) -> Row:
-        for branch in self.branches.values():
-            row = find_visit(branch.journal.store, branch.name, visit)
-            if row is not None:
-                return row
-        raise self._unknown(visit)
-
     def _of(self, variant: str) -> Operations:
         return self.branches[variant].operations
 
-    def _unknown(self, visit: str) -> NotFound:
-        return NotFound(f"there is no visit {visit!r} in {self.name!r}")
-
-    def _remembered(self, visit: str) -> str | None:
-        """The variant in which this process has the visit in memory."""
+    def _finding(
+        self, visit: str, user: str | None = None, opens: Allocation | None = None
+    ) -> Steps[str]:
+        """The variant that has a visit; or, if it `opens` one, the one that is assigned to it."""
+        if self._only is not None:
+            return next(iter(self.branches))
         for name in self.branches:
             if self._of(name).known(visit) is not None:
                 return name
-        return None
-
-    def _stored(self, visit: str, among: list[str]) -> Steps[str | None]:
-        """The variant in which the store has the visit."""
-        for name in among:
+        scores = hash_scores(self.name, tuple(self.branches), unit_of(visit, user))
+        likely = (opens or self._allocation()).assigned(scores)
+        for name in dict.fromkeys([*likely, *self.branches]) if opens is None else likely[1:]:
             branch = self.branches[name]
             if (yield partial(find_visit, branch.journal.store, branch.name, visit)) is not None:
                 return name
-        return None
-
-    def _finding(self, visit: str) -> Steps[str]:
-        """The variant of a visit of which nothing is known but the id."""
-        if self._only is not None:
-            return next(iter(self.branches))
-        found = self._remembered(visit)
-        if found is None:
-            likely = self._allocation().assigned(self._scores(visit, None))
-            among = list(dict.fromkeys([*likely, *self.branches]))
-            found = yield from self._stored(visit, among)
-        if found is None:
-            raise self._unknown(visit)
-        return found
+        if opens is None:
+            raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
+        return likely[0]
 
     def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
         """The variant of a visit that may be new, and how it is opened there."""
         check_name("id", visit)
+        if self._only is not None:
+            return next(iter(self.branches)), opening
         allocation = self._allocation()
-        found = self._remembered(visit)
-        if found is None:
-            likely, *others = allocation.assigned(self._scores(visit, opening.user))
-            found = (yield from self._stored(visit, others)) or likely
-        return found, replace(opening, epoch=allocation.epoch)
-
-    def _scores(self, visit: str, user: str | None) -> dict[str, float]:
-        return hash_scores(self.name, tuple(self.branches), unit_of(visit, user))
+        variant = yield from self._finding(visit, opening.user, allocation)
+        return variant, replace(opening, epoch=allocation.epoch)

@@ -5,16 +5,15 @@ behind it, because it may build on what was lost; the `generation` changes, whic
 reload.
 """
 
-import asyncio
 import logging
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import Busy, Unavailable
-from .executors import late, wake_after
+from .executors import Pending, settle
 from .records import Change
 
 log = logging.getLogger("sojourn.live")
@@ -22,11 +21,14 @@ log = logging.getLogger("sojourn.live")
 Append = Callable[[Sequence[Change]], Sequence[bool]]
 
 
-class Ticket:
-    """A place in the queue: of a change, of something to do between two commits, or of nothing."""
+class Ticket(Pending):
+    """A place in the queue: of a change, of something to do between two commits, or of nothing.
 
-    __slots__ = ("applied", "change", "done", "error", "futures", "mark", "rejected", "result",
-                 "work", "writer")  # fmt: skip
+    Its outcome is whether the change was applied, or else rejected by the optimistic lock; or what
+    was done returned.
+    """
+
+    __slots__ = ("change", "mark", "rejected", "work")
 
     def __init__(
         self,
@@ -35,40 +37,9 @@ class Ticket:
         rejected: Callable[[], None] | None = None,
         work: Callable[[], Any] | None = None,
     ) -> None:
-        self.writer, self.change, self.rejected, self.work = writer, change, rejected, work
+        super().__init__(writer.settled)
+        self.change, self.rejected, self.work = change, rejected, work
         self.mark: Any = None
-        self.done, self.applied = False, False
-        self.result: Any = None
-        self.error: Exception | None = None
-        self.futures: list[asyncio.Future[None]] = []
-
-    def outcome(self) -> bool:
-        """Whether the change was applied; else it was rejected by the optimistic lock."""
-        if isinstance(self.error, Unavailable):
-            raise Unavailable(str(self.error)) from self.error
-        if self.error is not None:
-            raise self.error
-        return self.applied
-
-    def wait(self, seconds: float) -> bool:
-        """The outcome; `Unavailable` after so many seconds, which does not cancel the commit."""
-        with self.writer.lock:
-            if not self.writer.settled.wait_for(lambda: self.done, seconds):
-                raise late()
-        return self.outcome()
-
-    async def arrive(self, seconds: float) -> bool:
-        """`wait` for asyncio; cancelling the wait does not cancel the commit."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        with self.writer.lock:
-            if self.done:
-                return self.outcome()
-            self.futures.append(future)
-        wake_after(seconds, future)
-        await future
-        if not self.done:
-            raise late()
-        return self.outcome()
 
 
 class Watch(Protocol):
@@ -140,7 +111,7 @@ class Writer:
         """Have a function called after all that is queued, and before all that will be.
 
         It runs in the writer's thread, between two commits, so it must be short; what it returns
-        is the ticket's `result`.
+        is the outcome.
         """
         return self._enqueue(Ticket(self, work=work))
 
@@ -187,7 +158,7 @@ class Writer:
     def _do(self, ticket: Ticket) -> None:
         assert ticket.work is not None
         try:
-            ticket.result, ticket.applied = ticket.work(), True
+            ticket.result = ticket.work()
         except Exception as error:
             ticket.error = error
         with self.lock:
@@ -206,8 +177,8 @@ class Writer:
         if changes:
             self.failure = None
         for ticket in batch:
-            ticket.applied = ticket.change is None or next(applied)
-            if not ticket.applied and ticket.rejected is not None:
+            ticket.result = ticket.change is None or next(applied)
+            if not ticket.result and ticket.rejected is not None:
                 ticket.rejected()
         with self.lock:
             self._settle(batch)
@@ -239,21 +210,8 @@ class Writer:
             self._settle(batch)
 
     def _settle(self, batch: list[Ticket]) -> None:
-        """Wake what waits for a batch: one call into each event loop, one notify for threads."""
-        loops: dict[Any, list[asyncio.Future[None]]] = defaultdict(list)
+        """Wake what waits for a batch; the cache of visits keeps the tickets, but not the rest."""
         for ticket in batch:
-            ticket.done = True
-            ticket.change = ticket.rejected = ticket.work = None  # the cache keeps the ticket
-            for future in ticket.futures:
-                loops[future.get_loop()].append(future)
+            ticket.change = ticket.rejected = ticket.work = None
         self._held -= len(batch)
-        self.settled.notify_all()
-        for loop, futures in loops.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, futures)
-
-
-def _resolve(futures: list[asyncio.Future[None]]) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(None)
+        settle(batch)

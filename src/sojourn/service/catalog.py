@@ -149,7 +149,7 @@ class Catalog:
         make = partial(Learner, seed=0, compiled=compiled)
 
         def work() -> tuple[Experiment, bool]:
-            new = enrol(self.journal.store, name, settings, arms, make).new
+            new = enrol(self.journal.store, name, settings, arms, make)
             self._reload(name)
             return self._opened(name, compiled), new
 
@@ -164,10 +164,10 @@ class Catalog:
                 await self.changing(lambda: None, lambda policy=policy: policy)  # type: ignore[misc]
 
         def work() -> tuple[Experiment, bool]:
-            enrolled = enrol_variants(self.journal.store, name, given, make)
-            for each in (*names_of(name, enrolled.allocation.variants).values(), name):
+            variants, new = enrol_variants(self.journal.store, name, given, make)
+            for each in (*names_of(name, tuple(variants)).values(), name):
                 self._reload(each)
-            return self._opened(name), enrolled.new
+            return self._opened(name), new
 
         return await self.changing(work)
 

@@ -2,28 +2,15 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from ...validation import InputError
+from .. import records
 from ..errors import Conflict, NotFound
 from ..monitor.trends import Trend
-from ..records import (
-    AUDIT_ACTOR,
-    Arm,
-    Bucket,
-    Change,
-    Counts,
-    Edit,
-    Event,
-    Key,
-    Ledger,
-    Part,
-    Row,
-    Snapshot,
-    added,
-)
+from ..records import Arm, Bucket, Change, Counts, Edit, Event, Key, Ledger, Part, Row, Snapshot
 from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
@@ -31,6 +18,7 @@ LEASE = 60.0
 """Seconds after which a holder of the lease that has done nothing is thought to be dead."""
 TRIES = 50
 
+Names = Collection[str] | None  # None: all
 R = TypeVar("R", Bucket, Trend, Group, Snapshot, Edit, Part)
 
 
@@ -62,24 +50,18 @@ class Store(Protocol):
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
-        """The store at an address; if it is `read_only`, nothing can be written.
-
-        A method gives up with `Unavailable` after `deadline` seconds, if it can.
-        """
+        """The store at an address. After `deadline` seconds its methods raise `Unavailable`."""
 
     def close(self) -> None: ...
 
     def ping(self, *, write: bool = False) -> float:
         """The time, in seconds since 1970, by the clock that changes are stamped with.
 
-        Lost connections are opened again. `Unavailable` if the store cannot be read, or not be
-        written with `write`.
+        `Unavailable` if the store cannot be read or, with `write`, written.
         """
 
-    def read(
-        self, names: Collection[str] | None = None, *, counts: bool = True
-    ) -> dict[str, Stored]:
-        """Experiments of these names, by default all, from one snapshot; arms by position.
+    def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
+        """Experiments of these names, from one snapshot; arms by position.
 
         Without `counts` there are neither counters nor `expired`.
         """
@@ -113,7 +95,7 @@ class Store(Protocol):
         self,
         name: str,
         *,
-        ids: Collection[str] | None = None,
+        ids: Names = None,
         expired: bool = False,
         ended_before: float | None = None,
         limit: int = 1000,
@@ -128,7 +110,7 @@ class Store(Protocol):
         self,
         name: str,
         *,
-        visits: Collection[str] | None = None,
+        visits: Names = None,
         step: int | None = None,
         kind: str | None = None,
         last: int | None = None,
@@ -150,18 +132,18 @@ class Store(Protocol):
         width: float | None = None,
         limit: int | None = None,
     ) -> list[R]:
-        """What there is of an experiment over time. `since`, `width` are for the first two kinds.
+        """What there is of an experiment over time; of all if `name` is None (`Edit`, `Part`).
 
         - `Bucket`: visits that ended from `since` on, in buckets of `width` seconds; none is empty.
-          If both are whole minutes it is made of sums by the minute, however many visits there
-          were; else of events that are not archived.
+          If both are whole minutes it is made of sums by the minute, else of events that are not
+          archived.
         - `Trend`: sums by arm, likewise; exact where both are multiples of `trends.SPAN`, or of
           what the sums were compacted to.
         - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users.
         - `Snapshot`: what comparisons said.
-        - `Edit`: the audit log, the latest first, the first `limit` lines; None: of all.
-        - `Part`: the files of the archive, by day; None: of all. Those of dropped experiments are
-          of the one named "". Another call may replace a file at any time: then list them again.
+        - `Edit`: the audit log, the latest first, the first `limit` lines.
+        - `Part`: the files of the archive, by day. Those of dropped experiments are of the one
+          named "". Another call may replace a file at any time: then list them again.
         """
 
     def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
@@ -176,10 +158,9 @@ class Store(Protocol):
     def erase(self, user: str) -> int:
         """Forget the id of a user in all visits and events; how many visits. Sums stay.
 
-        This is the first phase. It does not wait for the lease. Each of these visits gets a new
-        version, so a process that has read the old one can neither change nor archive it. The user
-        is then listed in `Upkeep.erasing`: the holder of the lease rewrites the archive
-        (`archiving.erase`).
+        Each of these visits gets a new version, so a process that has read the old one can neither
+        change nor archive it. The user is then listed in `Upkeep.erasing`, and the next holder of
+        the lease, which is not waited for here, rewrites the archive (`archiving.erase`).
         """
 
     def upkeep(
@@ -243,7 +224,7 @@ def loaded(store: Store, name: str) -> Stored:
 def counters(store: Store, name: str) -> Counts:
     """The counters of an experiment, of all processes; none if there is no such experiment."""
     found = store.read([name]).get(name)
-    return {} if found is None else added(found.own, found.others)
+    return {} if found is None else records.added(found.own, found.others)
 
 
 def find_visit(store: Store, name: str, visit: str) -> Row | None:
@@ -271,23 +252,6 @@ def all_of_their_own(store: Store) -> list[str]:
     return [name for name, known in found if not has_variants(known.settings)]
 
 
-Edited = tuple[str, Sequence[Arm]] | None
-"""Settings, and arms that are new or different, by name; None: nothing is to be changed."""
-
-
-def change(store: Store, name: str, edit: Callable[[Stored | None], Edited]) -> None:
-    """Make or change an experiment by what `edit` makes of it, also if others change it meanwhile.
-
-    Known arms keep their positions, new ones get the next ones. What is different is a line of the
-    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
-    """
-    for _ in range(TRIES):
-        before = find(store, name)
-        if (edited := edit(before)) is None or swap(store, name, before, *edited):
-            return
-    raise Conflict(f"experiment {name!r} was changed by others {TRIES} times in a row")
-
-
 def swap(
     store: Store, name: str, before: Stored | None, settings: str, arms: Sequence[Arm] = ()
 ) -> bool:
@@ -297,7 +261,7 @@ def swap(
     if before is not None and settings == before.settings and not new:
         return True
     edit = edit_of(None if before is None else (before.settings, known), settings, new)
-    note = None if edit is None else Edit(0.0, AUDIT_ACTOR.get(), name, *edit)
+    note = None if edit is None else Edit(0.0, records.AUDIT_ACTOR.get(), name, *edit)
     return store.compare_and_swap(name, before, settings, new, note)
 
 
@@ -308,8 +272,15 @@ def exchange(store: Store, name: str, before: str, after: str) -> bool:
 
 
 def save(store: Store, name: str, settings: str, arms: Sequence[Arm] = ()) -> None:
-    """`change` to these settings, and with these arms, whatever was before."""
-    change(store, name, lambda before: (settings, arms))
+    """Make or change an experiment, also if others change it meanwhile.
+
+    Known arms keep their positions, new ones get the next ones. What is different is a line of the
+    audit log, by `records.AUDIT_ACTOR`; if nothing is, nothing is written.
+    """
+    for _ in range(TRIES):
+        if swap(store, name, find(store, name), settings, arms):
+            return
+    raise Conflict(f"experiment {name!r} was changed by others {TRIES} times in a row")
 
 
 class Linked(NamedTuple):
@@ -325,7 +296,8 @@ def chains(changes: Sequence[Change], now: float) -> tuple[list[Linked], list[Li
     latest: dict[tuple[str, str], Linked] = {}
     found: list[Linked | None] = []
     for change in changes:
-        row = change.stamped(now)
+        touched = now if change.touch else change.row.touched
+        row = change.row._replace(touched=touched, deadline=touched + change.wait)
         key = row.experiment, row.id
         before = latest.get(key)
         if before is not None and before.row.version != row.base:

@@ -17,6 +17,16 @@ class Connection(Protocol):
 C = TypeVar("C", bound=Connection)
 
 
+@contextmanager
+def closed_on_error(connection: Connection) -> Iterator[None]:
+    """A connection that cannot be made ready is closed."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 class Pool(Generic[C]):
     """At most `size` connections, made when they are needed.
 

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Self
 
 from ...extras import require
 from ..errors import Unavailable
-from ..monitor.trends import SPAN
-from ..records import MINUTE, Change, Event
+from ..monitor.trends import COUNTED, FOLLOWED, SPAN
+from ..records import Change, Event
 from ..rollout.groups import added_by
 from . import tables
 from .base import answers, chains
-from .pool import Pool
+from .pool import Pool, closed_on_error
 from .sql import ReadView, Run, SqlStore
-from .tables import names
+from .tables import KEEP, KEYS, TABLES, add_up, names, sums_of, values_of
 
 require("a store in PostgreSQL", "postgres", "psycopg")
 import psycopg  # noqa: E402
@@ -89,15 +89,12 @@ def connect(url: str, deadline: float, *, read_only: bool = False) -> Link:
     wanted = {**TCP, "connect_timeout": math.ceil(min(CONNECT, deadline))}
     more: Any = {name: value for name, value in wanted.items() if name not in given}
     link = Link.connect(url, autocommit=True, **more)
-    try:
+    with closed_on_error(link):
         link.deadline = deadline
         pinned = {**PINNED, "default_transaction_read_only": "on" if read_only else "off"}
         calls = ", ".join(["set_config(%s, %s, false)"] * len(pinned))
         link.execute(f"SELECT {calls}", [word for pair in pinned.items() for word in pair])
         link.limit(deadline)
-    except BaseException:
-        link.close()
-        raise
     return link
 
 
@@ -114,13 +111,30 @@ def _records(columns: dict[str, str]) -> str:
     return f"json_to_recordset(%s::json) AS x({kinds})"
 
 
+def _of_kept(columns: dict[str, str]) -> str:
+    """Those rows of a JSON parameter whose changes were applied."""
+    of_visits = _records({**columns, "visit": tables.TEXT})
+    return f"{of_visits} JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit"
+
+
 UNSTAMPED = 0.0  # a placeholder for the time of the batch, which the database fills in
 STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
 )
 STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
-GROUP_KEY = tables.GROUP_KEY.replace('"experiment"', 'x."experiment"')
+COUNTER, GROUP = TABLES["sojourn_counter"], TABLES["sojourn_group"]
+GROUP_KEY = [f'x."{column}"' for column in KEYS["sojourn_group"]]
+TREND_KEY = ["experiment", "writer", tables.start_of(SPAN, "touched"), "arm"]
+TREND_SUMS = ", ".join(
+    f"SUM(CASE WHEN what = '{what}' AND k = {k} THEN n ELSE 0 END)" for what, k in COUNTED
+)
+BY_ARM_OR_STATE = " UNION ALL ".join(
+    f"SELECT *, {place} AS arm FROM amounts WHERE what IN ({', '.join(map(repr, sorted(whats)))})"
+    for place, whats in (("i", {what for what, _ in COUNTED}), ("-2 - j", FOLLOWED))
+)
+"""Counters by what they are added to, as `trends.parts` says."""
+
 APPEND = f"""
 WITH clock AS MATERIALIZED (SELECT {CLOCK} AS now),
 kept AS (
@@ -128,37 +142,21 @@ kept AS (
     SELECT {STAMPED_VISIT} FROM {_records(tables.VISIT)}, clock
     WHERE EXISTS (SELECT FROM sojourn_experiment WHERE name = x.experiment) AND (x.base = 0 OR
         EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
-    {tables.KEEP_VISIT} RETURNING "experiment", "id", "base", "touched", xmax = 0 AS made
+    {KEEP["sojourn_visit"]} RETURNING "experiment", "id", "base", "touched", xmax = 0 AS made
 ),
 logged AS (
     INSERT INTO sojourn_event ({names(tables.EVENT)})
-    SELECT {STAMPED_EVENT} FROM {_records({"n": "BIGINT", **tables.EVENT})}
-    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit, clock
+    SELECT {STAMPED_EVENT} FROM {_of_kept({"n": "BIGINT", **tables.EVENT})}, clock
     ORDER BY x.n RETURNING *
 ),
-charted AS (
-    {tables.chart(tables.start_of(MINUTE, "at"), tables.left("logged"), "true")}
-),
-amounts AS MATERIALIZED (
-    SELECT {names(tables.COUNTER, "x.")}, kept.touched
-    FROM {_records({**tables.COUNTER, "visit": "TEXT"})}
-    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
-),
-counted AS (
-    INSERT INTO sojourn_counter ({names(tables.COUNTER)})
-    SELECT {tables.COUNTER_KEY}, SUM(n) FROM amounts GROUP BY {tables.COUNTER_KEY}
-    {tables.KEEP_COUNTER}
-),
+charted AS ({tables.chart("logged")}),
+amounts AS MATERIALIZED (SELECT {names(COUNTER, "x.")}, kept.touched FROM {_of_kept(COUNTER)}),
+counted AS ({add_up("sojourn_counter", KEYS["sojourn_counter"], "SUM(n)", "amounts")}),
 over_time AS (
-    {tables.trend(tables.start_of(SPAN, "touched"), "amounts")}
+    {add_up("sojourn_trend", TREND_KEY, TREND_SUMS, f"({BY_ARM_OR_STATE}) AS counted")}
 ),
 grouped AS (
-    INSERT INTO sojourn_group ({names(tables.TABLES["sojourn_group"])})
-    SELECT {GROUP_KEY}, {", ".join(f'SUM(x."{column}")' for column in tables.GROUPED)}
-    FROM {_records({**tables.TABLES["sojourn_group"], "visit": "TEXT"})}
-    JOIN kept ON kept.experiment = x.experiment AND kept.id = x.visit
-    GROUP BY {GROUP_KEY}
-    {tables.KEEP_GROUP}
+    {add_up("sojourn_group", GROUP_KEY, sums_of(values_of("sojourn_group")), _of_kept(GROUP))}
 )
 SELECT "experiment", "id" FROM kept WHERE 1 / CASE WHEN made AND base <> 0 THEN 0 ELSE 1 END = 1
 """
@@ -188,6 +186,7 @@ class PostgresStore(SqlStore):
     grace: ClassVar[float] = 60.0  # far longer than a statement may take
     locking: ClassVar[str] = " FOR UPDATE"
     serial: ClassVar[str] = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    clock: ClassVar[str] = CLOCK
     begin: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     @classmethod
@@ -199,37 +198,21 @@ class PostgresStore(SqlStore):
         self.writer = ""
         self._lock = threading.Lock()
         self._db: Any = None
-        self._readers: Pool[Any] = Pool(self._connect_reader, READERS)
+        self._readers: Pool[Any] = Pool(self._connect, READERS)
         with self._reading() if read_only else self._writing():
             pass
         if not read_only:
             self._purge()
 
-    def _connect(self) -> Any:
-        return connect(self.url, self.deadline, read_only=self.read_only)
-
-    def _connect_reader(self) -> Any:
-        db = self._connect()
-        try:
+    def _connect(self, *, writes: bool = False) -> Any:
+        db = connect(self.url, self.deadline, read_only=self.read_only)
+        with closed_on_error(db):
             if self.read_only:
                 self._see(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _connect_writer(self) -> Any:
-        db = self._connect()
-        try:
-            if self.read_only:
-                self._see(db)
-            else:
+            elif writes:
                 db.execute("SET synchronous_commit = on")
                 self._prepare(db)
                 self.writer = _writer(db)
-        except BaseException:
-            db.close()
-            raise
         return db
 
     def _see(self, db: Any) -> None:
@@ -263,7 +246,7 @@ class PostgresStore(SqlStore):
         try:
             with self._clearly():
                 try:
-                    self._db = self._db or self._connect_writer()
+                    self._db = self._db or self._connect(writes=True)
                     self._db.limit(self.deadline)
                     yield self._db
                 except psycopg.Error:
@@ -297,7 +280,7 @@ class PostgresStore(SqlStore):
                 {"n": n, **event._asdict(), "writer": writer}
                 for n, event in enumerate(e for chain in joined for e in chain.events)
             ]
-            columns = (*tables.COUNTER, "visit")
+            columns = (*COUNTER, "visit")
             counts = [
                 dict(zip(columns, (c.row.experiment, writer, *key, n, c.row.id), strict=True))
                 for c in joined
@@ -312,35 +295,23 @@ class PostgresStore(SqlStore):
             applied = set(db.execute(APPEND, parts, prepare=True).fetchall())
         return answers(found, applied)
 
-    def _time(self) -> tuple[str, list[Any]]:
-        return CLOCK, []
-
-    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        if not rows:
-            return []
-        columns = tables.TABLES[table]
+    def _insert(self, run: Run, table: str, rows: Sequence[Any]) -> None:
+        columns = TABLES[table]
         arrays = ", ".join(f"?::{kind}[]" for kind in columns.values())
-        insert = f"INSERT INTO {table} ({names(columns)}) SELECT * FROM unnest({arrays}) {tail}"
-        values = [list(column) for column in zip(*rows, strict=True)]
-        if table != "sojourn_visit":
-            run(insert, values)
-            return []
-        done = set(run(f'{insert} RETURNING "experiment", "id"', values))
-        return [tuple(row[:2]) in done for row in rows]
+        insert = f"INSERT INTO {table} ({names(columns)}) SELECT * FROM unnest({arrays}) "
+        if rows:
+            run(insert + KEEP.get(table, ""), [list(column) for column in zip(*rows, strict=True)])
 
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "= ANY(?)", list(values)
 
     def _view(self) -> ReadView:
-        try:
+        with self._clearly():
             db = self._connect()
             db.limit(SLOW * self.deadline)
             db.execute("SET idle_in_transaction_session_timeout = 0")
             db.autocommit = False
             db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        except psycopg.Error as error:
-            raise Unavailable(f"the database cannot be used ({error})") from error
-
         rows = db.cursor(name="rows")  # on the server, which sends some at a time
 
         def stream(query: str, parameters: Sequence[Any]) -> Any:

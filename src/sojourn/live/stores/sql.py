@@ -8,7 +8,7 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import astuple, replace
 from math import ceil
@@ -18,23 +18,12 @@ from ...validation import InputError
 from .. import records
 from ..errors import Busy, Conflict, NotFound, Unavailable
 from ..monitor.trends import Trend, as_counts
-from ..records import (
-    AUDIT_ACTOR,
-    HOUR,
-    Arm,
-    Bucket,
-    Counts,
-    Edit,
-    Event,
-    Ledger,
-    Part,
-    Row,
-    Snapshot,
-)
+from ..records import MINUTE, Arm, Bucket, Counts, Edit, Event, Ledger, Part, Row, Snapshot
 from ..rollout.groups import Group
 from . import tables
-from .base import LEASE, R, Stored, Upkeep
-from .tables import EVENT, KEEP_ARCHIVED, VISIT, chart, names, start_of, sums_of, thin
+from .base import LEASE, Names, R, Stored, Upkeep
+from .pool import closed_on_error
+from .tables import EVENT, VISIT, names, start_of, sums_of, values_of
 
 Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 
@@ -68,6 +57,8 @@ class SqlStore(ABC):
     """The owner of this process's counter rows; no two processes have the same at a time."""
     deadline: float
     read_only: bool
+    clock: ClassVar[str]
+    """SQL for the time of the store."""
     serial: ClassVar[str]
     """The type of a column that numbers the rows."""
     begin: ClassVar[str]
@@ -90,12 +81,8 @@ class SqlStore(ABC):
         """A new connection, in a transaction that sees one moment."""
 
     @abstractmethod
-    def _time(self) -> tuple[str, list[Any]]:
-        """SQL for the time of the store, and its parameters."""
-
-    @abstractmethod
-    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
-        """Insert rows or update them; which of them were."""
+    def _insert(self, run: Run, table: str, rows: Sequence[Any]) -> int | None:
+        """Insert rows, or change those that have the same keys (`tables.KEEP`)."""
 
     @abstractmethod
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
@@ -127,8 +114,20 @@ class SqlStore(ABC):
             run(statement.replace("{id}", secrets.token_hex(8)))
 
     def _now(self, run: Run) -> float:
-        sql, given = self._time()
-        return float(run(f"SELECT {sql}", given)[0][0])
+        return float(run(f"SELECT {self.clock}")[0][0])
+
+    def _where(self, wanted: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """A condition that columns have a value, or one of several (None: any); its parameters."""
+        conditions, given = ["true"], []
+        for column, value in wanted.items():
+            if isinstance(value, str | int):
+                conditions.append(f"{column} = ?")
+                given.append(value)
+            elif value is not None:
+                among, values = self._among(list(value))
+                conditions.append(f"{column} {among}")
+                given.append(values)
+        return f"WHERE {' AND '.join(conditions)}", given
 
     def ping(self, *, write: bool = False) -> float:
         if write:
@@ -147,43 +146,34 @@ class SqlStore(ABC):
             finally:
                 run("COMMIT")
 
-    def read(
-        self, names: Collection[str] | None = None, *, counts: bool = True
-    ) -> dict[str, Stored]:
-        known = "SELECT name, settings, version FROM sojourn_experiment"
+    def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
         arms: defaultdict[str, list[Arm]] = defaultdict(list)
         own: defaultdict[str, Counts] = defaultdict(dict)
         others: defaultdict[str, Counts] = defaultdict(dict)
         late: set[str] = set()
-        which, given = self._which("experiment", names)
+        named, _ = self._where({"name": names})
+        where, given = self._where({"experiment": names})
         with self._at_once() as run:
             writer = self.writer
-            found = run(f"{known} {which.replace('experiment', 'name')} ORDER BY name", given)
+            query = "SELECT name, settings, version FROM sojourn_experiment"
+            found = run(f"{query} {named} ORDER BY name", given)
             query = "SELECT experiment, position, name, retired, pulls, successes FROM sojourn_arm "
-            for name, *arm in run(f"{query} {which} ORDER BY position", given):
+            for name, *arm in run(f"{query} {where} ORDER BY position", given):
                 arms[name].append(Arm(*arm))
             if counts:
                 query = "SELECT experiment, writer = ?, what, i, j, k, SUM(n) FROM sojourn_counter "
-                query += f"{which} GROUP BY 1, 2, what, i, j, k"
+                query += f"{where} GROUP BY 1, 2, what, i, j, k"
                 for name, mine, what, i, j, k, n in run(query, [writer, *given]):
                     (own if mine else others)[name][what, i, j, k] = n
-                clock, time = self._time()
-                query = f"SELECT DISTINCT experiment FROM sojourn_visit {which or 'WHERE true'} "
-                query += f"AND status = 'open' AND deadline <= {clock}"
-                late = {name for (name,) in run(query, [*given, *time])}
+                query = f"SELECT DISTINCT experiment FROM sojourn_visit {where} "
+                query += f"AND status = 'open' AND deadline <= {self.clock}"
+                late = {name for (name,) in run(query, given)}
         return {
             name: Stored(
                 text, tuple(arms[name]), version, writer, own[name], others[name], name in late
             )
             for name, text, version in found
         }
-
-    def _which(self, column: str, names: Collection[str] | None) -> tuple[str, list[Any]]:
-        """A condition that a column has one of these names, and its parameters."""
-        if names is None:
-            return "", []
-        among, given = self._among(list(names))
-        return f"WHERE {column} {among}", [given]
 
     def compare_and_swap(
         self,
@@ -195,45 +185,47 @@ class SqlStore(ABC):
     ) -> bool:
         query = "SELECT version FROM sojourn_experiment WHERE name = ?"
         with self._writing() as run:
-            now, found = self._now(run), run(query + self.locking, (name,))
+            found = run(query + self.locking, (name,))
             if found != ([] if before is None else [(before.version,)]):
                 return False
             if before is None:
-                self._check_name_is_free(run, name)
+                if (wait := self._bury(run, name)) > 0.0:
+                    raise Conflict(
+                        f"experiment {name!r} was dropped: its name is free again in {ceil(wait)} s"
+                    )
                 insert = "INSERT INTO sojourn_experiment VALUES (?, ?, ?) ON CONFLICT DO NOTHING "
                 # a version above all that an experiment of this name had
-                if not run(insert + "RETURNING 1", (name, settings, int(1000.0 * now))):
+                if not run(insert + "RETURNING 1", (name, settings, int(1000.0 * self._now(run)))):
                     return False
             else:
                 update = "UPDATE sojourn_experiment SET settings = ?, version = ? WHERE name = ?"
                 run(update, (settings, before.version + 1, name))
-            self._insert(run, "sojourn_arm", [(name, *arm) for arm in arms], tables.KEEP_ARM)
+            self._insert(run, "sojourn_arm", [(name, *arm) for arm in arms])
             if note is not None:
-                self._insert(run, "sojourn_edit", [astuple(replace(note, at=now))])
+                self._note(run, note)
         return True
+
+    def _note(self, run: Run, edit: Edit) -> None:
+        self._insert(run, "sojourn_edit", [astuple(replace(edit, at=self._now(run)))])
 
     def visits(
         self,
         name: str,
         *,
-        ids: Collection[str] | None = None,
+        ids: Names = None,
         expired: bool = False,
         ended_before: float | None = None,
         limit: int = 1000,
     ) -> tuple[float, list[Row]]:
-        clock, time = self._time()
-        where, given, order = "experiment = ?", [*time, name], "id"
-        if ids is not None:
-            among, value = self._among(list(ids))
-            where, given = f"{where} AND id {among}", [*given, value]
+        where, given = self._where({"experiment": name, "id": ids})
+        order = "id"
         if expired:
-            where += f" AND status = 'open' AND deadline <= {clock}"
-            given, order = [*given, *time], "deadline"
+            where, order = f"{where} AND status = 'open' AND deadline <= {self.clock}", "deadline"
         if ended_before is not None:
-            where += " AND status <> 'open' AND touched < ?"
-            given, order = [*given, ended_before], "touched"
-        query = f"SELECT {clock}, {names(VISIT, 'v.')} FROM (SELECT 1) AS one LEFT JOIN "
-        query += f"(SELECT * FROM sojourn_visit WHERE {where} ORDER BY {order} LIMIT ?) AS v "
+            where, order = f"{where} AND status <> 'open' AND touched < ?", "touched"
+            given.append(ended_before)
+        query = f"SELECT {self.clock}, {names(VISIT, 'v.')} FROM (SELECT 1) AS one LEFT JOIN "
+        query += f"(SELECT * FROM sojourn_visit {where} ORDER BY {order} LIMIT ?) AS v "
         with self._reading() as run:
             found = run(f"{query} ON true ORDER BY v.{order}", [*given, limit])
         return found[0][0], [Row(*row) for _, *row in found if row[0] is not None]
@@ -242,21 +234,15 @@ class SqlStore(ABC):
         self,
         name: str,
         *,
-        visits: Collection[str] | None = None,
+        visits: Names = None,
         step: int | None = None,
         kind: str | None = None,
         last: int | None = None,
     ) -> list[Event]:
-        given: list[Any] = [name]
         # The last ones by seq from its end, not by the index of experiments, which would sort all.
-        where = "experiment = ?" if last is None else "experiment || '' = ?"
-        if visits is not None:
-            among, value = self._among(list(visits))
-            where, given = f"{where} AND visit {among}", [*given, value]
-        for column, value in (("step", step), ("kind", kind)):
-            if value is not None:
-                where, given = f"{where} AND {column} = ?", [*given, value]
-        query = f"SELECT {names(EVENT)} FROM sojourn_event WHERE {where} ORDER BY seq"
+        experiment = "experiment" if last is None else "experiment || ''"
+        where, given = self._where({experiment: name, "visit": visits, "step": step, "kind": kind})
+        query = f"SELECT {names(EVENT)} FROM sojourn_event {where} ORDER BY seq"
         with self._reading() as run:
             if last is None:
                 return [Event(*row) for row in run(query, given)]
@@ -265,56 +251,13 @@ class SqlStore(ABC):
 
     def audit_state(self, name: str, *sums: str) -> tuple[Ledger, Iterator[Event]]:
         view = self._view()
-        try:
-            asked = {field: LEDGER[field](self, view.run, name) for field in sums}
+        asked = {}
+        with closed_on_error(view):
+            for field in sums:
+                query, made = LEDGER[field]
+                asked[field] = made(view.run(query, (name,)))
             rows = view.stream(HISTORY, (name,))
-        except BaseException:
-            view.close()
-            raise
         return Ledger(**asked), events_of(rows, view.close)
-
-    def _counts(self, run: Run, name: str) -> Counts:
-        query = "SELECT what, i, j, k, SUM(n) FROM sojourn_counter WHERE experiment = ? "
-        found = run(query + "GROUP BY what, i, j, k", (name,))
-        return {(what, i, j, k): n for what, i, j, k, n in found}
-
-    def _archived(self, run: Run, name: str) -> Counts:
-        query = "SELECT what, i, j, k, n FROM sojourn_archived WHERE experiment = ?"
-        return {(what, i, j, k): n for what, i, j, k, n in run(query, (name,))}
-
-    def _rows(self, run: Run, name: str) -> dict[str, tuple[int, int, float]]:
-        query = "SELECT status, COUNT(*), SUM(step), SUM(gained) FROM sojourn_visit "
-        rows = run(query + "WHERE experiment = ? GROUP BY status", (name,))
-        return {status: (n, int(steps), gained) for status, n, steps, gained in rows}
-
-    def _late(self, run: Run, name: str) -> dict[tuple[str, int], float]:
-        query = "SELECT visit, step, reward FROM sojourn_event WHERE experiment = ? AND kind = ? "
-        found = run(query + "AND cause = ?", (name, records.LATE, records.REWARD))
-        return {(visit, step): reward for visit, step, reward in found}
-
-    def _charted(self, run: Run, name: str) -> Bucket:
-        visits, *rest = self._sums(run, tables.CHARTED, "sojourn_minute WHERE true", name)
-        return Bucket(0.0, int(visits), *rest)
-
-    def _grouped(self, run: Run, name: str) -> records.Triple:
-        sums = ("visits", "steps", "reward")
-        one, two, three = self._sums(run, sums, "sojourn_group WHERE true", name)
-        return one, two, three
-
-    def _assigned(self, run: Run, name: str) -> records.Triple:
-        over = "sojourn_visit WHERE epoch > 0 AND status <> 'open'"
-        one, two, three = self._sums(run, ("1", "step", "gained"), over, name)
-        return one, two, three
-
-    def _sums(self, run: Run, columns: Iterable[str], rows: str, name: str) -> list[float]:
-        sums = ", ".join(f"COALESCE(SUM({column}), 0)" for column in columns)
-        (found,) = run(f"SELECT {sums} FROM {rows} AND experiment = ?", (name,))
-        return [float(n) for n in found]
-
-    def _over_time(self, run: Run, name: str) -> Counts:
-        query = f"SELECT arm, {sums_of(tables.TRENDS)} FROM sojourn_trend "
-        trends = run(query + "WHERE experiment = ? GROUP BY arm", (name,))
-        return as_counts(Trend(0.0, *row) for row in trends)
 
     def series(
         self,
@@ -328,49 +271,31 @@ class SqlStore(ABC):
         with self._reading() as run:
             if of is Bucket or of is Trend:
                 assert width is not None
-                rows = SPANS[of](self, run, name, since, width)
+                rows = self._over_time(run, of, name, since, width)
             else:
-                rows = self._listed(run, of, name, limit)
+                query, order = LISTED[of]
+                where, given = self._where({"experiment": name})
+                if limit is not None:
+                    order += " LIMIT ?"
+                    given.append(limit)
+                rows = run(f"{query} {where} {order}", given)
         return [of(*row) for row in rows]
 
-    def _listed(
-        self, run: Run, of: type[Any], name: str | None, limit: int | None = None
+    def _over_time(
+        self, run: Run, of: type[Any], name: str | None, since: float, width: float
     ) -> list[Any]:
-        """All rows of a table that has a record in each."""
-        listed = LISTED[of]
-        which, given = self._which("experiment", None if name is None else [name])
-        query = f"SELECT {listed.columns} FROM {listed.table} {which} {listed.order}"
-        if limit is not None:
-            query, given = f"{query} LIMIT ?", [*given, limit]
-        return run(query, given)
-
-    def _timeline(self, run: Run, name: str, since: float, width: float) -> list[Any]:
-        sums: Sequence[str] = tables.CHARTED
-        at, rows = "start", "sojourn_minute WHERE true"
-        if not since % records.MINUTE == 0.0 == width % records.MINUTE:
-            at, rows = "at", "sojourn_event WHERE kind = 'leave'"
-            sums = "1", "step", "step * step", "reward", "reward * reward"
-        bucket = f"CAST(FLOOR(({at} - ?) / ?) AS {tables.WHOLE})"
-        query = f"SELECT {bucket}, {', '.join(f'SUM({each})' for each in sums)} FROM {rows} "
-        query += f"AND experiment = ? AND {at} >= ? GROUP BY 1 ORDER BY 1"
+        at, (sums, places) = "start", SPANS[of]
+        if of is Bucket and not since % MINUTE == 0.0 == width % MINUTE:
+            at, sums = "at", f"{tables.ENDED} FROM sojourn_event WHERE kind = 'leave'"
+        query = f"SELECT CAST(FLOOR(({at} - ?) / ?) AS {tables.WHOLE}), {sums} "
+        query += f"AND experiment = ? AND {at} >= ? GROUP BY {places} ORDER BY {places}"
         found = run(query, (since, width, name, since))
         return [(since + width * i, int(n), *map(float, rest)) for i, n, *rest in found]
-
-    def _trends(self, run: Run, name: str, since: float, width: float) -> list[Any]:
-        bucket = f"CAST(FLOOR((start - ?) / ?) AS {tables.WHOLE})"
-        query = f"SELECT {bucket}, arm, {sums_of(tables.TRENDS)} FROM sojourn_trend "
-        query += "WHERE experiment = ? AND start >= ? GROUP BY 1, 2 ORDER BY 1, 2"
-        found = run(query, (since, width, name, since))
-        return [(since + width * i, arm, *map(float, sums)) for i, arm, *sums in found]
 
     def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
         with self._writing() as run:
             rows = [(name, *astuple(snapshot)) for snapshot in snapshots]
-            self._insert(run, "sojourn_snapshot", rows, tables.KEEP_SNAPSHOT)
-
-    def _edit(self, run: Run, experiment: str, what: str, detail: str) -> None:
-        edit = Edit(self._now(run), AUDIT_ACTOR.get(), experiment, what, detail)
-        self._insert(run, "sojourn_edit", [astuple(edit)])
+            self._insert(run, "sojourn_snapshot", rows)
 
     def drop(self, experiment: str) -> None:
         with self._writing() as run:
@@ -380,8 +305,8 @@ class SqlStore(ABC):
             for table in OF_EXPERIMENT:
                 run(f"DELETE FROM sojourn_{table} WHERE experiment = ?", (experiment,))
             run("UPDATE sojourn_part SET experiment = '' WHERE experiment = ?", (experiment,))
-            run("INSERT INTO sojourn_dropped VALUES (?, ?)", (experiment, self._now(run)))
-            self._edit(run, experiment, "dropped", "")
+            run(f"INSERT INTO sojourn_dropped VALUES (?, {self.clock})", (experiment,))
+            self._note(run, Edit(0.0, records.AUDIT_ACTOR.get(), experiment, "dropped", ""))
         self._purge()
 
     def _purge(self) -> None:
@@ -393,8 +318,7 @@ class SqlStore(ABC):
                 while self._purged(name, f"sojourn_{table}", key):
                     pass
             with self._writing() as run:
-                if self._wait_for_name(run, name) <= 0.0:
-                    self._bury(run, name)
+                self._bury(run, name)
 
     def _purged(self, name: str, table: str, key: str) -> int:
         query = f"SELECT {key} FROM {table} WHERE experiment = ? LIMIT {AT_ONCE}"
@@ -403,49 +327,44 @@ class SqlStore(ABC):
             run(f"DELETE FROM {table} WHERE experiment = ? AND {key} {among}", (name, values))
             return len(run(f"SELECT 1 FROM {table} WHERE experiment = ? LIMIT 1", (name,)))
 
-    def _wait_for_name(self, run: Run, name: str) -> float:
-        """Seconds until the name of a dropped experiment is free."""
-        found = run("SELECT at FROM sojourn_dropped WHERE name = ?", (name,))
-        return found[0][0] + self.grace - self._now(run) if found else 0.0
-
-    def _bury(self, run: Run, name: str) -> None:
-        for table in ("sojourn_event", "sojourn_visit"):
-            run(f"DELETE FROM {table} WHERE experiment = ?", (name,))
-        run("DELETE FROM sojourn_dropped WHERE name = ?", (name,))
-
-    def _check_name_is_free(self, run: Run, name: str) -> None:
-        if run("SELECT at FROM sojourn_dropped WHERE name = ?", (name,)):
-            wait = self._wait_for_name(run, name)
-            if wait > 0.0:
-                raise Conflict(
-                    f"experiment {name!r} was dropped: its name is free again in {ceil(wait)} s"
-                )
-            self._bury(run, name)
+    def _bury(self, run: Run, name: str) -> float:
+        """Seconds until the name of a dropped experiment is free; at 0 nothing is left of it."""
+        query = f"SELECT at + {self.grace} - {self.clock} FROM sojourn_dropped WHERE name = ?"
+        dropped = run(query, (name,))
+        wait = float(dropped[0][0]) if dropped else 0.0
+        if dropped and wait <= 0.0:
+            for table in ("sojourn_event", "sojourn_visit"):
+                run(f"DELETE FROM {table} WHERE experiment = ?", (name,))
+            run("DELETE FROM sojourn_dropped WHERE name = ?", (name,))
+        return wait
 
     def erase(self, user: str) -> int:
+        opened = (
+            "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' AND "
+            '(experiment, visit) IN (SELECT experiment, id FROM sojourn_visit WHERE "user" = ?)'
+        )
+        visits = 'UPDATE sojourn_visit SET "user" = NULL, version = version + 1 WHERE "user" = ? '
+        listed = f"INSERT INTO sojourn_erasing VALUES (?, {self.clock}) ON CONFLICT DO NOTHING"
         with self._writing() as run:
-            whose = 'SELECT experiment, id FROM sojourn_visit WHERE "user" = ?'
-            run(
-                "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' "
-                f"AND (experiment, visit) IN ({whose})",
-                (user,),
-            )
-            found = run(
-                'UPDATE sojourn_visit SET "user" = NULL, version = version + 1 WHERE "user" = ? '
-                "RETURNING 1",
-                (user,),
-            )
-            run(
-                "INSERT INTO sojourn_erasing VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (user, self._now(run)),
-            )
-            self._edit(run, "", "erased a user", f"{len(found)} visits")
+            run(opened, (user,))
+            found = run(visits + "RETURNING 1", (user,))
+            run(listed, (user,))
+            done = "erased a user", f"{len(found)} visits"
+            self._note(run, Edit(0.0, records.AUDIT_ACTOR.get(), "", *done))
+        self._overwrite()
         return len(found)
 
     @contextmanager
     def upkeep(self, *, wait: float = 10.0, lease: float = LEASE) -> Iterator[Upkeep]:
         end, token = time.monotonic() + wait, secrets.token_hex(8)
-        while not self._take(token, lease):
+        take = f"UPDATE sojourn_lease SET token = ?, until = {self.clock} + ? "
+        take += f"WHERE until < {self.clock} RETURNING 1"
+
+        def taken() -> bool:
+            with self._writing() as run:
+                return bool(run(take, (token, lease)))
+
+        while not taken():
             if time.monotonic() >= end:
                 raise Busy("another call archives or erases at this moment: try again later")
             time.sleep(min(PAUSE, max(0.0, end - time.monotonic())))
@@ -457,47 +376,68 @@ class SqlStore(ABC):
             with suppress(Unavailable), self._writing() as run:  # else it ends by itself
                 run("UPDATE sojourn_lease SET token = NULL, until = 0 WHERE token = ?", (token,))
 
-    def _take(self, token: str, lease: float) -> bool:
-        take = "UPDATE sojourn_lease SET token = ?, until = ? WHERE until < ? RETURNING 1"
-        with self._writing() as run:
-            now = self._now(run)
-            return len(run(take, (token, now + lease, now))) == 1
 
+SPANS = {
+    Bucket: (f"{sums_of(values_of('sojourn_minute'))} FROM sojourn_minute WHERE true", "1"),
+    Trend: (f"arm, {sums_of(values_of('sojourn_trend'))} FROM sojourn_trend WHERE true", "1, 2"),
+}
+"""Sums over time: what is read beside the bucket, and the columns that rows are grouped by."""
 
-class Listed(NamedTuple):
-    """A table of records: its columns, and what follows the condition in a query for all."""
-
-    table: str
-    columns: str
-    order: str
-
-
-LISTED = {
-    Group: Listed(
-        "sojourn_group", f"epoch, number, {sums_of(tables.GROUPED)}", "GROUP BY 1, 2 ORDER BY 1, 2"
+LISTED: dict[type[Any], tuple[str, str]] = {
+    Group: (
+        f"SELECT epoch, number, {sums_of(values_of('sojourn_group'))} FROM sojourn_group",
+        "GROUP BY 1, 2 ORDER BY 1, 2",
     ),
-    Snapshot: Listed(
-        "sojourn_snapshot", names(tables.columns(Snapshot)), "ORDER BY at, variant, metric"
+    Snapshot: (
+        f"SELECT {names(tables.columns(Snapshot))} FROM sojourn_snapshot",
+        "ORDER BY at, variant, metric",
     ),
-    Edit: Listed("sojourn_edit", names(tables.columns(Edit)), "ORDER BY seq DESC"),
-    Part: Listed("sojourn_part", names(tables.columns(Part)), "ORDER BY day, file"),
+    Edit: (f"SELECT {names(tables.columns(Edit))} FROM sojourn_edit", "ORDER BY seq DESC"),
+    Part: (f"SELECT {names(tables.columns(Part))} FROM sojourn_part", "ORDER BY day, file"),
 }
-SPANS: dict[type[Any], Callable[..., list[Any]]] = {
-    Bucket: SqlStore._timeline,
-    Trend: SqlStore._trends,
+"""Tables of records: a query, and what follows its condition."""
+
+
+def _counted(rows: list[Any]) -> Counts:
+    return {(what, i, j, k): n for what, i, j, k, n in rows}
+
+
+def _numbers(rows: list[Any]) -> tuple[float, ...]:
+    return tuple(float(n or 0.0) for n in rows[0])
+
+
+def _bucket(rows: list[Any]) -> Bucket:
+    visits, *sums = _numbers(rows)
+    return Bucket(0.0, int(visits), *sums)
+
+
+OF = " WHERE experiment = ? "
+KEYED = "SELECT what, i, j, k, SUM(n) FROM {} WHERE experiment = ? GROUP BY what, i, j, k"
+LEDGER: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
+    "counts": (KEYED.format("sojourn_counter"), _counted),
+    "archived": (KEYED.format("sojourn_archived"), _counted),
+    "rows": (
+        f"SELECT status, COUNT(*), SUM(step), SUM(gained) FROM sojourn_visit{OF}GROUP BY status",
+        lambda rows: {status: (n, int(steps), gained) for status, n, steps, gained in rows},
+    ),
+    "charted": (f"SELECT {sums_of(values_of('sojourn_minute'))} FROM sojourn_minute{OF}", _bucket),
+    "late": (
+        f"SELECT visit, step, reward FROM sojourn_event{OF}AND kind = 'late' AND cause = 'reward'",
+        lambda rows: {(visit, step): reward for visit, step, reward in rows},
+    ),
+    "grouped": (f"SELECT SUM(visits), SUM(steps), SUM(reward) FROM sojourn_group{OF}", _numbers),
+    "assigned": (
+        f"SELECT COUNT(*), SUM(step), SUM(gained) FROM sojourn_visit{OF}"
+        "AND epoch > 0 AND status <> 'open'",
+        _numbers,
+    ),
+    "trends": (
+        f"SELECT arm, {sums_of(values_of('sojourn_trend'))} FROM sojourn_trend{OF}GROUP BY arm",
+        lambda rows: as_counts(Trend(0.0, *row) for row in rows),
+    ),
+    "parts": (OF.join(LISTED[Part]), lambda rows: [Part(*row) for row in rows]),
 }
-LEDGER: dict[str, Callable[[SqlStore, Run, str], Any]] = {
-    "counts": SqlStore._counts,
-    "archived": SqlStore._archived,
-    "rows": SqlStore._rows,
-    "charted": SqlStore._charted,
-    "late": SqlStore._late,
-    "grouped": SqlStore._grouped,
-    "assigned": SqlStore._assigned,
-    "trends": SqlStore._over_time,
-    "parts": lambda store, run, name: [Part(*row) for row in store._listed(run, Part, name)],
-}
-"""How each field of a `Ledger` is read."""
+"""The fields of a `Ledger`: a query, and what is made of its rows."""
 
 
 class SqlUpkeep:
@@ -508,10 +448,10 @@ class SqlUpkeep:
 
     @contextmanager
     def _writing(self) -> Iterator[Run]:
-        renew = "UPDATE sojourn_lease SET until = ? WHERE token = ? RETURNING 1"
+        until = f"{self._store.clock} + ?"
+        renew = f"UPDATE sojourn_lease SET until = {until} WHERE token = ? RETURNING 1"
         with self._store._writing() as run:
-            until = self._store._now(run) + self._lease
-            if len(run(renew, (until, self._token))) != 1:
+            if len(run(renew, (self._lease, self._token))) != 1:
                 raise Conflict("the lease has passed to another call: nothing was done")
             yield run
 
@@ -527,7 +467,7 @@ class SqlUpkeep:
             run(f"DELETE FROM sojourn_event WHERE experiment = ? AND visit {among}", of_visits)
             run(f"DELETE FROM sojourn_visit WHERE experiment = ? AND id {among}", of_visits)
             added = [(part.experiment, *key, n) for key, n in sums.items()]
-            store._insert(run, "sojourn_archived", added, KEEP_ARCHIVED)
+            store._insert(run, "sojourn_archived", added)
             store._insert(run, "sojourn_part", [part])
         return True
 
@@ -553,16 +493,12 @@ class SqlUpkeep:
         self._store._overwrite()
 
     def compact(self, before: float, *, shrink: bool = False) -> None:
-        old = f"start < ? AND start <> {start_of(HOUR, 'start')}"
-        into_hours = {
-            "sojourn_minute": chart(start_of(HOUR, "start"), "sojourn_minute", old),
-            "sojourn_trend": thin(old),
-        }
+        old = f"start < ? AND start <> {start_of(records.HOUR, 'start')}"
         with self._writing() as run:
-            for table, add_up in into_hours.items():
+            for table in ("sojourn_minute", "sojourn_trend"):
                 # rows that others add to at this moment are waited for
                 run(f"SELECT 1 FROM {table} WHERE {old}{self._store.locking}", (before,))
-                run(add_up, (before,))
+                run(tables.to_hours(table, old), (before,))
                 run(f"DELETE FROM {table} WHERE {old}", (before,))
         if shrink:
             self._store._shrink()

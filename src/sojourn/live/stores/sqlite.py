@@ -8,34 +8,23 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ...validation import InputError
-from .. import records
 from ..errors import Unavailable
+from ..files import Lock, make_private, whole
 from ..monitor.trends import PLACES, bucket_of, parts
-from ..records import Bucket, Change, Key
-from ..rollout import groups
-from ..rollout.groups import Group
+from ..records import LEAVE, Change, Key, Row, visit_of
+from ..rollout.groups import added_by
 from . import not_allowed
-from .base import Linked, answers, chains
-from .files import Lock, make_private, whole
-from .pool import Pool
+from .base import answers, chains
+from .pool import Pool, closed_on_error
 from .sql import ReadView, Run, SqlStore
-from .tables import (
-    KEEP_COUNTER,
-    KEEP_GROUP,
-    KEEP_MINUTE,
-    KEEP_TREND,
-    KEEP_VISIT,
-    TABLES,
-    VERSION,
-    names,
-)
+from .tables import KEEP, TABLES, VERSION, names
 
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
@@ -104,6 +93,7 @@ class SqliteStore(SqlStore):
     shared: ClassVar[bool] = False
     serial: ClassVar[str] = "INTEGER PRIMARY KEY"
     begin: ClassVar[str] = "BEGIN"
+    clock: ClassVar[str] = "sojourn_now()"
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False, deadline: float = math.inf) -> Self:
@@ -138,12 +128,10 @@ class SqliteStore(SqlStore):
                 os.close(made)
             with self._clearly():
                 self._writer = self._connect()
-                try:
+                with closed_on_error(self._writer):
                     self._prepare()
                     self._clock = clock or self._steady()
-                except BaseException:
-                    self._writer.close()
-                    raise
+                    self._writer.create_function("sojourn_now", 0, self._clock)
             self._readers = Pool(self._connect_reader, READERS)
             if not read_only:
                 self._purge()
@@ -174,6 +162,7 @@ class SqliteStore(SqlStore):
     def _connect_reader(self) -> sqlite3.Connection:
         db = self._connect()
         db.execute("PRAGMA query_only = ON")
+        db.create_function("sojourn_now", 0, self._clock)
         return db
 
     def _prepare(self) -> None:
@@ -223,12 +212,12 @@ class SqliteStore(SqlStore):
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """Apply changes: visits first; then the events and counts of those that went in."""
         with self._writing() as run:
-            joined, found = chains(changes, self._now(run))
+            joined, found = chains(changes, self._clock())
             among, named = self._among(sorted({chain.row.experiment for chain in joined}))
             known = set(run(f"SELECT name FROM sojourn_experiment WHERE name {among}", (named,)))
             joined = [chain for chain in joined if (chain.row.experiment,) in known]
             joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
-            done = self._insert(run, "sojourn_visit", [c.row for c in joined], KEEP_VISIT)
+            done = self._insert_visits(run, [chain.row for chain in joined])
             kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
             events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
             self._insert(run, "sojourn_event", events)
@@ -241,61 +230,46 @@ class SqliteStore(SqlStore):
                     total[name, key] += amount
                     for arm, place in parts(key):
                         trends[name, start, arm][place] += amount
-            rows = [(name, self.writer, *key, n) for (name, key), n in sorted(total.items())]
-            self._insert(run, "sojourn_counter", rows, KEEP_COUNTER)
-            over_time = [
-                (name, self.writer, start, arm, *sums)
-                for (name, start, arm), sums in trends.items()
-            ]
-            self._insert(run, "sojourn_trend", over_time, KEEP_TREND)
-            minutes: dict[tuple[str, float], Bucket] = {}
-            for event in events:
-                if event.kind == records.LEAVE:
-                    ended = records.visit_of(event).within(records.MINUTE)
-                    minute = event.experiment, ended.start
-                    minutes[minute] = minutes[minute].plus(ended) if minute in minutes else ended
-            charted = [(name, self.writer, *bucket) for (name, _), bucket in minutes.items()]
-            self._insert(run, "sojourn_minute", charted, KEEP_MINUTE)
-            self._insert(run, "sojourn_group", self._groups(kept), KEEP_GROUP)
+            sums: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
+                "sojourn_counter": [(name, (*key, n)) for (name, key), n in sorted(total.items())],
+                "sojourn_trend": [(name, (*at, *sums)) for (name, *at), sums in trends.items()],
+                "sojourn_minute": [
+                    (event.experiment, visit_of(event)) for event in events if event.kind == LEAVE
+                ],
+                "sojourn_group": [
+                    (chain.row.experiment, group)
+                    for chain in kept
+                    if (group := added_by(chain.row, chain.events)) is not None
+                ],
+            }
+            for table, rows in sums.items():
+                self._insert(run, table, [(name, self.writer, *row) for name, row in rows])
         return answers(found, {chain.row[:2] for chain in kept})
 
-    def _groups(self, kept: Iterable[Linked]) -> list[tuple[Any, ...]]:
-        """What changes add to groups, each group once."""
-        found: defaultdict[str, list[Group]] = defaultdict(list)
-        for linked in kept:
-            group = groups.added_by(linked.row, linked.events)
-            if group is not None:
-                found[linked.row.experiment].append(group)
-        return [
-            (name, self.writer, *g) for name in sorted(found) for g in groups.joined(found[name])
-        ]
-
-    def _time(self) -> tuple[str, list[Any]]:
-        return "?", [self._clock()]
-
-    def _now(self, run: Run) -> float:
-        return self._clock()
+    def _insert_visits(self, run: Run, rows: Sequence[Row]) -> list[bool]:
+        """Insert visits, or change those that are at the version before; which of them were."""
+        if self._insert(run, "sojourn_visit", rows) == len(rows):
+            return [True] * len(rows)
+        query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
+        return [(row.version,) in run(query, row[:2]) for row in rows]
 
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "IN (SELECT value FROM json_each(?))", json.dumps(values)
 
-    def _insert(self, run: Run, table: str, rows: Sequence[Any], tail: str = "") -> list[bool]:
+    def _insert(self, run: Run, table: str, rows: Sequence[Any]) -> int:
         """Many rows a statement: each one releases the GIL, and waits to get it back."""
         columns, done, changed = TABLES[table], 0, 0
         into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
-        visits = table == "sojourn_visit"
         while done < len(rows):
             size = min(LARGEST, 1 << ((len(rows) - done).bit_length() - 1))
             given = f"VALUES {', '.join([f'({marks})'] * size)}"
-            if visits:
+            if table == "sojourn_visit":
                 given = f"SELECT * FROM ({given}) WHERE {UNLESS_GONE}"
             values = [*chain(*rows[done : done + size])]
-            changed += self._writer.execute(f"{into} {given} {tail}", values).rowcount
+            query = f"{into} {given} {KEEP.get(table, '')}"
+            changed += self._writer.execute(query, values).rowcount
             done += size
-        if not visits or changed == len(rows):
-            return [True] * len(rows)
-        query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
-        return [(row.version,) in run(query, row[:2]) for row in rows]
+        return changed
 
     def _view(self) -> ReadView:
         with self._clearly():
@@ -307,16 +281,8 @@ class SqliteStore(SqlStore):
                 db.execute("BEGIN")
         return ReadView(self._run(db), db.execute, db.close)
 
-    def erase(self, user: str) -> int:
-        """Forget a user; their id is overwritten in the file as well.
-
-        It may stay in the write-ahead log until current readers are done.
-        """
-        found = super().erase(user)
-        self._overwrite()
-        return found
-
     def _overwrite(self) -> None:
+        """Empty the write-ahead log, which may wait until current readers are done."""
         if self.path is not None:
             with self._clearly(), closing(self._connect(SHORT)) as db:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

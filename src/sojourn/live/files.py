@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...validation import InputError
-from ..errors import InUse
+from ..validation import InputError
+from .errors import InUse
 
 PRIVATE = 0o600
 
@@ -89,16 +89,17 @@ def whole(target: Path) -> Iterator[Path]:
         yield part
         os.fsync(file)
         part.replace(target)
-        _sync_folder(target.parent)
+        sync(target.parent)
     finally:
         os.close(file)
         for end in ("", "-journal", "-wal", "-shm"):
             Path(name + end).unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of files in a folder, is on the disk."""
     if sys.platform != "win32":
-        entry = os.open(folder, os.O_RDONLY)
+        entry = os.open(path, os.O_RDONLY)
         try:
             os.fsync(entry)
         finally:
