@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .. import validation
-from ..engine.loops import jitable
+from ..engine.steps import unmarked
 from ..validation import InputError
 from .base import Space, User
 
@@ -55,12 +55,6 @@ def unwrapped(user: User) -> User:
     TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0)
     """
     return user.user if isinstance(user, StaysFirst) else user
-
-
-@jitable
-def unmarked(state: float) -> float:
-    """The state of the wrapped user, of which -1 - s is the mark as a first step."""
-    return -1.0 - state if state < 0.0 else state
 
 
 @dataclass(frozen=True, repr=False)

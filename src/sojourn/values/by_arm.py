@@ -1,4 +1,4 @@
-"""What a visit is worth where leaving depends on the arm, or rewards are graded.
+"""What a visit is worth where leaving depends on the arm, or rewards are graded or by state.
 
 There is no mistake cost then, and the best arm depends on the state: policy iteration goes over
 all arms. With reward r of chance p in state s, and W the value of where it leads,
@@ -53,7 +53,7 @@ def steps_of(user: User, rewards: Sequence[Reward], states: Array, basis: Basis)
     earn, square = np.zeros((2, arms, states.size))
     known: dict[float, Array] = {}
     for arm, distribution in enumerate(rewards):
-        for reward, chance in zip(*distribution.points(user.space.cuts), strict=True):
+        for reward, chance in zip(*distribution.points_in(states, user.space.cuts), strict=True):
             value = float(reward)
             if value in (0.0, 1.0) and value not in known:  # of most arms, where these are coins
                 known[value] = follows(user, states, value, basis)
@@ -142,8 +142,8 @@ class ValuesByArm:
     def mistake_cost(self, state: float) -> float:
         """There is none: what a wrong pull costs is not in proportion to the mean it lacks."""
         raise InputError(
-            "mistake_cost does not apply, because leaving depends on the arm or rewards are "
-            "graded: use gap(state, arm)"
+            "mistake_cost does not apply, because leaving depends on the arm, or rewards are "
+            "graded or depend on the state: use gap(state, arm)"
         )
 
     @property
