@@ -14,7 +14,7 @@ from . import validation
 from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .engine.steps import next_states
-from .rewards import Bernoulli, Reward, compiled, reward_of
+from .rewards import Bernoulli, BernoulliByState, Reward, compiled, reward_of
 from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
@@ -35,8 +35,9 @@ class Phase(NamedTuple):
 class Problem:
     """Arms with these `means`, in any order, shown to this `user`.
 
-    Rewards are 0 or 1, as in the paper. With `rewards` in place of means every arm has a
-    distribution on [0, 1]: `Beta`, `Discrete`, `Sample`, or a number, which is the mean of a
+    Rewards are 0 or 1, as in the paper. A mean may depend on the state, if there are finitely many:
+    then it is a list, with the mean in each state. With `rewards` in place of means every arm has a
+    distribution on [0, 1]: `Beta`, `Discrete`, `Empirical`, or a number, which is the mean of a
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
     A nonstationary problem has several `phases` (`Problem.changing`).
 
@@ -49,6 +50,9 @@ class Problem:
     >>> graded = Problem(rewards=[Beta(3, 2), 0.5], user=Levels(problem.user, thresholds=[0.5]))
     >>> graded.means, round(graded.value(1), 4)
     ((0.6, 0.5), 8.064)
+    >>> by_state = Problem(means=[[0.4, 0.9], [0.5, 0.8]], user=problem.user)
+    >>> [by_state.rule(s) for s in (0, 1)], round(by_state.value(1), 9)
+    ([1, 0], 19.0)
     """
 
     means: tuple[float, ...]
@@ -168,10 +172,11 @@ class Problem:
         begin = validation.whole("begin", begin, 1)
         steps = validation.whole("steps", steps, 1)
         end = validation.whole("end", end, begin + steps)
-        if first.graded or last.graded or first.user != last.user or first.arms != last.arms:
+        same = first.user == last.user and first.arms == last.arms
+        if not same or any(problem.graded or problem.by_state for problem in (first, last)):
             raise InputError(
                 "first and last are not allowed: they must have the same user, and as many arms "
-                "each, with rewards of 0 and 1"
+                "each, with one mean for each, of rewards of 0 and 1"
             )
         low, high = np.array(first.means), np.array(last.means)
         between = [
@@ -216,6 +221,8 @@ class Problem:
     def _check_user(self) -> None:
         user, arms = self.user, len(self.rewards)
         space = user.space
+        if self.by_state:
+            self._check_means(space.states)
         if space.arms not in (None, arms):
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: the number of its arms is "
@@ -229,10 +236,27 @@ class Problem:
                 f"Levels(user, thresholds={validation.shown(even)})"
             )
 
+    def _check_means(self, states: int | None) -> None:
+        """InputError unless every mean by state has one for each state."""
+        if states is None:
+            raise InputError(
+                "means by state are not allowed: the states of this user fill [0, 1]; give one "
+                "mean for each arm, or take a Chain"
+            )
+        if self.graded:
+            raise InputError("rewards is not allowed: some are graded and some depend on the state")
+        for i, arm in enumerate(self.rewards):
+            if isinstance(arm, BernoulliByState) and len(arm.means) != states:
+                raise InputError(
+                    f"means[{i}] = {list(arm.means)} is not allowed: give one mean, or one for "
+                    f"each of the {states} states"
+                )
+
     def __repr__(self) -> str:
         if self._phases:
             return f"Problem.changing({[tuple(phase) for phase in self._phases]!r})"
-        arms = f"rewards={self.rewards!r}" if self.graded else f"means={self.means!r}"
+        means = tuple(arm.described() for arm in self.rewards) if self.by_state else self.means
+        arms = f"rewards={self.rewards!r}" if self.graded else f"means={means!r}"
         return f"Problem({arms}, user={self.user!r})"
 
     def _repr_html_(self) -> str:
@@ -242,7 +266,9 @@ class Problem:
     def _html(self, after: int) -> str:
         states = shown_states(self.user)
         costs = self.gaps(states).T
-        shown = [repr(arm) if self.graded else f"{arm.mean:g}" for arm in self.rewards]
+        shown = [
+            repr(arm) if self.graded else validation.shown(arm.described()) for arm in self.rewards
+        ]
         rows = [
             [f"{arm}", reward, *(f"{cost:.4g}" for cost in of_arm)]
             for arm, (reward, of_arm) in enumerate(zip(shown, costs, strict=True))
@@ -261,17 +287,22 @@ class Problem:
     @property
     def graded(self) -> bool:
         """Whether some arm has rewards other than 0 and 1."""
-        return not all(isinstance(arm, Bernoulli) for arm in self.rewards)
+        return not all(isinstance(arm, Bernoulli | BernoulliByState) for arm in self.rewards)
 
     @property
     def by_arm(self) -> bool:
         """Whether leaving depends on the arm."""
         return self.user.space.arms is not None
 
+    @property
+    def by_state(self) -> bool:
+        """Whether the mean of some arm depends on the state of the user."""
+        return any(isinstance(arm, BernoulliByState) for arm in self.rewards)
+
     @cached_property
     def coins(self) -> Coins | Grades:
         """The rewards of the arms for compiled code."""
-        return compiled(self.rewards)
+        return compiled(self.rewards, self.user.space.states or 1)
 
     @property
     def arms(self) -> int:
@@ -279,7 +310,10 @@ class Problem:
 
     @property
     def best_arm(self) -> int:
-        """The arm of highest mean; the first of them if there are several."""
+        """The arm of highest mean; the first of them if there are several.
+
+        A mean by state counts as its average over the states.
+        """
         return int(np.argmax(self.means))
 
     @cached_property
@@ -315,7 +349,8 @@ class Problem:
     def mistake_cost(self, state: float) -> float:
         """D(state), with gap(state, arm) = (best mean - mean of the arm) D(state) if D >= 0.
 
-        InputError if leaving depends on the arm or rewards are graded: then there is none.
+        InputError if leaving depends on the arm, or rewards are graded or depend on the state: then
+        there is none.
         """
         return self.values.mistake_cost(float(state))
 
@@ -352,7 +387,8 @@ class Problem:
         """
         if self.graded:
             raise InputError("transitions needs rewards of 0 and 1, and these are graded")
-        state, mean = float(state), self.means[arm]
+        state = float(state)
+        mean = self.rewards[arm].mean_in(state)
         stays = list[tuple[float, float]]()
         for reward, chance in ((0.0, 1.0 - mean), (1.0, mean)):
             stay = 1.0 - self.user.leave_probability(state, reward, arm)
@@ -384,7 +420,7 @@ def _difference(one: Problem, other: Problem) -> str | None:
         return "it has phases of its own"
     if one.arms != other.arms:
         return f"it has {other.arms} arms, another number than phases[0][1]"
-    if one.graded != other.graded:
+    if (one.graded, one.by_state) != (other.graded, other.by_state):
         return "its rewards are of another kind than phases[0][1]"
     if type(one.user) is not type(other.user) or one.user.space.bins != other.user.space.bins:
         return "its user is of another kind than phases[0][1]"
@@ -398,4 +434,6 @@ def shown_states(user: User) -> list[float]:
 
 
 def _coin(name: str, mean: Any) -> Reward:
+    if hasattr(mean, "__iter__") and not isinstance(mean, str):
+        return reward_of(name, list(mean))
     return Bernoulli(validation.number(name, mean, 0, 1))

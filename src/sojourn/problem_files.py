@@ -149,7 +149,7 @@ def to_dict(problem: Problem) -> dict[str, Any]:
         described = [{**_describe(of_arm), **around} for of_arm in user.users]
     if problem.graded:
         return {"rewards": [arm.described() for arm in problem.rewards], "user": described}
-    return {"means": list(problem.means), "user": described}
+    return {"means": [arm.described() for arm in problem.rewards], "user": described}
 
 
 def _phases(data: Dict) -> Iterator[tuple[int, Problem]]:

@@ -31,6 +31,7 @@ from .simulation import PrecisionWarning, Progress, Result, simulate
 from .simulation.tables import policy_data
 from .stats.intervals import Interval
 from .stats.moments import Array
+from .theory.gaps import outside
 
 BASELINE, PLAIN = KLUCB().label, IMED().label
 """What gains are measured against, and what treats all states alike."""
@@ -286,8 +287,8 @@ def _in_words(problem: Problem, case: str) -> str:
         return "A mistake costs the same in every state."
     if case == "mixed":
         return "A mistake costs most neither in the best state nor in the worst one."
-    if case in ("by arm", "graded"):
-        what = "Leaving depends on the arm" if case == "by arm" else "Rewards are graded"
+    if why := outside(problem):
+        what = why.capitalize()
         if problem.best_arm_is_optimal:
             return f"{what}, and the arm of highest mean is best in every state all the same."
         return (

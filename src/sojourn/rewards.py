@@ -13,9 +13,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import validation
-from .engine.rewards import Coins, Grades
+from .engine.rewards import Coins, CoinsByState, Grades
+from .engine.steps import unmarked
 from .stats.moments import Array
 from .validation import InputError
 
@@ -43,6 +45,14 @@ class Reward:
         def mean(self) -> float: ...
         def points(self, cuts: Sequence[float] = ()) -> tuple[Array, Array]: ...
 
+    def mean_in(self, state: float) -> float:
+        """The mean in a state of the user."""
+        return self.mean
+
+    def points_in(self, states: NDArray[Any], cuts: Sequence[float]) -> tuple[Array, Array]:
+        """`points`, with chances by state where they depend on it: [value, state]."""
+        return self.points(cuts)
+
     def described(self) -> Any:
         """As a problem file has it; InputError if it has no such form."""
         raise InputError(
@@ -68,6 +78,37 @@ class Bernoulli(Reward):
 
     def described(self) -> float:
         return self.mean
+
+
+@dataclass(frozen=True)
+class BernoulliByState(Reward):
+    """1 with a chance that depends on the state of the user, else 0: `means` by state.
+
+    `mean` is the average over the states, each counted once.
+
+    >>> arm = BernoulliByState([0.4, 0.8])
+    >>> arm.mean_in(1.0), round(arm.mean, 9)
+    (0.8, 0.6)
+    """
+
+    means: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "means", _numbers("means", self.means))
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.means))
+
+    def mean_in(self, state: float) -> float:
+        return self.means[int(unmarked(state))]
+
+    def points_in(self, states: NDArray[Any], cuts: Sequence[float]) -> tuple[Array, Array]:
+        means = np.array([self.mean_in(state) for state in states])
+        return np.array([0.0, 1.0]), np.array([1.0 - means, means])
+
+    def described(self) -> list[float]:
+        return list(self.means)
 
 
 @dataclass(frozen=True)
@@ -218,6 +259,8 @@ def reward_of(name: str, value: Any) -> Reward:
         return value
     if isinstance(value, Real):
         return Bernoulli(validation.number(name, value, 0, 1))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return BernoulliByState(_numbers(name, value))
     keys = tuple(value) if isinstance(value, Mapping) else ()
     try:
         if set(keys) == {"values", "chances"}:
@@ -230,11 +273,11 @@ def reward_of(name: str, value: Any) -> Reward:
         raise InputError(f"{name}: {error}") from None
     raise InputError(
         f"{name} = {validation.shown(value)} is not allowed: give a mean, or beta = [a, b], or "
-        "values with chances, or a sample"
+        "values with chances, or a sample, or a list of means by state"
     )
 
 
-def compiled(rewards: Sequence[Reward]) -> Coins | Grades:
+def compiled(rewards: Sequence[Reward], states: int = 1) -> Coins | Grades:
     """The arms as the simulator plays them.
 
     >>> compiled([Bernoulli(0.9), Bernoulli(0.8)]).means.tolist()
@@ -243,6 +286,9 @@ def compiled(rewards: Sequence[Reward]) -> Coins | Grades:
     means = np.array([reward.mean for reward in rewards])
     if all(isinstance(reward, Bernoulli) for reward in rewards):
         return Coins(means)
+    if all(isinstance(reward, Bernoulli | BernoulliByState) for reward in rewards):
+        by_state = [[reward.mean_in(s) for s in range(states)] for reward in rewards]
+        return CoinsByState(means, np.array(by_state))
     a, b = np.zeros(means.size), np.zeros(means.size)
     first, values, below = [0], list[float](), list[float]()
     for arm, reward in enumerate(rewards):

@@ -1,8 +1,9 @@
 """What a draw decides: the reward of an arm, whether the user leaves, and the next state.
 
-`Coins` are arms with rewards of 0 and 1, as the paper has them; `Grades` have rewards in [0, 1].
-Either makes a whole step of one uniform draw u, so that the n-th draw of an arm's stream decides
-its n-th pull, whichever policy plays it, and at any time.
+`Coins` are arms with rewards of 0 and 1, as the paper has them; `CoinsByState` have means that
+depend on the state, and `Grades` rewards in [0, 1]. Each of them makes a whole step of one uniform
+draw u, so that the n-th draw of an arm's stream decides its n-th pull, whichever policy plays it,
+and at any time.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .loops import jitable
-from .steps import draw_next
+from .steps import draw_next, unmarked
 from .streams import Stream, begun_at, beta, draw_uniform, inner_uniform
 from .structs import Compiled
 
@@ -69,6 +70,16 @@ class Coins(Compiled):
     def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
         """What u decides: reward, whether the user leaves, next state."""
         return coin(user, self.means[arm], arm, state, u)
+
+
+@dataclass(frozen=True, eq=False)
+class CoinsByState(Coins):
+    """Arms with rewards of 0 and 1 whose means depend on the state: [arm, state]."""
+
+    at_state: Array
+
+    def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
+        return coin(user, self.at_state[arm, int(unmarked(state))], arm, state, u)
 
 
 @dataclass(frozen=True, eq=False)

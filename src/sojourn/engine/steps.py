@@ -39,6 +39,12 @@ class Tally(NamedTuple):
 
 
 @jitable
+def unmarked(state: float) -> float:
+    """The state itself, where -1 - s is the state s at a first step of its own (`StaysFirst`)."""
+    return -1.0 - state if state < 0.0 else state
+
+
+@jitable
 def make_world(rewards: Any, prices: Any, seed: int, run: int, people: int = NEVER_BACK) -> World:
     """The world of one run."""
     keys = np.empty(rewards.means.size, np.uint64)

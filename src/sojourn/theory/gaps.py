@@ -18,11 +18,16 @@ from ..users import Chain, Ema, Levels, LogLeave, TwoState, User, unwrapped
 from ..values.prior import DoesNotApply
 
 BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
+BY_STATE = "rewards depend on the state"
+
+OUTSIDE = {BY_ARM: "by arm", GRADED: "graded", BY_STATE: "by state"}
+"""Why a problem is none of the paper's, and what its case is called."""
 
 
 def outside(problem: Problem) -> str | None:
     """Why a problem has no mistake cost D(s), so that the paper's theory says nothing of it."""
-    return BY_ARM if problem.by_arm else GRADED if problem.graded else None
+    found = (problem.by_arm, problem.graded, problem.by_state)
+    return next((why for why, holds in zip(OUTSIDE, found, strict=True) if holds), None)
 
 
 def two_state(problem: Problem) -> TwoState | None:
@@ -142,14 +147,15 @@ def case(problem: Problem | str | Path) -> str:
     * "improper": somewhere D < 0, so that the best arm is *not* the one to play there;
     * "mixed": with more than two states, D both rises and falls. The paper has no name for
       this case, nor a theorem;
-    * "by arm", "graded": there is no D, because leaving depends on the arm or rewards are graded.
+    * "by arm", "graded", "by state": there is no D, because leaving depends on the arm, or rewards
+      are graded or depend on the state.
 
     >>> [case(name) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']
     """
     problem = problem_of(problem)
     if why := outside(problem):
-        return "by arm" if why == BY_ARM else "graded"
+        return OUTSIDE[why]
     entered = [problem.mistake_cost(s) for s in entered_states(problem)]
     every = all_costs(problem)
     small = tolerance(problem, every)

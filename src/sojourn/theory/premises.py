@@ -12,6 +12,7 @@ from ..users import Ema, TwoState
 from . import gaps
 
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
+SAME_MEANS = "means are the same in every state"
 POSITIVE = "q > 0 everywhere"
 """The one assumption that no theorem here insists on: the proofs use it only to make sure that
 visits end, and `Problem` has made sure of that."""
@@ -51,10 +52,13 @@ def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     """
     problem = problem_of(problem)
     n = validation.whole("n", n, 2)
-    if problem.by_arm or problem.graded:
+    if gaps.outside(problem):
         own = [
             Check(SAME_LEAVING, not problem.by_arm, gaps.BY_ARM if problem.by_arm else "it is"),
             Check(COINS, not problem.graded, gaps.GRADED if problem.graded else "they are"),
+            Check(
+                SAME_MEANS, not problem.by_state, gaps.BY_STATE if problem.by_state else "they are"
+            ),
         ]
     elif two := gaps.two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))

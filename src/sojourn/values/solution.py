@@ -81,7 +81,7 @@ def steps_of(user: User, rewards: Sequence[Reward], grid: Grid, states: Array) -
     follow = lru_cache(2)(lambda reward: follows(user, states, reward, grid.basis))
     stay = lru_cache(2)(lambda arm, reward: stays(user, arm, states, reward))
     for arm, distribution in enumerate(rewards):
-        for reward, chance in zip(*distribution.points(space.cuts), strict=True):
+        for reward, chance in zip(*distribution.points_in(states, space.cuts), strict=True):
             value, like = float(reward), 0 if space.arms is None else arm
             rows = (chance * stay(like, value))[:, None] * follow(value)
             onward[arm] += rows
@@ -172,7 +172,7 @@ class Values:
         """There is none: what a wrong pull costs is not in proportion to the mean it lacks."""
         raise InputError(
             "mistake_cost does not apply, because leaving depends on the arm or rewards are "
-            "graded: use gap(state, arm)"
+            "graded or depend on the state: use gap(state, arm)"
         )
 
     @property
