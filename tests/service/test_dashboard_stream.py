@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, DictLoader
 import sojourn as sj
 from sojourn.live import Branch, Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
-from sojourn.service.dashboard import panels, snapshots, stream
+from sojourn.service.dashboard import snapshots, stream
 from sojourn.service.dashboard.panels import (
     PANELS,
     SHADOW,
@@ -22,7 +22,7 @@ from sojourn.service.dashboard.panels import (
     policy_label,
     templates,
 )
-from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
+from sojourn.service.dashboard.snapshots import SPANS, Snapshots, Span, View
 
 TEMPLATES = {
     name: templates().loader.get_source(templates(), name)[0]  # type: ignore[union-attr]
@@ -133,7 +133,7 @@ def test_a_panel_is_one_template_and_one_line(
     loader = ChoiceLoader([DictLoader({"panels/timeouts.html": template}), templates().loader])
     monkeypatch.setattr(templates(), "loader", loader)
     (added,) = eval(line, {"Panel": Panel})
-    monkeypatch.setattr(panels, "PANELS", (*PANELS, added))
+    monkeypatch.setattr(snapshots, "PANELS", (*PANELS, added))
 
     async def watch() -> None:
         kept = Snapshots()
@@ -221,15 +221,15 @@ def test_too_many_readers_are_sent_away(
 def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment.get("v1").end()
 
-    async def span() -> str:
-        return (await Snapshots().get(experiment, None)).span
+    async def span() -> Span:
+        return (await Snapshots().get(experiment, None)).context["span"]
 
-    assert asyncio.run(span()) == "10m"
+    assert asyncio.run(span()) == SPANS["10m"]
     for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 590_000)}.items():
         for age in ages:
             now = experiment.journal.store.ping() + age
             monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
-            assert asyncio.run(span()) == name
+            assert asyncio.run(span()) == SPANS[name]
 
 
 def test_long_spans_are_summed_less_often(
@@ -248,7 +248,7 @@ def test_long_spans_are_summed_less_often(
     for second in range(10):
         monkeypatch.setattr(Experiment, "now", lambda self, now=now + second: now)
         asyncio.run(kept.get(experiment, "1w"))
-        kept._reads._locks.clear()  # of the loop that is gone
+        kept._cache._locks.clear()  # of the loop that is gone
     assert asked == [SPANS["1w"].width]
 
 

@@ -82,25 +82,25 @@ class Pages:
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed, divided, broken = [], [], []
+        listed: list[dict[str, Any]] = []
+        divided: list[dict[str, Any]] = []
+        broken: list[str] = []
         for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
                 experiment = await catalog.experiment(name)
-                if experiment.allocation is not None:
-                    divided.append(await self.snapshots.compared(experiment))
-                else:
-                    listed.append((name, await self.snapshots.get(experiment, None)))
+                snapshot = await self.snapshots.get(experiment, None)
+                (listed if experiment.allocation is None else divided).append(snapshot.context)
             except NotFound:
                 continue  # dropped meanwhile
             except Broken as error:
-                broken.append((name, str(error)))
+                broken.append(str(error))
             except Exception as error:  # one experiment never hides the others
                 if refusal_of(error) is None:
                     request.app.state.metrics.bugs.inc()
                     log.error("the dashboard cannot show %r", name, exc_info=error)
                 else:
                     log.warning("the dashboard cannot show %r: %s", name, error)
-                broken.append((name, f"{name} cannot be shown now: the log says why"))
+                broken.append(f"{name} cannot be shown now: the log says why")
         base = own_address(request)
         return page(
             request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
@@ -110,7 +110,7 @@ class Pages:
     async def experiment(self, request: Request) -> Response:
         async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
-            snapshot = await self.snapshots.shown(experiment, view.span)
+            snapshot = await self.snapshots.get(experiment, view.span)
             panels = snapshot.rendered(view).panels
             return page(request, "experiment.html", name=experiment.name, view=view, panels=panels)
 

@@ -6,7 +6,7 @@ and wraps what changes in `{% call live(id, tag) %}`; the page and the stream of
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial, singledispatch
@@ -78,8 +78,8 @@ class RenderedPanels(NamedTuple):
     parts: dict[str, LivePart]
 
 
-def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> RenderedPanels:
-    """All panels. Their templates share one context: that of `Snapshot.rendered`."""
+def render_panels(shown: Iterable[Panel], **context: Any) -> RenderedPanels:
+    """Panels, whose templates share one context: that of a `Snapshot`."""
     parts: dict[str, LivePart] = {}
 
     def live(id: str, tag: str, *, caller: Callable[[], str], **attributes: str) -> Markup:
@@ -89,7 +89,7 @@ def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> Ren
 
     panels = [
         Markup(render(f"panels/{panel.name}.html", panel=panel, live=live, **context))
-        for panel in shown or PANELS
+        for panel in shown
     ]
     return RenderedPanels(panels, parts)
 

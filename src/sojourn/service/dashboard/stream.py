@@ -79,7 +79,7 @@ async def _message(
 ) -> str:
     """What has changed since the last message; `sent` is updated."""
     try:
-        snapshot = await snapshots.shown(await catalog.experiment(name), view.span)
+        snapshot = await snapshots.get(await catalog.experiment(name), view.span)
     except (LiveError, InputError):
         sent.clear()
         return event("trouble", "The store cannot be read right now.")

@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, FastAPI, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment, Journal
+from ...live import Experiment
 from ...live.executors import late
 from .. import bodies
 from ..auth.keys import OPERATING, Roles
@@ -76,29 +76,34 @@ Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
 
 
-class Cache(Generic[T]):
-    """What was read, by key.
+LONG_FRESH = 30.0
+"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
+
+
+class Cache:
+    """What was read of experiments.
 
     An answer is at most `fresh` seconds older than the question. With 0 it is never older: those
     who ask while one reads share the next read.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[float, T]] = {}
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._locks: defaultdict[Hashable, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(
-        self, journal: Journal, key: Hashable, read: Callable[[], T], fresh: float = 0.0
+        self, experiment: Experiment, what: Hashable, read: Callable[[], T], fresh: float = 0.0
     ) -> T:
         """What `read` returns, or has just returned to others; within the deadline."""
-        asked = time.monotonic()
+        asked, key, journal = time.monotonic(), (what, experiment.name), experiment.journal
         try:
             async with asyncio.timeout(journal.deadline), self._locks[key]:
                 kept = self._kept.get(key)
                 if kept is None or kept[0] < asked - fresh:
-                    began = time.monotonic()
-                    kept = self._kept[key] = began, await journal.show(read)
-                return kept[1]
+                    kept = time.monotonic(), await journal.show(read)
+                    self._kept[key] = kept
+                found: T = kept[1]
+                return found
         except TimeoutError:
             raise late() from None
 
@@ -107,6 +112,5 @@ async def cached(
     request: Request, experiment: Experiment, read: Callable[[], T], fresh: float = 0.0
 ) -> T:
     """What `read` returns, or has returned for this route and experiment `fresh` seconds ago."""
-    cache: Cache[T] = request.app.state.cache
-    key = request.scope["endpoint"], experiment.name
-    return await cache.get(experiment.journal, key, read, fresh)
+    cache: Cache = request.app.state.cache
+    return await cache.get(experiment, request.scope["endpoint"], read, fresh)

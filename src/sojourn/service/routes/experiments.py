@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -11,18 +11,14 @@ from fastapi import Request, Response
 from ... import problem_files
 from ...live import Branch, Conflict, Drift, Experiment, Settings, Shadow, drift, shadow
 from ...live.answers import VisitInfo, ranked
-from ...live.monitor.insight import insight_of
-from ...show.plain import plain
+from ...live.monitor.insight import Insight, insight_of
 from ...users import USERS
 from ...validation import InputError
 from .. import bodies
 from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment
 from ..auth.keys import CHANGING, READING, ROLES
 from ..fast_routes import VISIT
-from .base import EXPERIMENT, Call, Named, Served, Visited, cached, catalog_of
-
-LONG_FRESH = 30.0
-"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
+from .base import EXPERIMENT, LONG_FRESH, Call, Named, Served, Visited, cached, catalog_of
 
 WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 
@@ -157,12 +153,13 @@ def _check(name: str, prior: bodies.PriorIn) -> None:
         )
 
 
-async def show_insight(request: Request, experiment: Served) -> Any:
+async def show_insight(request: Request, experiment: Served) -> Insight:
     """The numbers of the dashboard."""
 
-    def read() -> Any:
+    def read() -> Insight:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
-        return plain(insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH))
+        found = insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH)
+        return replace(found, arms=tuple(found.arms))  # they are made here, in a thread
 
     return await cached(request, experiment, read)
 
@@ -192,7 +189,7 @@ CALLS = (
     Call("PUT", ARM, put_arm, ServedArm, CHANGING, (201, 404, 409)),
     Call("DELETE", ARM, retire_arm, ServedArm, CHANGING, (404, 409)),
     Call("PUT", f"{EXPERIMENT}/prior", put_prior, ServedExperiment, CHANGING, (404, 409)),
-    Call("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/insight", show_insight, Insight, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     # the call that opens a visit answers the same
