@@ -8,6 +8,7 @@ to other states, but in the same state and with the same reward users should lea
 it is changed in the transaction that changes the counters, and stays when visits are archived.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -35,11 +36,6 @@ class Trend(NamedTuple):
     bad_left: float = 0.0
     good: float = 0.0
     good_left: float = 0.0
-
-    def plus(self, other: "Trend") -> "Trend":
-        """The sums of both, with start and arm of this one."""
-        sums = (one + more for one, more in zip(self[2:], other[2:], strict=True))
-        return Trend(self.start, self.arm, *sums)
 
 
 COUNTED = {
@@ -96,12 +92,8 @@ def bucket_of(time: float, width: float = SPAN) -> float:
 
 def as_counts(trends: Iterable[Trend]) -> Counts:
     """All sums over time by arm, as counters for `verify` to compare."""
-    total: dict[int, Trend] = {}
+    total: defaultdict[Key, float] = defaultdict(float)
     for trend in trends:
-        known = total.get(trend.arm)
-        total[trend.arm] = trend if known is None else known.plus(trend)
-    return {
-        (f"over time: {name}", arm, 0, 0): n
-        for arm, found in total.items()
-        for name, n in zip(Trend._fields[2:], found[2:], strict=True)
-    }
+        for name, n in zip(Trend._fields[2:], trend[2:], strict=True):
+            total[f"over time: {name}", trend.arm, 0, 0] += n
+    return dict(total)

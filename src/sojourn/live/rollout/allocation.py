@@ -13,7 +13,7 @@ ramped up.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from math import inf, isclose, log
 from typing import Any, Self
@@ -264,44 +264,25 @@ class Allocation:
 
     def to_json(self) -> str:
         epochs = [[epoch.since, [epoch.shares[v] for v in self.variants]] for epoch in self.epochs]
-        plain = {
-            "variants": self.variants,
-            "holdout": self.holdout,
-            "shares": self.shares,
-            "epochs": epochs,
-            "settled": self.settled,
-            "guardrail": None if self.guardrail is None else asdict(self.guardrail),
-            "alarm": None if self.alarm is None else asdict(self.alarm),
-            "claimed": self.claimed,
-        }
-        return json.dumps(plain)
+        return json.dumps({**asdict(self), "epochs": epochs, "shares": self.shares})
 
     @classmethod
     def from_json(cls, text: str) -> "Allocation":
         """The inverse of `to_json`."""
         data = json.loads(text)
-        variants = tuple(data["variants"])
-        epochs = [
-            Epoch(since, dict(zip(variants, shares, strict=True)))
+        del data["shares"]  # those of the last epoch, which the audit log reads
+        for name in ("variants", "settled"):
+            data[name] = tuple(data[name])
+        data["epochs"] = tuple(
+            Epoch(since, dict(zip(data["variants"], shares, strict=True)))
             for since, shares in data["epochs"]
-        ]
-        return cls(
-            variants=variants,
-            holdout=data["holdout"],
-            epochs=tuple(epochs),
-            guardrail=_made(Guardrail, data["guardrail"]),
-            alarm=_made(Alarm, data["alarm"]),
-            settled=tuple(data["settled"]),
-            claimed=data["claimed"],
         )
-
-
-def _made(kind: Any, data: dict[str, Any] | None) -> Any:
-    """A record of this kind; what a later version has added is left out."""
-    if data is None:
-        return None
-    known = {f.name: data[f.name] for f in fields(kind) if f.name in data}
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()})
+        if data["guardrail"] is not None:
+            data["guardrail"] = Guardrail(**data["guardrail"])
+        if data["alarm"] is not None:
+            settled = tuple(data["alarm"]["settled"])
+            data["alarm"] = Alarm(**{**data["alarm"], "settled": settled})
+        return cls(**data)
 
 
 def whole_of(name: str) -> str | None:

@@ -22,7 +22,7 @@ from ..enrolment import allocation_of
 from ..records import Snapshot
 from ..stores.base import Store
 from .allocation import METRICS, Alarm, Allocation, Epoch, Guardrail, names_of
-from .groups import GROUPS, Group, ended_in
+from .groups import GROUPS, Group
 
 QUANTITIES = ("visits", *METRICS, "opened")
 COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
@@ -69,10 +69,10 @@ class Comparison:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
         rows = []
         for variant in self.variants:
-            means = [_brief(variant.means[metric]) for metric in METRICS]
+            means = [brief(variant.means[metric]) for metric in METRICS]
             rows.append((variant.name, f"{variant.share:.4g}", f"{variant.visits:,}", *means))
             if variant.differences:
-                found = [_brief(variant.differences[metric], "+") for metric in METRICS]
+                found = [brief(variant.differences[metric], "+.4g") for metric in METRICS]
                 rows.append(("  - holdout", "", "", *found))
         table = [Table(head, rows, left=range(len(head))).text()]
         if self.ratio_is_wrong:
@@ -170,13 +170,13 @@ def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
     return sequence(found.value, error, found.units, alpha, planned)
 
 
-def _brief(found: Interval, sign: str = "") -> str:
+def brief(found: Interval, form: str = ".4g") -> str:
     """A number with its ends, if they are known."""
     if isnan(found.value):
         return "-"
     if not isfinite(found.high):
-        return f"{found.value:{sign}.4g}"
-    return f"{found.value:{sign}.4g} [{found.low:{sign}.4g}, {found.high:{sign}.4g}]"
+        return format(found.value, form)
+    return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
 GROWTH = 1.05
@@ -197,7 +197,7 @@ def rank_of(visits: float, holdout: float) -> int:
 
 def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str, int]:
     """The rank of every variant that is compared with the holdout."""
-    visits = {variant: ended_in(groups[variant])[0] for variant in allocation.variants}
+    visits = {name: sum(group.visits for group in groups[name]) for name in allocation.variants}
     holdout = visits.pop(allocation.holdout)
     return {variant: rank_of(n, holdout) for variant, n in visits.items()}
 
@@ -250,15 +250,12 @@ class History:
         rows = []
         for (_, variant), by_metric in found.items():
             visits = max(snapshot.visits for snapshot in by_metric.values())
-            cells = [_cell(by_metric.get(metric)) for metric in METRICS]
+            cells = [
+                brief(Interval(one.difference, one.low, one.high), "+.4g") if one else "-"
+                for one in map(by_metric.get, METRICS)
+            ]
             rows.append((variant, f"{visits:,}", *cells))
         return Table(head, rows, left=range(len(head))).text()
-
-
-def _cell(snapshot: Snapshot | None) -> str:
-    if snapshot is None:
-        return "-"
-    return f"{snapshot.difference:+.4g} [{snapshot.low:+.4g}, {snapshot.high:+.4g}]"
 
 
 def history(store: Store, experiment: str) -> History:

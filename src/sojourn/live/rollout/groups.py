@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ..records import END, LEAVE, OPEN, RETRACT, Event, Row, Triple
+from ..records import END, LEAVE, OPEN, RETRACT, Event, Row
+from .allocation import unit_of
 
 GROUPS = 1000
 
@@ -31,16 +32,11 @@ class Group(NamedTuple):
     reward: float = 0.0
     left: float = 0.0
 
-    def plus(self, other: "Group") -> "Group":
-        """The sums of both, as those of this one."""
-        sums = (one + more for one, more in zip(self[2:], other[2:], strict=True))
-        return Group(self.epoch, self.number, *sums)
-
 
 def number_of(visit: str, user: str | None) -> int:
     """The group of a visit: that of its user, or one by its own id."""
-    unit = f"user {user}" if user is not None else f"visit {visit}"
-    return int.from_bytes(blake2b(unit.encode(), digest_size=8).digest()) % GROUPS
+    unit = unit_of(visit, user).encode()
+    return int.from_bytes(blake2b(unit, digest_size=8).digest()) % GROUPS
 
 
 def added_by(row: Row, events: Iterable[Event]) -> Group | None:
@@ -73,14 +69,8 @@ def joined(groups: Iterable[Group]) -> list[Group]:
     """The sums by epoch and group, in their order."""
     found: dict[tuple[int, int], Group] = {}
     for group in groups:
-        known = found.get(group[:2])
-        found[group[:2]] = group if known is None else known.plus(group)
+        key = group[:2]
+        known = found.get(key, Group(*key))
+        sums = (one + more for one, more in zip(known[2:], group[2:], strict=True))
+        found[key] = Group(*key, *sums)
     return [found[key] for key in sorted(found)]
-
-
-def ended_in(groups: Iterable[Group]) -> Triple:
-    """Visits that have ended, their steps and their rewards, over all groups."""
-    total = Group(0, 0)
-    for group in groups:
-        total = total.plus(group)
-    return total.visits, total.steps, total.reward
