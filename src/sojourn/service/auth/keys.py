@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import validation
+from ...live.stores.files import whole
 from ...validation import InputError
 from . import sessions
 
@@ -239,24 +239,13 @@ def _locked(path: Path) -> Iterator[None]:
 def _write(path: Path, keys: Sequence[Key]) -> None:
     """Atomically; a new file is readable by its owner only, another stays as readable as it was."""
     text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
         if path.exists():
             found = path.stat()
             with suppress(OSError):
-                shutil.chown(name, found.st_uid, found.st_gid)
-            shutil.copymode(path, name)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+                shutil.chown(part, found.st_uid, found.st_gid)
+            shutil.copymode(path, part)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
