@@ -25,8 +25,15 @@ from sojourn.client import (
     NotFound,
     Unavailable,
 )
-from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
-from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.client.caller import (
+    RETRY_STATUSES,
+    Caller,
+    NoResponse,
+    Request,
+    Response,
+    finish,
+    pause,
+)
 from sojourn.live import Ask, Logged
 from sojourn.users import MovingAverage
 

@@ -21,8 +21,18 @@ from ..live.answers import (
 from ..live.errors import Conflict
 from ..live.names import check_name
 from ..validation import InputError
-from .caller import RETRIES, TIMEOUT, Away, Caller, Standby, Transport
-from .messages import AccessDenied, Request, described_policy, described_user
+from .caller import (
+    RETRIES,
+    TIMEOUT,
+    AccessDenied,
+    Away,
+    Caller,
+    Request,
+    Standby,
+    Transport,
+    described_policy,
+    described_user,
+)
 
 if TYPE_CHECKING:
     from ..policies import Policy

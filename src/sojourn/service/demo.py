@@ -4,11 +4,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ..engine.steps import begin, make_tally, make_world, step
 from ..live import LiveError, Settings
-from ..live.answers import Ask, Decision, Logged
+from ..live.answers import Ask
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
@@ -40,30 +40,6 @@ def problem() -> Problem:
     return Problem(list(SHORTS.values()), VIEWER)
 
 
-class HostVisit(Protocol):
-    """What a simulated user needs of a visit: `live.Visit` or `client.AsyncVisit`."""
-
-    async def adecide(self, ask: Ask | None = None) -> Decision: ...
-
-    async def aend(self, reward: float | None = None) -> bool: ...
-
-
-class Host(Protocol):
-    """What a simulated user visits: `live.Experiment` or `client.AsyncExperiment`."""
-
-    async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> Any: ...
-
-
-class Recommender(Protocol):
-    """What callers have of their own: it says what it shows, and learns from what was shown."""
-
-    def show(self, state: float) -> Logged: ...
-
-    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None: ...
-
-
 class Stay(NamedTuple):
     """A completed visit."""
 
@@ -82,9 +58,6 @@ class Crowd:
     `seed`. With one visit at a time and a policy that is not randomised, the visits are those of
     the simulator, step by step.
 
-    With an `own` recommender every decision comes with what that one shows, and every visit with a
-    user, who is new, but the same in every run with this seed.
-
     >>> import asyncio
     >>> from sojourn import Experiment, TwoState
     >>> from sojourn.policies import ULCB
@@ -96,45 +69,44 @@ class Crowd:
     Stay(steps=16, reward=13.0)
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        arms: Sequence[str],
-        seed: int = 0,
-        run: int = 0,
-        own: Recommender | None = None,
-    ) -> None:
-        self.problem, self.own, self._ids = problem, own, f"{seed}.{run}"
+    def __init__(self, problem: Problem, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:
+        self.problem = problem
         self.numbers = {name: number for number, name in enumerate(arms)}
         self.begun = 0
         self._world = make_world(problem.coins, problem.values.prices, seed, run)
         self.tally = make_tally(problem.user.space.bins, problem.coins)
 
-    @property
-    def regret(self) -> float:
-        """The sum of gaps over all decisions so far."""
-        return float(self.tally.lost.sum())
+    async def visit(self, host: Any, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
+        """One complete visit to a `live.Experiment` or `client.AsyncExperiment`.
 
-    async def visit(self, host: Host, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
-        """One complete visit, with a pause before every step."""
+        There is a pause before every step.
+        """
         user: Any = self.problem.user
         self.begun += 1
         state = begin(user, self._world, self.begun)
-        who = None if self.own is None else f"{self._ids}.{self.begun}"
-        visit: HostVisit = await host.avisit(who, state=user.experience(state))
+        visit = await host.avisit(self.user_id(), state=user.experience(state))
         steps, total, reward, left = 0, 0.0, None, False
         while not left:
             await pause()
             seen = user.experience(state)
-            logged = None if self.own is None else self.own.show(seen)
-            made = await visit.adecide(Ask(reward=reward, logged=logged))
+            made = await visit.adecide(self.ask(seen, reward))
             arm = self._number(made.arm)
             state, reward, left = step(user, self._world, self.tally, arm, state)
-            if self.own is not None:
-                self.own.learn(seen, arm, reward, left, user.experience(state))
+            self.learn(seen, arm, reward, left, user.experience(state))
             steps, total = steps + 1, total + reward
         await visit.aend(reward)
         return Stay(steps, total)
+
+    def user_id(self) -> str | None:
+        """The user of the visit that has just begun; none unless a subclass says so."""
+        return None
+
+    def ask(self, state: float, reward: float | None) -> Ask:
+        """What is asked in this state, after this reward."""
+        return Ask(reward=reward)
+
+    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
+        """What came of a step, for subclasses."""
 
     def _number(self, arm: str) -> int:
         if arm not in self.numbers:
