@@ -3,9 +3,9 @@
 from fastapi import FastAPI
 
 from ..auth.keys import Roles
-from ..fast_routes import FAST_ROUTES
+from ..fast_routes import FAST_ROUTES, add_calls
 from . import experiments, operations, variants
-from .base import Cache, add_calls
+from .base import Cache
 
 CALLS = {
     "experiments": experiments.CALLS,

@@ -1,51 +1,21 @@
-"""What all routes share: how they are declared, what they find, and what they keep."""
+"""What all routes share: what they find, and what they keep."""
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
-from typing import Annotated, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Path, Request
+from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
 from ...live import Experiment
 from ...live.executors import late
 from .. import bodies
-from ..auth.keys import OPERATING, Roles
 from ..catalog import Catalog
-from ..errors import documented
-from ..fast_routes import EXPERIMENT as EXPERIMENT, SLASH
+from ..fast_routes import EXPERIMENT as EXPERIMENT, SLASH, Call as Call
 
 T = TypeVar("T")
-
-
-class Call(NamedTuple):
-    """A route: its method and path, what it does, and what it answers.
-
-    `roles` are the roles of keys that may take it, `statuses` the further ones that it may answer.
-    """
-
-    method: str
-    path: str
-    endpoint: Callable[..., Any]
-    answer: Any
-    roles: Roles = OPERATING
-    statuses: tuple[int, ...] = ()
-
-
-def add_calls(app: FastAPI, tag: str, calls: Iterable[Call]) -> None:
-    """Add routes to the application; they are named after their functions."""
-    for call in calls:
-        app.add_api_route(
-            call.path,
-            call.endpoint,
-            methods=[call.method],
-            response_model=call.answer,
-            responses=documented(call.answer, call.statuses),
-            operation_id=call.endpoint.__name__,
-            tags=[tag],
-        )
 
 
 def catalog_of(request: Request) -> Catalog:
