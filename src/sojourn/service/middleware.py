@@ -57,7 +57,6 @@ class Middleware:
             share = options.rate / options.workers
             self.buckets = Buckets(share, max(1.0, share))
         self._numbers, self._start = itertools.count(1), secrets.token_hex(4)
-        self._paths: dict[Any, str] = {}
         self.catalog: Catalog  # set when the service starts
         self.traces: Traces | None = None  # likewise
 
@@ -68,6 +67,8 @@ class Middleware:
             return
         began = time.perf_counter()
         request = RequestInfo(scope, f"{self._start}-{next(self._numbers)}")
+        if request.fast is None:
+            request.route = self._template(request)
         span = None if self.traces is None else self.traces.begin(request)
         try:
             await self.admit(request)
@@ -84,9 +85,9 @@ class Middleware:
         except Exception as error:
             await self._refuse(request, send, error)
         finally:
-            self._log(request, request.status, time.perf_counter() - began)
+            self._log(request, time.perf_counter() - began)
             if self.traces is not None and span is not None:
-                self.traces.end(span, request, self._route(request))
+                self.traces.end(span, request)
 
     async def admit(self, request: RequestInfo) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""
@@ -125,9 +126,7 @@ class Middleware:
             detail = "a valid key is needed: Authorization: Bearer sj_..."
             raise Refusal(401, detail, www_authenticate="Bearer")
         request.key = request.scope["sojourn.key"] = key
-        route = self._template(request) if request.fast is None else request.fast.path
-        name = request.experiment
-        whole = None
+        route, name, whole = request.route, request.experiment, None
         if name is not None and not key.allows(name):
             whole = await self.catalog.whole_for(key, name)
         refused = key.refusal(self._roles(request.method, route), name, whole=whole)
@@ -174,7 +173,7 @@ class Middleware:
         if request.method == "HEAD":  # as GET, without the body
             request.scope, sending = {**request.scope, "method": "GET"}, _head_only(sending)
         if request.method in BODY:
-            if request.words[1] == "v1" and not request.is_json and self._template(request):
+            if request.words[1] == "v1" and not request.is_json and request.route:
                 raise not_json()
             receive = _replayed(await read_body(receive, self.largest))
         try:
@@ -196,7 +195,7 @@ class Middleware:
         return None
 
     async def _refuse(self, request: RequestInfo, send: Any, error: Exception) -> None:
-        refusal, where = refusal_of(error), {"request": request.id, "route": self._route(request)}
+        refusal, where = refusal_of(error), {"request": request.id, "route": request.label}
         # FastAPI has validated its bodies itself: what reaches here was raised by our own models.
         if refusal is None or (isinstance(error, ValidationError) and not request.fast):
             log.error("failed", exc_info=error, extra=where)
@@ -236,26 +235,16 @@ class Middleware:
             (b"access-control-max-age", b"600"),
         ]
 
-    def _route(self, request: RequestInfo) -> str:
-        """The path's template, as a label for metrics."""
-        if request.fast is not None:
-            return request.fast.path
-        if not self._paths:
-            for route in self.routes:
-                endpoint = getattr(route, "endpoint", getattr(route, "app", route))
-                self._paths[endpoint] = getattr(route, "path", "other")
-        return self._paths.get(request.scope.get("endpoint"), "other")
-
-    def _log(self, request: RequestInfo, status: int, seconds: float) -> None:
-        route = self._route(request)
-        self.metrics.answered(request.method, route, status, seconds)
+    def _log(self, request: RequestInfo, seconds: float) -> None:
+        status = request.status
+        self.metrics.answered(request.method, request.label, status, seconds)
         quiet = request.fast is not None and status < 400 and seconds < SLOW
         if not quiet and log.isEnabledFor(logging.INFO):
             slow = request.fast is not None and seconds >= SLOW
             level = logging.WARNING if status >= 500 or slow else logging.INFO
             key, ms = request.key.id if request.key else None, round(1000.0 * seconds, 2)
             more = {"request": request.id, "experiment": request.experiment, "ms": ms, "key": key}
-            log.log(level, "%s %s %d", request.method, route, status, extra=more)
+            log.log(level, "%s %s %d", request.method, request.label, status, extra=more)
 
 
 def _replayed(body: bytes) -> Any:

@@ -27,8 +27,8 @@ class RequestInfo:
     """A request, its key once that is known, and the status of its answer."""
 
     __slots__ = (
-        "caller", "fast", "headers", "id", "key", "method", "path", "scope", "status", "words",
-        "wrong",
+        "caller", "fast", "headers", "id", "key", "method", "path", "route", "scope", "status",
+        "words", "wrong",
     )  # fmt: skip
 
     def __init__(self, scope: Any, made_id: str) -> None:
@@ -47,6 +47,12 @@ class RequestInfo:
         self.caller = ""
         self.status = 0
         self.fast = fast_routes.find(self.method, self.words)
+        self.route = None if self.fast is None else self.fast.path
+
+    @property
+    def label(self) -> str:
+        """The template of the path, for metrics and the log."""
+        return self.route or "other"
 
     @property
     def is_json(self) -> bool:

@@ -100,15 +100,15 @@ class Traces:
         span = self._tracer.start_span(request.method, parent, kind)
         return span, self._context.attach(self._trace.set_span_in_context(span, parent))
 
-    def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo, route: str) -> None:
+    def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo) -> None:
         """End it, with what is known by now."""
         span, token = begun
         self._context.detach(token)
         if span.is_recording():
-            span.update_name(f"{request.method} {route}")
+            span.update_name(f"{request.method} {request.label}")
             found = {
                 "http.request.method": request.method,
-                "http.route": route,
+                "http.route": request.label,
                 "http.response.status_code": request.status,
                 "sojourn.request": request.id,
                 "sojourn.experiment": (request.experiment or "")[:LONGEST],

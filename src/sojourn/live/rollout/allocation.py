@@ -34,7 +34,6 @@ HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
 ACTIONS = (HOLDOUT, STOP_EXPLORING)
 """What a guardrail does: a variant's visits go to the holdout, or it plays what it knows best."""
 
-
 BITS = 52  # of a draw, so that it is never 0 or 1
 
 
@@ -45,12 +44,14 @@ def unit_of(visit: str, user: str | None) -> str:
 
 def hash_scores(experiment: str, variants: tuple[str, ...], unit: str) -> dict[str, float]:
     """The hash score of each variant for the unit: an exponential variable."""
-    found = {}
-    for variant in variants:
-        text = "\0".join((experiment, variant, unit))
-        bits = int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> (64 - BITS)
-        found[variant] = -log((bits + 0.5) / 2**BITS)
-    return found
+    texts = {variant: "\0".join((experiment, variant, unit)) for variant in variants}
+    bits = {variant: hash_of(text) >> (64 - BITS) for variant, text in texts.items()}
+    return {variant: -log((n + 0.5) / 2**BITS) for variant, n in bits.items()}
+
+
+def hash_of(text: str) -> int:
+    """64 bits."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
@@ -67,11 +68,10 @@ def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
 class Guardrail:
     """What to do when a variant is worse than the holdout, shown at level `alpha`.
 
-    Worse is: its `metric` per visit is below the holdout's by more than `margin`, which is so when
-    the always-valid confidence sequence of the difference lies below -margin as a whole. Then its
-    visits go to the holdout; or, with the `action` "stop exploring", it keeps them and plays only
-    what it knows to be best. `planned` is the number of visits at which the sequence is tightest.
-    Evidence counts from the epoch `since` on.
+    It is worse if the always-valid confidence sequence of the difference in `metric` per visit lies
+    below -margin as a whole. Then its visits go to the holdout; or, with the `action` "stop
+    exploring", it keeps them and plays only what it knows to be best. `planned` is the number of
+    visits at which the sequence is tightest. Evidence counts from the epoch `since` on.
 
     >>> Guardrail(metric="clicks")
     Traceback (most recent call last):
@@ -100,9 +100,7 @@ class Guardrail:
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """A guardrail that has acted: when, on which variant, why, and what was before.
-
-    That is the shares, and the variants that did not explore.
+    """A guardrail that has acted: when, on which variant, why; `shares` and `settled` before that.
 
     `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
     why it failed.
@@ -178,7 +176,6 @@ class Allocation:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares now."""
         return self.epochs[-1].shares
 
     @property

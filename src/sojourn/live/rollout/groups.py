@@ -8,11 +8,10 @@ own. The sums are changed in the transaction that changes the visit, as counters
 """
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import NamedTuple
 
 from ..records import END, LEAVE, OPEN, RETRACT, Event, Row
-from .allocation import unit_of
+from .allocation import hash_of, unit_of
 
 GROUPS = 1000
 
@@ -20,8 +19,8 @@ GROUPS = 1000
 class Group(NamedTuple):
     """Sums over the assigned visits of the users of one group, of one epoch of the shares.
 
-    `opened` counts all of them; the rest is of visits that have ended. Those that `left` ended by
-    a call, the others timed out.
+    `opened` counts all of them; the rest is of visits that have ended, of which some `left` and the
+    others timed out.
     """
 
     epoch: int
@@ -35,8 +34,7 @@ class Group(NamedTuple):
 
 def number_of(visit: str, user: str | None) -> int:
     """The group of a visit: that of its user, or one by its own id."""
-    unit = unit_of(visit, user).encode()
-    return int.from_bytes(blake2b(unit, digest_size=8).digest()) % GROUPS
+    return hash_of(unit_of(visit, user)) % GROUPS
 
 
 def added_by(row: Row, events: Iterable[Event]) -> Group | None:

@@ -200,23 +200,28 @@ def _(user: Levels) -> str:
     return f"{user_words(user.user)}, which is good from {thresholds} on"
 
 
-def clock(at: float) -> str:
-    """A time of day in UTC; the page's script converts it to local time.
+def clock(at: float) -> Markup:
+    """A time of day in UTC as an element, which the page's script converts to local time.
 
     >>> clock(3661.0)
-    '01:01:01'
+    Markup('<time datetime="1970-01-01T01:01:01.000+00:00">01:01:01</time>')
     """
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+    return _time(datetime.fromtimestamp(at, UTC), "%H:%M:%S")
 
 
-def day(at: float) -> str:
-    """A day and time in UTC; the page's script converts it to local time.
+def moment(at: float) -> Markup:
+    """A day and time, likewise.
 
-    >>> day(3661.0)
+    >>> moment(3661.0).striptags()
     '1 Jan 01:01'
     """
     when = datetime.fromtimestamp(at, UTC)
-    return f"{when.day} {when:%b %H:%M}"
+    return _time(when, f"{when.day} %b %H:%M", Markup(' class="day"'))
+
+
+def _time(when: datetime, form: str, kind: str = "") -> Markup:
+    exact = when.isoformat(timespec="milliseconds")
+    return Markup('<time{} datetime="{}">{}</time>').format(kind, exact, when.strftime(form))
 
 
 def lasting(seconds: float) -> str:
@@ -229,11 +234,6 @@ def lasting(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def iso(at: float) -> str:
-    """A time in ISO format, for the datetime attribute."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 @cache
@@ -253,7 +253,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, two_digits, half_width, ends, clock, day, iso, lasting, signed, percent)
+    shown = (number, count, two_digits, half_width, ends, clock, moment, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["user_words"] = user_words
     env.filters["quoted"] = partial(quote, safe="")
