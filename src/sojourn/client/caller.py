@@ -57,11 +57,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, method: str, *path: str, **body: Any) -> "Request":
-        """A request below /v1; values of the body that are None are left out.
-
-        >>> Request.of("PUT", "experiments", "a/b", user="u42", state=None)[:3]
-        ('PUT', '/v1/experiments/a%2Fb', b'{"user":"u42"}')
-        """
+        """A request below /v1; values of the body that are None are left out."""
         given = {name: value for name, value in body.items() if value is not None}
         text = b"" if method == "GET" else json.dumps(given, separators=(",", ":")).encode()
         return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
@@ -89,11 +85,7 @@ class Response(NamedTuple):
 
     @property
     def error(self) -> Exception:
-        """The error that the status stands for, in the words of the service.
-
-        >>> Response(410, b'{"error": "ended", "detail": "visit v1 is over"}').error
-        Ended('visit v1 is over')
-        """
+        """The error that the status stands for, in the words of the service."""
         try:
             body = json.loads(self.body)
         except ValueError:
@@ -115,11 +107,7 @@ def headers(key: str | None) -> dict[str, str]:
 
 
 def retry_after(header: str | None) -> float | None:
-    """The seconds of a Retry-After header; dates are ignored.
-
-    >>> retry_after("2"), retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), retry_after(None)
-    (2.0, None, None)
-    """
+    """The seconds of a Retry-After header; dates are ignored."""
     try:
         return max(0.0, float(header)) if header else None
     except ValueError:
@@ -127,11 +115,7 @@ def retry_after(header: str | None) -> float | None:
 
 
 def described_policy(policy: Any) -> dict[str, Any]:
-    """What the service takes for a policy: a value with name and parameters, a name, or plain data.
-
-    >>> described_policy("KLULCB"), described_policy({"name": "UCB", "parameters": {"c": 4}})
-    ({'name': 'KLULCB'}, {'name': 'UCB', 'parameters': {'c': 4}})
-    """
+    """What the service takes for a policy: a policy of the package, its name, or plain data."""
     if isinstance(policy, str):
         return {"name": policy}
     if isinstance(policy, Mapping):
@@ -142,11 +126,7 @@ def described_policy(policy: Any) -> dict[str, Any]:
 
 
 def described_user(user: Any) -> dict[str, Any]:
-    """What the service takes for a user model: a model of the package, a name, or plain data.
-
-    >>> described_user("last-reward"), described_user({"model": "moving-average", "theta": 0.5})
-    ({'model': 'last-reward'}, {'model': 'moving-average', 'theta': 0.5})
-    """
+    """What the service takes for a user model: a model of the package, a name, or plain data."""
     if isinstance(user, str):
         return {"model": user}
     if isinstance(user, Mapping):
@@ -208,11 +188,7 @@ class Caller:
 
 
 def pause(attempt: int, wait: float = 0.0) -> float:
-    """Seconds before the next attempt: exponential backoff with jitter, after the wait asked for.
-
-    >>> 0.1 <= pause(2) <= 0.2, 3.0 < pause(0, wait=3.0) <= 3.05
-    (True, True)
-    """
+    """Seconds before the next attempt: exponential backoff with jitter after the wait asked for."""
     backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**attempt)
     return min(wait, LONGEST_PAUSE) + backoff * random.uniform(0.5, 1.0)
 
@@ -229,7 +205,6 @@ class Standby:
         self._asked, self._away_until = time.monotonic(), 0.0
 
     def tell(self, ranking: Iterable[str]) -> None:
-        """What the service says now."""
         self.ranking, self._asked = tuple(ranking), time.monotonic()
 
     def stale(self) -> bool:
@@ -263,13 +238,7 @@ class Standby:
 
 
 def finish(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never suspends, because its transport blocks.
-
-    >>> async def double(x: int) -> int:
-    ...     return 2 * x
-    >>> finish(double(21))
-    42
-    """
+    """The result of a coroutine that never suspends, because its transport blocks."""
     try:
         coroutine.send(None)
     except StopIteration as done:

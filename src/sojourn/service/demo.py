@@ -31,12 +31,7 @@ log = logging.getLogger("sojourn.service")
 
 
 def problem() -> Problem:
-    """The demonstration as a problem.
-
-    >>> shorts = problem()
-    >>> shorts.best_arm, round(shorts.mistake_cost(0) / shorts.mistake_cost(1), 2)
-    (0, 1.78)
-    """
+    """The demonstration as a problem."""
     return Problem(list(SHORTS.values()), VIEWER)
 
 
@@ -57,16 +52,6 @@ class Crowd:
     The n-th pull of an arm has the draw that it has in run number `run` of a simulation with this
     `seed`. With one visit at a time and a policy that is not randomised, the visits are those of
     the simulator, step by step.
-
-    >>> import asyncio
-    >>> from sojourn import Experiment, TwoState
-    >>> from sojourn.policies import ULCB
-    >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
-    >>> policy = ULCB(random_ties=False)
-    >>> with Experiment("news", ["a", "b"], policy, compiled=False) as experiment:
-    ...     crowd = Crowd(problem, ["a", "b"], seed=1)
-    ...     asyncio.run(crowd.visit(experiment))
-    Stay(steps=16, reward=13.0)
     """
 
     def __init__(self, problem: Problem, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:

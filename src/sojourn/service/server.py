@@ -178,11 +178,7 @@ class Hiding(logging.Formatter):
 
 
 def escaped(text: str) -> str:
-    r"""The text on one line: line breaks, control and direction characters are escaped.
-
-    >>> print(escaped("a\nb\u2028c é"))
-    a\nb\u2028c é
-    """
+    """The text on one line: line breaks, control and direction characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
@@ -223,11 +219,7 @@ def _value(value: object) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """The password in a database URL: as it is, decoded, and the parts between reserved characters.
-
-    >>> secrets_of("postgresql://ann:s%40cret@host/db")
-    ('s%40cret', 's@cret')
-    """
+    """The password in a database URL: as it is, decoded, and parts between reserved characters."""
     _, _, rest = url.partition("://")
     login, found, _ = rest.rpartition("@")
     _, colon, password = login.partition(":")

@@ -34,9 +34,6 @@ def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
     """The exporter that the variables ask for, "otlp" or "console"; None: no traces.
 
     InputError says in one sentence what is not supported, or not installed.
-
-    >>> wanted({}), wanted({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"})
-    (None, 'otlp')
     """
     default = "otlp" if any(environment.get(name) for name in ENDPOINTS) else "none"
     named = (environment.get(EXPORTER) or default).strip().lower()

@@ -181,13 +181,7 @@ class ArmList(Sequence[ArmRow]):
 
 
 def arm_sums(arms: Sequence[Arm], counts: Counts, bins: int) -> ArmSums:
-    """The sums from the counters of a store, for `bins` bins of the state.
-
-    >>> counts = {("pulls", 0, 1, 0): 4.0, ("successes", 0, 1, 0): 3.0}
-    >>> sums = arm_sums([Arm(0, "dance"), Arm(1, "news", pulls=4)], counts, bins=2)
-    >>> sums.best_name, sums.means.tolist()
-    ('dance', [0.75, 0.0])
-    """
+    """The sums from the counters of a store, for `bins` bins of the state."""
     counted = {what: np.zeros((len(arms), bins)) for what in ("pulls", "successes")}
     row = {arm.position: i for i, arm in enumerate(arms)}
     for (what, position, b, _), amount in counts.items():

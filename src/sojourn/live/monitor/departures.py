@@ -1,7 +1,7 @@
 """Who leaves when: leave probabilities, the mistake cost of each state, and the case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -71,7 +71,7 @@ class Departures:
     cost: list[float]
     error: list[float]
     confidence: float
-    follow: Array = field(default_factory=lambda: np.zeros((0, 2, 0)))
+    follow: Array
 
     def leave_rates(self, words: Sequence[str], used: Sequence[int]) -> tuple[StateLeaveRates, ...]:
         return tuple(StateLeaveRates(words[b], self._rate(b, 0), self._rate(b, 1)) for b in used)
@@ -81,7 +81,6 @@ class Departures:
         return LeaveRate(steps, gone, share(gone, steps))
 
     def case(self, used: Sequence[int]) -> Case:
-        """How the mistake cost changes with the state."""
         word = self._word(used)
         steps, gone = float(self.steps.sum()), float(self.gone.sum())
         return Case(word, CASES[word], steps, gone, self.confidence)

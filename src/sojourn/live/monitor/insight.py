@@ -1,7 +1,7 @@
 """What the counters of an experiment say: the numbers of the dashboard and of `GET .../insight`.
 
 Everything is a function of sums: the counters of the store (`live.records.tally`) and, for charts,
-sums over the visits that ended in each interval of time (`Experiment.timeline`).
+sums over the visits that ended in each interval of time (`Branch.timeline`).
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,9 @@ from .departures import Case, Departures, StateLeaveRates, departures, watched
 
 @dataclass(frozen=True)
 class StateExploration:
-    """The pulls in one state, those `tried` with another arm than the best, and their cost.
+    """The pulls in one state, those `tried` with another arm than the best, and the rewards `lost`.
 
-    `mistake_cost` is D of the state: what a wrong pull there costs per unit of mean. `lost` is in
-    rewards.
+    `mistake_cost` is D of the state: what a wrong pull there costs per unit of mean.
     """
 
     state: str

@@ -53,11 +53,7 @@ FOLLOWED = ("seen", "left")  # which are counted by state, too
 
 
 def as_arm(state: int) -> int:
-    """The number of a bin of the state where that of an arm is expected, or the other way round.
-
-    >>> as_arm(0), as_arm(-3)
-    (-2, 1)
-    """
+    """The number of a bin of the state where that of an arm is expected, or the other way round."""
     return -2 - state
 
 
@@ -72,12 +68,7 @@ def parts(key: Key) -> Iterator[tuple[int, int]]:
 
 
 def by_arm(counts: Iterable[tuple[Key, float]], start: float = UNTIMED) -> dict[int, Trend]:
-    """What counters add to the bucket that begins at `start`, by arm and by state.
-
-    >>> counts = {("pulls", 1, 0, 0): 1.0, ("successes", 1, 0, 0): 1.0, ("left", 1, 0, 1): 1.0}
-    >>> by_arm(counts.items())[1][2:]
-    (1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    """
+    """What counters add to the bucket that begins at `start`, by arm and by state."""
     sums: dict[int, list[float]] = {}
     for key, n in counts:
         for arm, place in parts(key):

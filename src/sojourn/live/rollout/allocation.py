@@ -55,12 +55,7 @@ def hash_of(text: str) -> int:
 
 
 def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
-    """The variant that wins, with these shares.
-
-    >>> found = hash_scores("shorts", ("old", "new"), unit_of("v1", "u42"))
-    >>> [winner(found, {"old": 1 - share, "new": share}) for share in (0.0, 0.2, 0.5, 1.0)]
-    ['old', 'old', 'old', 'new']
-    """
+    """The variant that wins, with these shares."""
     return max(scores, key=lambda variant: shares[variant] / scores[variant])
 
 
@@ -189,7 +184,6 @@ class Allocation:
         return list(dict.fromkeys(found))
 
     def ramped(self, shares: Mapping[str, float], at: float) -> "Allocation":
-        """With other shares of some variants; the holdout has the rest."""
         self._check_free("the shares")
         for name in shares:
             validation.one_of("variant", name, [v for v in self.variants if v != self.holdout])
@@ -219,7 +213,6 @@ class Allocation:
             raise Conflict(f"the shares have changed {MOST_EPOCHS} times: give another name")
 
     def rolled_back(self, at: float) -> "Allocation":
-        """With all visits in the holdout."""
         return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
 
     def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Allocation":
@@ -242,7 +235,6 @@ class Allocation:
         return replace(self, guardrail=guardrail)
 
     def stopped(self, alarm: Alarm) -> "Allocation":
-        """After the guardrail has acted on a variant."""
         if alarm.action == HOLDOUT:
             return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
         return replace(self.exploring({alarm.variant: False}, alarm.at), alarm=alarm)
@@ -265,7 +257,6 @@ class Allocation:
 
     @classmethod
     def from_json(cls, text: str) -> "Allocation":
-        """The inverse of `to_json`."""
         data = json.loads(text)
         del data["shares"]  # those of the last epoch, which the audit log reads
         for name in ("variants", "settled"):
@@ -283,20 +274,12 @@ class Allocation:
 
 
 def whole_of(name: str) -> str | None:
-    """The experiment that one of this name would be a variant of, if it is one.
-
-    >>> whole_of("shorts:old"), whole_of("shorts")
-    ('shorts', None)
-    """
+    """The experiment that one of this name would be a variant of, if it is one."""
     return name.rpartition(SEPARATOR)[0] or None
 
 
 def names_of(experiment: str, variants: Sequence[str]) -> dict[str, str]:
-    """The names of the experiments that the variants are.
-
-    >>> names_of("shorts", ["old", "new"])
-    {'old': 'shorts:old', 'new': 'shorts:new'}
-    """
+    """The names of the experiments that the variants are, such as `shorts:old`."""
     found = {variant: f"{experiment}{SEPARATOR}{variant}" for variant in variants}
     for variant, name in found.items():
         if len(name) > LONGEST_NAME:

@@ -6,6 +6,7 @@ holdout. Its rank follows from that alone, and a store keeps one snapshot of eac
 processes take them.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, log
@@ -130,24 +131,29 @@ def compared(
         [[allocation.epochs[e - 1].shares[v] for v in allocation.variants] for e in epochs]
     )
 
+    def interval(found: Estimate) -> Interval:
+        error = found.error if found.clusters >= FIRST else inf
+        return sequence(found.value, error, found.units, alpha, planned)
+
     def measured(place: int, name: str) -> Measured:
         here, holdout = sums[name], sums[allocation.holdout]
-        means, differences = {}, {}
-        for quantity, metric in enumerate(METRICS, start=1):
-            means[metric] = _interval(mean(here, quantity), alpha, planned)
-            if name != allocation.holdout:
-                found = difference(here, holdout, quantity)
-                differences[metric] = _interval(found, alpha, planned)
+        means = {metric: interval(mean(here, i)) for i, metric in enumerate(METRICS, 1)}
+        differences = {
+            metric: interval(difference(here, holdout, i))
+            for i, metric in enumerate(METRICS, 1)
+            if name != allocation.holdout
+        }
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
     ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
+    variants = tuple(measured(place, name) for place, name in enumerate(allocation.variants))
     return Comparison(
         experiment,
         allocation.holdout,
         alpha,
         now,
-        tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
+        variants,
         ratio,
         ratio < UNLIKELY,
         allocation.guardrail,
@@ -165,11 +171,6 @@ def _array(groups: Sequence[Group], epochs: range) -> Array:
     return found
 
 
-def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
-    error = found.error if found.clusters >= FIRST else inf
-    return sequence(found.value, error, found.units, alpha, planned)
-
-
 def brief(found: Interval, form: str = ".4g") -> str:
     """A number with its ends, if they are known."""
     if isnan(found.value):
@@ -179,18 +180,12 @@ def brief(found: Interval, form: str = ".4g") -> str:
     return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
-GROWTH = 1.05
-"""How many times as many visits a snapshot rests on at the next rank."""
-
+GROWTH = 1.05  # how many times as many visits a snapshot rests on at the next rank
 ALPHA = 0.05  # of the intervals, which hold at all looks together
 
 
 def rank_of(visits: float, holdout: float) -> int:
-    """The rank of a snapshot at so many visits of a variant and of the holdout.
-
-    >>> rank_of(500, 500), rank_of(500, 550), rank_of(500, 1e9), rank_of(500_000, 500_000)
-    (113, 114, 127, 254)
-    """
+    """The rank of a snapshot at so many visits of a variant and of the holdout."""
     both = visits * holdout / max(visits + holdout, 1.0)
     return int(log(max(both, 1.0)) / log(GROWTH))
 
@@ -234,19 +229,15 @@ class History:
 
     def of(self, variant: str, metric: str) -> list[Snapshot]:
         """The snapshots of one variant and metric, in the order of time."""
-        return [
-            snapshot
-            for snapshot in self.snapshots
-            if (snapshot.variant, snapshot.metric) == (variant, metric)
-        ]
+        return [one for one in self.snapshots if (one.variant, one.metric) == (variant, metric)]
 
     def __str__(self) -> str:
         if not self.snapshots:
             return "There is no snapshot yet: the first needs visits of 50 users in both variants."
         head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
-        found: dict[tuple[float, str], dict[str, Snapshot]] = {}
+        found: defaultdict[tuple[float, str], dict[str, Snapshot]] = defaultdict(dict)
         for snapshot in self.snapshots:
-            found.setdefault((snapshot.at, snapshot.variant), {})[snapshot.metric] = snapshot
+            found[snapshot.at, snapshot.variant][snapshot.metric] = snapshot
         rows = []
         for (_, variant), by_metric in found.items():
             visits = max(snapshot.visits for snapshot in by_metric.values())

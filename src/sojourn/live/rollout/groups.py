@@ -41,10 +41,6 @@ def added_by(row: Row, events: Iterable[Event]) -> Group | None:
     """What events of a visit, which is at `row` after them, add to its group; None: nothing.
 
     Late rewards that are learned after the end are added to those of the visit.
-
-    >>> row = Row("news", "v1", epoch=1, status="left")
-    >>> added_by(row, [Event("news", "v1", 3, LEAVE, reward=2.0, cause=END)])[2:]
-    (0.0, 1.0, 3.0, 2.0, 1.0)
     """
     if not row.epoch:
         return None

@@ -47,12 +47,7 @@ log = logging.getLogger("sojourn.service")
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key: not the key itself.
-
-    >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="owner")
-    >>> key.allows("shorts"), key.allows("news"), key.allows_all
-    (True, False, False)
-    """
+    """What is known of a key: not the key itself."""
 
     id: str
     hash: str
@@ -83,10 +78,6 @@ class Key:
         """Why this key may not do what these roles may, in one sentence; None: it may.
 
         A key for the `whole` that an experiment is a variant of will do.
-
-        >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="decide")
-        >>> key.refusal(READING, "shorts")
-        "the key k1 has the role 'decide': this needs the role 'read', 'owner' or 'operator'"
         """
         if experiment is not None and not any(self.allows(n) for n in (experiment, whole) if n):
             return f"the key {self.id} is not for experiment {experiment[:200]!r}"
@@ -138,7 +129,6 @@ class Keyring:
         return key if genuine and session.nonce not in self._signed_out else None
 
     def sign_out(self, text: str) -> None:
-        """End a session; without one, nothing."""
         session = sessions.parse(text)
         if session is not None and self.signed_in(text) is not None:
             self._signed_out.add(session)
@@ -180,7 +170,6 @@ def read(path: Path) -> dict[str, Key]:
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
-    """An entry of the file."""
     key = Key(**{**entry, "experiments": tuple(entry["experiments"])})
     if not (isinstance(key.id, str) and isinstance(key.hash, str) and len(key.hash) == 64):
         raise InputError("not a key")
@@ -254,10 +243,6 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def bearer(authorization: str) -> str:
-    """The key in a header `Authorization: Bearer ...`, or nothing.
-
-    >>> bearer("Bearer sj_1_x"), bearer("Basic dTpw")
-    ('sj_1_x', '')
-    """
+    """The key in a header `Authorization: Bearer ...`, or nothing."""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

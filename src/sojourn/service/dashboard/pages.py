@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,8 +22,7 @@ from ..fast_routes import SLASH
 from ..request import read_body
 from .panels import STATIC, digest, render
 from .reference import calls, models
-from .snapshots import Snapshots, View
-from .stream import Streams
+from .snapshots import Snapshots, Streams, View
 
 log = logging.getLogger("sojourn.service")
 
@@ -44,11 +42,7 @@ READABLE = "/", "/experiments/{name}", "/events/{name}"
 
 
 def pages() -> list[BaseRoute]:
-    """The routes of the dashboard; their handlers use `request.app.state.catalog`.
-
-    >>> [route.path for route in pages()]
-    ['/', '/experiments/{name}', '/events/{name}', '/docs', '/login', '/static']
-    """
+    """The routes of the dashboard; their handlers use `request.app.state.catalog`."""
     of = Pages()
     return [
         Route("/", of.experiments),
@@ -72,12 +66,12 @@ async def docs(request: Request) -> Response:
     return page(request, "docs.html", calls=calls(schema), models=models(schema))
 
 
-@dataclass(frozen=True, eq=False)
 class Pages:
     """The handlers, and the snapshots and streams that they share."""
 
-    snapshots: Snapshots = field(default_factory=Snapshots)
-    streams: Streams = field(default_factory=Streams)
+    def __init__(self) -> None:
+        self.snapshots = Snapshots()
+        self.streams = Streams(self.snapshots)
 
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
@@ -120,7 +114,7 @@ class Pages:
         async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
             still = may_go_on(request, experiment.name)
-            return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
+            return self.streams.response(catalog, experiment.name, view, still)
 
         return await self._with_experiment(request, show)
 

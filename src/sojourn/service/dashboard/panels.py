@@ -95,41 +95,25 @@ def render_panels(shown: Iterable[Panel], **context: Any) -> RenderedPanels:
 
 
 def number(value: float) -> str:
-    """An estimate with three digits or more, and thousands apart.
-
-    >>> number(7.418), number(0.25), number(31), number(1234.5)
-    ('7.42', '0.25', '31.0', '1,234')
-    """
+    """An estimate with three digits or more, and thousands apart: 7.42, 31.0, 1,234."""
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:,.{digits}f}"
 
 
 def count(value: float) -> str:
-    """A number of things.
-
-    >>> count(1234.0), count(2.5)
-    ('1,234', '2.5')
-    """
+    """A number of things: 1,234."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def half_width(interval: Interval) -> str:
-    """The distance from the estimate to the upper end, in two digits.
-
-    >>> half_width(Interval(2.0, 1.5, 2.5)), half_width(Interval(200.0, 100.0, 300.0))
-    ('0.50', '100')
-    """
+    """The distance from the estimate to the upper end, in two digits: 0.50, 100."""
     width = interval.high - interval.value
     digits = 2 if width < 0.995 else 1 if width < 9.95 else 0
     return f"{width:,.{digits}f}"
 
 
 def ends(interval: Interval, *, chance: bool = False) -> str:
-    """Both ends of an interval in words.
-
-    >>> ends(Interval(0.5, 0.25, 0.75), chance=True)
-    '0.25 to 0.75'
-    """
+    """Both ends of an interval in words: 0.25 to 0.75."""
     if not isfinite(interval.high):
         return "one visit only"
     words = two_digits if chance else number
@@ -137,40 +121,24 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, in three digits.
-
-    >>> signed(0.0512), signed(-1.5)
-    ('+0.0512', '-1.50')
-    """
+    """A difference with its sign, in three digits: +0.0512."""
     return f"{value:+#.3g}"
 
 
 def percent(share: float) -> str:
-    """A share in percent.
-
-    >>> percent(0.1), percent(0.005), percent(1 / 3)
-    ('10 %', '0.5 %', '33.3 %')
-    """
+    """A share in percent: 33.3 %."""
     return f"{100.0 * share:.3g} %"
 
 
 def policy_label(settings: Settings) -> str:
-    """The label of the policy; how it introduces arms, and good rewards, are of the experiment.
-
-    >>> policy_label(Settings())
-    'Visit IMED'
-    """
+    """The label of the policy; how it introduces arms, and good rewards, are of the experiment."""
     usual = replace(settings, introduce_in_any_state=True, reward_threshold=GOOD)  # of policies
     return usual.policy.label
 
 
 @singledispatch
 def user_words(user: User) -> str:
-    """How the state of a visit follows from its rewards.
-
-    >>> user_words(Levels(LastReward(), thresholds=(0.5,)))
-    'the state is the last reward, which is good from 0.50 on'
-    """
+    """How the state of a visit follows from its rewards."""
     return f"the state is that of {user}"
 
 
@@ -201,20 +169,12 @@ def _(user: Levels) -> str:
 
 
 def clock(at: float) -> Markup:
-    """A time of day in UTC as an element, which the page's script converts to local time.
-
-    >>> clock(3661.0)
-    Markup('<time datetime="1970-01-01T01:01:01.000+00:00">01:01:01</time>')
-    """
+    """A time of day in UTC as an element, which the page's script converts to local time."""
     return _time(datetime.fromtimestamp(at, UTC), "%H:%M:%S")
 
 
 def moment(at: float) -> Markup:
-    """A day and time, likewise.
-
-    >>> moment(3661.0).striptags()
-    '1 Jan 01:01'
-    """
+    """A day and time, likewise."""
     when = datetime.fromtimestamp(at, UTC)
     return _time(when, f"{when.day} %b %H:%M", Markup(' class="day"'))
 
@@ -225,11 +185,7 @@ def _time(when: datetime, form: str, kind: str = "") -> Markup:
 
 
 def lasting(seconds: float) -> str:
-    """A duration in words.
-
-    >>> lasting(20), lasting(1800), lasting(5400)
-    ('20 s', '30 min', '1.5 h')
-    """
+    """A duration in words: 20 s, 30 min, 1.5 h."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -50,11 +50,7 @@ def models(schema: Schema) -> dict[str, tuple[str, list[Field]]]:
 
 
 def type_of(schema: Schema) -> str:
-    """The type of a value, in words.
-
-    >>> type_of({"anyOf": [{"type": "array", "items": {"$ref": "#/x/Arm"}}, {"type": "null"}]})
-    'list of Arm or null'
-    """
+    """The type of a value, in words: list of Arm or null."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     for word in ("anyOf", "oneOf"):

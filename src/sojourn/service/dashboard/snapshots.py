@@ -1,18 +1,24 @@
-"""What the dashboard shows of an experiment at one moment, computed once for all readers."""
+"""What the dashboard shows of an experiment: snapshots for all readers, and streams of changes."""
 
-from collections.abc import Callable, Hashable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from ...live import Bucket, Drift, Experiment, Shadow, drift, shadow
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from ...live import Bucket, Drift, Experiment, LiveError, Shadow, drift, shadow
 from ...live.monitor.insight import insight_of
 from ...live.monitor.shadow import MEASURES
 from ...live.rollout.comparison import WORDS
 from ...policies.reasons import explain
+from ...validation import InputError
+from ..catalog import Catalog
 from ..routes.base import LONG_FRESH, Cache
-from .panels import PANELS, SHADOW, VARIANT_PANELS, Panel, RenderedPanels, render_panels
+from .panels import PANELS, SHADOW, VARIANT_PANELS, LivePart, Panel, RenderedPanels, render_panels
 
 T = TypeVar("T")
 
@@ -21,6 +27,9 @@ CHART_REFRESH = 1 / 60
 """Chart data are read again after this fraction of the time between two points."""
 RECENT = 12  # decisions listed
 LONGEST_SEARCH = 200
+MOST, EVERY = 256, 1.0  # concurrent streams per process; seconds between two looks of one
+HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, to keep the connection open
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Span(NamedTuple):
@@ -45,13 +54,7 @@ SPANS = {
 
 @dataclass(frozen=True)
 class View:
-    """The span of the charts, and which arms are listed.
-
-    >>> View.of({"q": "dance", "page": "2"})
-    View(span=None, search='dance', page=2)
-    >>> View.of({"page": "x"}).query
-    ''
-    """
+    """The span of the charts, and which arms are listed."""
 
     span: str | None = None
     search: str = ""
@@ -172,3 +175,80 @@ def _fitting_span(experiment: Experiment) -> str:
             return "10m"
         since = buckets[0].start
     return next((name for name, span in SPANS.items() if now - since <= span.seconds), "1w")
+
+
+class Streams:
+    """The open streams of a process, each of the live parts of one page."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self.snapshots, self.open = snapshots, 0
+
+    def response(
+        self, catalog: Catalog, name: str, view: View, still: Callable[[], bool] = lambda: True
+    ) -> Response:
+        """A stream for one reader, until the reader may not go on (`still`)."""
+        if self.open >= MOST:
+            return PlainTextResponse("too many readers", 503, {"Retry-After": "10"})
+        messages = self._counted(changes(catalog, self.snapshots, name, view, still))
+        return StreamingResponse(messages, headers=HEADERS, media_type="text/event-stream")
+
+    async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        self.open += 1
+        try:
+            async for message in messages:
+                yield message
+        finally:
+            self.open -= 1
+
+
+async def changes(
+    catalog: Catalog,
+    snapshots: Snapshots,
+    name: str,
+    view: View,
+    still: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[str]:
+    """Messages for one reader, until the service stops or the reader may not go on (`still`)."""
+    yield "retry: 2000\n\n"
+    sent: dict[str, LivePart] = {}
+    quiet = 0.0
+    while not catalog.stopping.is_set():
+        message = await _message(catalog, snapshots, name, view, sent)
+        if not still():
+            yield event("ended", "Signed out.")
+            return
+        quiet = 0.0 if message else quiet + EVERY
+        if message:
+            yield message
+        elif quiet >= HEARTBEAT:
+            quiet = 0.0
+            yield ": still here\n\n"
+        with suppress(TimeoutError):
+            await asyncio.wait_for(catalog.stopping.wait(), EVERY)
+
+
+async def _message(
+    catalog: Catalog, snapshots: Snapshots, name: str, view: View, sent: dict[str, LivePart]
+) -> str:
+    """What has changed since the last message; `sent` is updated."""
+    try:
+        snapshot = await snapshots.get(await catalog.experiment(name), view.span)
+    except (LiveError, InputError):
+        sent.clear()
+        return event("trouble", "The store cannot be read right now.")
+    parts = snapshot.rendered(view).parts
+    changed = {id: part for id, part in parts.items() if sent.get(id) != part}
+    sent.update(changed)
+    return event("update", "\n".join(map(swap, changed, changed.values()))) if changed else ""
+
+
+def swap(id: str, part: LivePart) -> str:
+    """A live part for htmx, in a template element, where rows of a table are allowed as well."""
+    tag, html = part
+    return f'<template><{tag} id="{id}" hx-swap-oob="innerHTML">{html}</{tag}></template>'
+
+
+def event(kind: str, data: str) -> str:
+    """A message of the stream."""
+    lines = "\n".join(f"data: {line}" for line in data.splitlines())
+    return f"event: {kind}\n{lines}\n\n"
