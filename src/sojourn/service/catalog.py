@@ -10,17 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..engine.calls import calls_for
-from ..live import (
-    Branch,
-    Broken,
-    Busy,
-    Conflict,
-    Experiment,
-    Journal,
-    NotFound,
-    Settings,
-    Unavailable,
-)
+from ..live import Branch, Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
 from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enrol_variants
 from ..live.executors import late
 from ..live.learner import Learner
@@ -93,21 +83,6 @@ class Catalog:
             return True
         whole = self.whole_of(name)
         return whole is not None and key.allows(whole)
-
-    async def one(self, name: str) -> Experiment:
-        """The experiment of this name, which has visits of its own; `Conflict` if it does not."""
-        found = await self.experiment(name)
-        if found.allocation is not None:
-            each = ", ".join(branch.name for branch in found.variants.values())
-            raise Conflict(f"experiment {name!r} has variants: ask for one of {each}")
-        return found
-
-    async def divided(self, name: str) -> Experiment:
-        """The experiment of this name, which has variants; `Conflict` if it has none."""
-        found = await self.experiment(name)
-        if found.allocation is None:
-            raise Conflict(f"experiment {name!r} has no variants")
-        return found
 
     async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it.

@@ -100,28 +100,26 @@ class Crowd:
         return self.numbers[arm]
 
 
-async def start(catalog: Catalog, pace: float = PACE) -> asyncio.Task[None]:
+async def start(catalog: Catalog) -> asyncio.Task[None]:
     """Begin, with a policy not compiled: that takes a while at first. Cancel the task to end it."""
     settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
     await catalog.make(NAME, list(SHORTS), settings, compiled=False)
-    return asyncio.get_running_loop().create_task(play(catalog, pace), name="sojourn-demo")
+    return asyncio.create_task(play(catalog), name="sojourn-demo")
 
 
-async def play(catalog: Catalog, pace: float) -> None:
+async def play(catalog: Catalog) -> None:
     """Simulated users of the demonstration, until cancelled."""
     crowd = Crowd(problem(), list(SHORTS), seed=random.getrandbits(62))
-    await asyncio.gather(*(_user(catalog, crowd, USERS / pace) for _ in range(USERS)))
-
-
-async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
-    """One visit after the other, with this mean pause between steps."""
 
     async def watch() -> None:
-        await asyncio.sleep(random.uniform(0.5, 1.5) * seconds)
+        await asyncio.sleep(random.uniform(0.5, 1.5) * USERS / PACE)
 
-    while True:
-        try:
-            await crowd.visit(await catalog.experiment(NAME), watch)
-        except (LiveError, InputError) as error:
-            log.warning("demonstration: %s", error)
-            await asyncio.sleep(PAUSE_AFTER_ERROR)
+    async def visits() -> None:
+        while True:
+            try:
+                await crowd.visit(await catalog.experiment(NAME), watch)
+            except (LiveError, InputError) as error:
+                log.warning("demonstration: %s", error)
+                await asyncio.sleep(PAUSE_AFTER_ERROR)
+
+    await asyncio.gather(*(visits() for _ in range(USERS)))

@@ -28,8 +28,7 @@ VISIT = EXPERIMENT + "/visits/{visit}"
 SLASH = "\x1f"
 """Stands for a slash within a name (%2F) until the path is taken apart; no name may have it."""
 
-Answered = tuple[int, Any]
-"""A status and a body."""
+Answered = tuple[int, Any]  # a status and a body
 
 
 class Target(NamedTuple):

@@ -36,8 +36,7 @@ PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/docs", "/login", "/logout", "/favicon.ico")
 BODY = ("POST", "PUT", "PATCH")
 SAFE_METHODS = ("GET", "HEAD")
-METRICS = "/metrics"
-"""It shows all experiments, to keys that are for all."""
+METRICS = "/metrics"  # shows all experiments, to keys that are for all
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
@@ -145,7 +144,6 @@ class Middleware:
         return ROLES.get((method, route), OPERATING)
 
     def _send_to_login(self, request: RequestInfo) -> None:
-        """Redirect browsers that ask for a page."""
         wants = request.headers.get(b"accept", b"")
         if request.method == "GET" and request.words[1] != "v1" and b"text/html" in wants:
             raise Refusal(303, "a key is needed", word="unauthorized", location="/login")

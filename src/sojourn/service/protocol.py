@@ -91,7 +91,6 @@ class Connections:
         return None
 
     def leave(self, one: "Limited") -> None:
-        """Count it no longer."""
         if one in self.open:
             self.open.discard(one)
             self.waiting.pop(one, None)
@@ -192,11 +191,9 @@ class Limited(asyncio.Protocol):
             self.transport.close()
 
     def read_headers(self) -> None:
-        """Headers are complete."""
         self.reading, self.since, self.progress = BODY, self.loop.time(), self.progress + 1
 
     def read_body(self, *, complete: bool) -> None:
-        """A part of a body has arrived, or its end."""
         self.progress += 1
         if complete:
             self.reading = None

@@ -98,7 +98,6 @@ class Traces:
         return span, self._context.attach(self._trace.set_span_in_context(span, parent))
 
     def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo) -> None:
-        """End it, with what is known by now."""
         span, token = begun
         self._context.detach(token)
         if span.is_recording():

@@ -1,11 +1,10 @@
 """Sums over steps by arm and time, from which changes of arms and departures are found.
 
-They are the counters of an arm (`records.tally`, `records.following`) split by the time at which
-the visit showed its last sign of life: a step that times out counts for when it was shown, not for
-when that was noticed. Steps and departures are summed by state as well, over all arms, at the
-numbers -2, -3, ... in the place of that of an arm: a policy that learns shows other arms and leads
-to other states, but in the same state and with the same reward users should leave as before. All of
-it is changed in the transaction that changes the counters, and stays when visits are archived.
+They are the counters of an arm (`records.tally`, `records.following`) split by the time of the last
+sign of life of the visit: a step that times out counts for when it was shown. Steps and departures
+are summed by state as well, over all arms, at the numbers -2, -3, ... in the place of that of an
+arm: a policy that learns shows other arms and leads to other states, but in the same state and with
+the same reward users should leave as before. The sums stay when visits are archived.
 """
 
 from collections import defaultdict
@@ -14,9 +13,7 @@ from typing import NamedTuple
 
 from ..records import Counts, Key
 
-SPAN = 300.0
-"""Seconds of a bucket at first; after some days they are thinned to hours."""
-
+SPAN = 300.0  # seconds of a bucket at first; after some days they are thinned to hours
 UNTIMED = 0.0  # the start of what was counted before there were such sums
 
 

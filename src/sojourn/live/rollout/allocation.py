@@ -3,12 +3,10 @@
 Each variant is an experiment of its own in the store, named `experiment:variant`. The shares change
 in *epochs*: visits are assigned by those of the epoch in which they were opened.
 
-Which variant a visit is in is a function of its user, or else of its own id, and of the shares.
-Each variant has a hash score for the user, -log(draw), where the draw is a hash. The variant with
-the greatest share / score wins (weighted rendezvous hashing), with the probability of its share. So
-every process agrees and nothing has to be stored first. When shares change, a visit moves only to a
-variant whose share has grown relative to that of its own: who has a variant keeps it while it is
-ramped up.
+The variant of a visit is a function of its user, or else of its own id, and of the shares. Each
+variant has a hash score for the user, -log(draw), where the draw is a hash. The variant with the
+greatest share / score wins (weighted rendezvous hashing), with the probability of its share. So
+every process agrees, and a user keeps a variant while it is ramped up.
 """
 
 import json
@@ -25,9 +23,7 @@ from ..errors import Conflict
 from ..names import LONGEST_NAME, check_name
 
 MOST_VARIANTS = 10
-MOST_EPOCHS = 500
-"""Changes of the shares; comparisons read the sums of all of them."""
-
+MOST_EPOCHS = 500  # changes of the shares; comparisons read the sums of all of them
 SEPARATOR = ":"  # between the names of an experiment and a variant
 METRICS = ("reward", "steps", "left")
 HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
@@ -175,7 +171,7 @@ class Allocation:
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch now, from 1 on."""
+        """From 1 on."""
         return len(self.epochs)
 
     def assigned(self, scores: Mapping[str, float]) -> list[str]:

@@ -1,9 +1,8 @@
 """Variants compared with their holdout: means per visit and their differences, at any time.
 
-Snapshots of the comparison are kept, thinned so that a few hundred last for ever. One is kept when
-what it rests on has grown by a twentieth: n m / (n + m), for n visits of the variant and m of the
-holdout. Its rank follows from that alone, and a store keeps one snapshot of each rank, however many
-processes take them.
+Snapshots of the comparison are kept, thinned so that a few hundred last for ever: one whenever
+n m / (n + m) has grown by a twentieth, for n visits of the variant and m of the holdout. Its rank
+follows from that alone, and a store keeps one snapshot of each rank.
 """
 
 from collections import defaultdict

@@ -1,10 +1,9 @@
 """Sums over assigned visits by groups of users, from which variants are compared.
 
 Visits of one user are not independent, so that differences between variants need clusters by user.
-Users are put into `GROUPS` groups by a hash of their id: no two groups have a user in common, so
-that the variation between groups tells what clusters by user are needed for. That costs the same
-however many users there are, and no id has to be kept for it. A visit without a user is one of its
-own. The sums are changed in the transaction that changes the visit, as counters are.
+Users are put into `GROUPS` groups by a hash of their id: no two groups share a user, so that their
+variation is that of clusters. That costs the same however many users there are, and keeps no id.
+A visit without a user is one of its own.
 """
 
 from collections.abc import Iterable

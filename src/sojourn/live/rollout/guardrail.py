@@ -131,7 +131,6 @@ class Rollout:
         return 0
 
     def leave(self) -> None:
-        """Another process, or a call, has dropped it."""
         self.dropped = True
         self.journal.leave(self)
 

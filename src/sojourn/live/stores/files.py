@@ -39,7 +39,7 @@ class Lock:
             self._file = os.open(self._path, os.O_RDWR) if made is None else made
         except OSError as error:
             raise InputError(f"{self._path} cannot be opened ({error.strerror})") from None
-        if not _locked(self._file):
+        if not locked(self._file):
             os.close(self._file)
             raise InUse(
                 f"{database} is in use by another process: a SQLite file serves one process at a "
@@ -59,7 +59,8 @@ class Lock:
         self.close()
 
 
-def _locked(file: int) -> bool:
+def locked(file: int) -> bool:
+    """Whether this process has the lock of an open file now: nobody else does."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import validation
-from ...live.stores.files import whole
+from ...live.stores.files import locked, whole
 from ...validation import InputError
 from . import sessions
 
@@ -39,6 +38,7 @@ ALL = "*"
 PREFIX = "sj"
 SAFE_METHODS = ("GET", "HEAD")
 CHECK_AGAIN = 1.0  # seconds between two checks of whether the file has changed
+LOCK_PAUSE = 0.01  # seconds between two attempts to change it
 DAY = 86_400.0
 NOBODY = "0" * 64
 
@@ -212,14 +212,8 @@ def _locked(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror})") from None
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        while not locked(file):
+            time.sleep(LOCK_PAUSE)
         yield
     finally:
         os.close(file)

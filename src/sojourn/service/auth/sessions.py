@@ -1,8 +1,7 @@
 """Sessions of the dashboard: signed texts in a cookie, which end with their key.
 
 A session is `<key id>.<expires>.<nonce>.<HMAC-SHA256>`, signed with the hash that the key file has
-of its key. Every process that reads this file can check it, and nothing has to be shared; without
-the key no session of it is genuine.
+of its key, so that every process that reads this file can check it.
 """
 
 import hashlib
@@ -101,9 +100,6 @@ def cookie_name(scheme: str, headers: Mapping[bytes, bytes]) -> str:
 
 def from_headers(scheme: str, headers: Mapping[bytes, bytes]) -> str:
     """The session in the header `Cookie: ...`, or nothing."""
-    wanted = cookie_name(scheme, headers)
-    for pair in headers.get(b"cookie", b"").decode("latin-1").split(";"):
-        name, _, value = pair.strip().partition("=")
-        if name == wanted:
-            return value
-    return ""
+    pairs = headers.get(b"cookie", b"").decode("latin-1").split(";")
+    cookies = {name.strip(): value for name, _, value in (pair.partition("=") for pair in pairs)}
+    return cookies.get(cookie_name(scheme, headers), "").strip()

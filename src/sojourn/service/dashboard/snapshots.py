@@ -23,8 +23,7 @@ from .panels import PANELS, SHADOW, VARIANT_PANELS, LivePart, Panel, RenderedPan
 T = TypeVar("T")
 
 FRESH = 1.0  # seconds for which a snapshot is reused
-CHART_REFRESH = 1 / 60
-"""Chart data are read again after this fraction of the time between two points."""
+CHART_REFRESH = 1 / 60  # of the time between two points, after which a chart is read again
 RECENT = 12  # decisions listed
 LONGEST_SEARCH = 200
 MOST, EVERY = 256, 1.0  # concurrent streams per process; seconds between two looks of one
@@ -81,11 +80,8 @@ class View:
         return replace(self, **changes)
 
 
-class Chart(NamedTuple):
-    """The visits that ended in a span, which begins at `since`."""
-
-    since: float
-    buckets: list[Bucket]
+Chart = tuple[float, list[Bucket]]
+"""When a span begins, and the visits that ended in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +127,24 @@ class Snapshots:
 
 def _chart(experiment: Experiment, span: str) -> Chart:
     since = SPANS[span].since(experiment.now())
-    return Chart(since, experiment.branch.timeline(since, SPANS[span].width))
+    return since, experiment.branch.timeline(since, SPANS[span].width)
 
 
 def _taken(
     experiment: Experiment, span: str, chart: Chart, changes: Drift, cast: Shadow | None
 ) -> Snapshot:
+    since, buckets = chart
     context = {
         "name": experiment.name,
         "settings": experiment.settings,
-        "insight": insight_of(experiment, chart.buckets, SPANS[span].width),
+        "insight": insight_of(experiment, buckets, SPANS[span].width),
         "recent": [(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]],
         "drift": changes,
         "shadow": cast,
         "measures": MEASURES,
         "span": SPANS[span],
         "spans": SPANS,
-        "since": chart.since,
+        "since": since,
     }
     return Snapshot(PANELS if cast is None else (PANELS[0], SHADOW, *PANELS[1:]), context)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment
+from ...live import Conflict, Experiment
 from ...live.executors import late
 from .. import bodies
 from ..catalog import Catalog
@@ -28,16 +28,23 @@ Named = Annotated[bodies.Name, Path(), BeforeValidator(lambda text: text.replace
 """A name in the path."""
 
 
+async def _any(request: Request, experiment: Named) -> Experiment:
+    return await catalog_of(request).experiment(experiment)
+
+
 async def _one(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).one(experiment)
+    found = await _any(request, experiment)
+    if found.allocation is not None:
+        each = ", ".join(branch.name for branch in found.variants.values())
+        raise Conflict(f"experiment {experiment!r} has variants: ask for one of {each}")
+    return found
 
 
 async def _divided(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).divided(experiment)
-
-
-async def _any(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).experiment(experiment)
+    found = await _any(request, experiment)
+    if found.allocation is None:
+        raise Conflict(f"experiment {experiment!r} has no variants")
+    return found
 
 
 Served = Annotated[Experiment, Depends(_one)]
@@ -46,8 +53,7 @@ Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
 
 
-LONG_FRESH = 30.0
-"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
+LONG_FRESH = 30.0  # seconds for which a report is reused that reads 100,000 events
 
 
 class Cache:
