@@ -16,7 +16,7 @@ from sojourn.service.request import Buckets, split_path
 from sojourn.service.server import escaped, secrets_of
 from sojourn.service.telemetry import wanted
 from sojourn.stats.intervals import Interval
-from sojourn.users import LastReward, Levels
+from sojourn.users import LastReward, MovingAverage
 from sojourn.validation import InputError
 
 
@@ -32,8 +32,9 @@ def test_words_of_the_dashboard() -> None:
     at = '<time datetime="1970-01-01T01:01:01.000+00:00">01:01:01</time>'
     assert panels.clock(3661.0) == at and panels.moment(3661.0).striptags() == "1 Jan 01:01"
     assert panels.policy_label(Settings()) == "Visit IMED"
-    words = "the state is the last reward, which is good from 0.50 on"
-    assert panels.user_words(Levels(LastReward(), thresholds=(0.5,))) == words
+    words = "the state is a moving average of rewards, theta 0.50"
+    assert panels.user_words(MovingAverage(0.5)) == words
+    assert panels.user_words(LastReward()) == "the state is the last reward"
     assert event("update", "a\nb") == "event: update\ndata: a\ndata: b\n\n"
     assert [getattr(route, "path", "") for route in pages()] == [
         "/", "/experiments/{name}", "/events/{name}", "/docs", "/login", "/static"

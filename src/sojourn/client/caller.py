@@ -148,9 +148,9 @@ class Transport(Protocol):
 class Caller:
     """Calls a service, with up to `retries` retries and growing pauses between them.
 
-    Every call may be repeated: a decision has a request id and a step number, made before the first
-    attempt, and all other calls are idempotent by nature. `fallback` is how long a visit's call may
-    take, None if there is no fallback; `spawn` runs a coroutine in the background.
+    Every call may be repeated: a decision has a request id and a step number, and all other calls
+    are idempotent by nature. `fallback` is how long a visit's call may take, None if there is no
+    fallback; `spawn` runs a coroutine in the background.
     """
 
     transport: Transport

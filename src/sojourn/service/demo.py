@@ -62,10 +62,7 @@ class Crowd:
         self.tally = make_tally(problem.user.space.bins, problem.coins)
 
     async def visit(self, host: Any, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
-        """One complete visit to a `live.Experiment` or `client.AsyncExperiment`.
-
-        There is a pause before every step.
-        """
+        """A visit to a `live.Experiment` or to that of a client, with a pause before every step."""
         user: Any = self.problem.user
         self.begun += 1
         state = begin(user, self._world, self.begun)
@@ -83,11 +80,10 @@ class Crowd:
         return Stay(steps, total)
 
     def user_id(self) -> str | None:
-        """The user of the visit that has just begun; none unless a subclass says so."""
+        """The user of the visit that has just begun; a subclass may name one."""
         return None
 
     def ask(self, state: float, reward: float | None) -> Ask:
-        """What is asked in this state, after this reward."""
         return Ask(reward=reward)
 
     def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:

@@ -50,7 +50,6 @@ class Middleware:
         self.keyring = None if options.keys is None else Keyring(options.keys)
         self.largest = options.largest_body
         self.longest = options.deadline + 1.0  # its parts have the deadline, and say more
-        self.origins = {origin.encode() for origin in options.origins}
         self.buckets = None
         if options.rate is not None:
             share = options.rate / options.workers
@@ -73,10 +72,6 @@ class Middleware:
             await self.admit(request)
             if request.fast is not None:
                 await self._answer_fast(request, receive, send)
-            elif (
-                request.method == "OPTIONS" and b"access-control-request-method" in request.headers
-            ):
-                await self._send(request, send, 204, b"", self._preflight(request))
             else:
                 await self._pass_on(request, receive, send)
         except ConnectionResetError:
@@ -157,7 +152,6 @@ class Middleware:
         await self._send(request, send, status, to_json(answer), [JSON])
 
     async def _pass_on(self, request: RequestInfo, receive: Any, send: Any) -> None:
-        more = self._headers(request)
         request.scope["sojourn.request"] = request.id
         AUDIT_ACTOR.set("-" if request.key is None else request.key.id)
 
@@ -165,7 +159,7 @@ class Middleware:
             if message["type"] == "http.response.start":
                 alarm.reschedule(None)  # what has begun to answer may stream for long
                 request.status = message["status"]
-                message = {**message, "headers": [*message["headers"], *more]}
+                message = {**message, "headers": [*message["headers"], request.id_header]}
             await send(message)
 
         if request.method == "HEAD":  # as GET, without the body
@@ -209,29 +203,9 @@ class Middleware:
         self, request: RequestInfo, send: Any, status: int, body: bytes, headers: Any
     ) -> None:
         request.status = status
-        length = (b"content-length", b"%d" % len(body))
-        start = [*headers, length, *self._headers(request)]
+        start = [*headers, (b"content-length", b"%d" % len(body)), request.id_header]
         await send({"type": "http.response.start", "status": status, "headers": start})
         await send({"type": "http.response.body", "body": body})
-
-    def _headers(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
-        headers = [(b"x-request-id", request.id.encode("latin-1"))]
-        if self.origins:
-            origin = request.headers.get(b"origin", b"")
-            headers.append((b"vary", b"Origin"))
-            if origin in self.origins:
-                headers.append((b"access-control-allow-origin", origin))
-        return headers
-
-    def _preflight(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
-        """The CORS headers for an allowed origin; none for others."""
-        if request.headers.get(b"origin") not in self.origins:
-            return []
-        return [
-            (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
-            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
-            (b"access-control-max-age", b"600"),
-        ]
 
     def _log(self, request: RequestInfo, seconds: float) -> None:
         status = request.status

@@ -52,8 +52,7 @@ def raise_descriptors() -> int:
 class Connections:
     """The connections of one process.
 
-    One that waits, for a request or for the rest of its headers, is closed in favour of a new one
-    when there are too many, the one that has waited longest first.
+    When there are too many, the one that has waited longest for a request is closed for a new one.
     """
 
     def __init__(self, options: Options) -> None:

@@ -50,6 +50,10 @@ class RequestInfo:
         self.route = None if self.fast is None else self.fast.path
 
     @property
+    def id_header(self) -> tuple[bytes, bytes]:
+        return b"x-request-id", self.id.encode("latin-1")
+
+    @property
     def label(self) -> str:
         """The template of the path, for metrics and the log."""
         return self.route or "other"

@@ -31,10 +31,7 @@ PATIENCE = 3.0  # seconds at the end for spans that are not exported yet
 
 
 def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The exporter that the variables ask for, "otlp" or "console"; None: no traces.
-
-    InputError says in one sentence what is not supported, or not installed.
-    """
+    """The exporter that the variables ask for; None: no traces. InputError: it is not supported."""
     default = "otlp" if any(environment.get(name) for name in ENDPOINTS) else "none"
     named = (environment.get(EXPORTER) or default).strip().lower()
     off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"

@@ -106,7 +106,11 @@ class Shadow:
                 f"{self.effective:,.0f} users.\nOf the next item, in the states that your "
                 "recommender brings about: not the value of whole visits."
             )
-        parts += [_trying(arm) for arm in self.tried]
+        parts += [
+            f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live "
+            "it would soon know; a shadow never does."
+            for arm in self.tried
+        ]
         parts.append(f"{self.verdict.capitalize()}: {self.reason}.")
         return "\n\n".join(parts)
 
@@ -231,26 +235,19 @@ def _tried(pairs: Counter[tuple[str, str]]) -> Iterator[str]:
             yield arm
 
 
-def _trying(arm: str) -> str:
-    return (
-        f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live it "
-        "would soon know; a shadow never does."
-    )
-
-
 def _judged(
     found: Matching, measures: dict[str, Weighed], weight: Interval, margin: float
 ) -> tuple[str, str]:
     """Whether to go live with it, and why."""
     steps, weighed = found.total.steps, found.total.weighed
-    ask = (
-        "tell the probability with which yours shows what it does (logged.propensity), or ramp 1 %"
-    )
     if not steps:
         return NOT_YET, "no step says what the policy would have shown"
     if weighed < KNOWN * steps:
-        known = f"{weighed:,.0f} of {steps:,.0f} steps have a propensity"
-        return CANNOT_TELL, f"{known}; {ask} with a guardrail and compare"
+        return CANNOT_TELL, (
+            f"{weighed:,.0f} of {steps:,.0f} steps have a propensity; tell the probability with "
+            "which yours shows what it does (logged.propensity), or ramp 1 % with a guardrail and "
+            "compare"
+        )
     if found.effective < FIRST:
         return NOT_YET, (
             f"too few matched steps: with their weights they are worth {found.effective:,.0f} "

@@ -203,10 +203,7 @@ def revoke(path: Path, id: str) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Nobody else changes the file meanwhile: no process, no thread.
-
-    The lock is on a file of its own, which stays: the file of keys is replaced at every change.
-    """
+    """Nobody else changes the file meanwhile; the lock is on a file of its own, which stays."""
     try:
         file = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

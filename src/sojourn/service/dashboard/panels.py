@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial, singledispatch
+from functools import cache, partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +22,7 @@ from ...live.settings import Settings
 from ...policies.departures import GOOD
 from ...policies.reasons import two_digits
 from ...stats.intervals import Interval
-from ...users import Chain, LastReward, Levels, MovingAverage, User
-from ...users.wrappers import Wrapper
+from ...users import User
 from ...version import __version__
 from . import pictures
 
@@ -136,36 +135,17 @@ def policy_label(settings: Settings) -> str:
     return usual.policy.label
 
 
-@singledispatch
+USER_WORDS = {
+    "last-reward": "the last reward",
+    "moving-average": "a moving average of rewards, theta {user.theta:.2f}",
+    "chain": "one of {user.space.states}, by a table",
+}
+"""What the state of a visit is, by the model of its user."""
+
+
 def user_words(user: User) -> str:
     """How the state of a visit follows from its rewards."""
-    return f"the state is that of {user}"
-
-
-@user_words.register
-def _(user: LastReward) -> str:
-    return "the state is the last reward"
-
-
-@user_words.register
-def _(user: MovingAverage) -> str:
-    return f"the state is a moving average of rewards, theta {two_digits(user.theta)}"
-
-
-@user_words.register
-def _(user: Chain) -> str:
-    return f"the state is one of {user.space.states}, by a table"
-
-
-@user_words.register
-def _(user: Wrapper) -> str:
-    return user_words(user.user)
-
-
-@user_words.register
-def _(user: Levels) -> str:
-    thresholds = ", ".join(map(two_digits, user.thresholds))
-    return f"{user_words(user.user)}, which is good from {thresholds} on"
+    return "the state is " + USER_WORDS.get(user.model, "that of {user}").format(user=user)
 
 
 def clock(at: float) -> Markup:

@@ -175,7 +175,7 @@ def _fitting_span(experiment: Experiment) -> str:
 
 
 class Streams:
-    """The open streams of a process, each of the live parts of one page."""
+    """The open streams of a process."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self.snapshots, self.open = snapshots, 0

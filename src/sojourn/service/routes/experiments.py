@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
@@ -27,6 +26,7 @@ from ...live import (
 )
 from ...live.answers import VisitInfo, ranked
 from ...live.enrolment import Given
+from ...live.monitor.arms import arm_sums
 from ...live.monitor.insight import Insight, insight_of
 from ...users import USERS
 from ...validation import InputError
@@ -52,7 +52,8 @@ async def make_experiment(
     request: Request, experiment: Named, body: bodies.ExperimentIn, response: Response
 ) -> ServedExperiment:
     """Make an experiment, or change it: arms are added, settings replaced."""
-    made, new = await catalog_of(request).make(experiment, body.arms, settings_of(body))
+    settings = settings_from(body.model_dump(exclude={"arms"}))
+    made, new = await catalog_of(request).make(experiment, body.arms, settings)
     response.status_code = 201 if new else 200
     return await made.journal.show(partial(described, made))
 
@@ -81,7 +82,11 @@ async def put_arm(
     new = arm not in {known.name for known in experiment.all_arms}
 
     def work() -> ServedArm:
-        _check(arm, body)
+        if body.successes > body.pulls:
+            raise InputError(
+                f"successes of {arm!r} = {body.successes:g} is not allowed: "
+                f"it must be at most its pulls, {body.pulls:g}"
+            )
         experiment.add_arm(arm)
         if body.model_fields_set:
             experiment.warm_start({arm: (body.pulls, body.successes)})
@@ -109,8 +114,6 @@ async def put_prior(
     """Prior counts for a warm start; given again, they replace the earlier ones."""
 
     def work() -> ServedExperiment:
-        for name, prior in body.arms.items():
-            _check(name, prior)
         experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
         return described(experiment)
 
@@ -122,13 +125,8 @@ async def show_visit(experiment: Visited, visit: Named) -> VisitInfo:
     return await experiment.get(visit).ainfo()
 
 
-def settings_of(body: bodies.ExperimentIn) -> Settings:
-    """The settings that a body describes; InputError says what is wrong with it."""
-    return settings_from(body.model_dump(exclude={"arms"}))
-
-
 def settings_from(plain: dict[str, Any]) -> Settings:
-    """The settings that plain data describe."""
+    """The settings that plain data describe; InputError says what is wrong with them."""
     user = {name: value for name, value in plain["user"].items() if value is not None}
     problem_files.check_keys("user.", user, USERS[user["model"]], "start")
     if "start" in user and not isinstance(user["start"], dict):
@@ -150,24 +148,12 @@ def described(experiment: Experiment) -> ServedExperiment:
 
 
 def _arms(experiment: Experiment | Branch) -> dict[str, ServedArm]:
-    sums: dict[tuple[str, int], float] = defaultdict(float)
-    for (what, position, _, _), n in experiment.counts().items():
-        sums[what, position] += n
-    arms = {}
-    for arm in experiment.all_arms:
-        pulls = arm.pulls + sums["pulls", arm.position]
-        successes = arm.successes + sums["successes", arm.position]
-        mean = successes / pulls if pulls else None
-        arms[arm.name] = ServedArm(arm.name, pulls, mean, bool(arm.retired))
-    return arms
-
-
-def _check(name: str, prior: bodies.PriorIn) -> None:
-    if prior.successes > prior.pulls:
-        raise InputError(
-            f"successes of {name!r} = {prior.successes:g} is not allowed: "
-            f"it must be at most its pulls, {prior.pulls:g}"
-        )
+    sums = arm_sums(experiment.all_arms, experiment.counts(), experiment.settings.bins)
+    numbers = zip(sums.arms, sums.all_pulls.tolist(), sums.means.tolist(), strict=True)
+    return {
+        arm.name: ServedArm(arm.name, n, mean if n else None, bool(arm.retired))
+        for arm, n, mean in numbers
+    }
 
 
 async def show_insight(request: Request, experiment: Served) -> Insight:
