@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.live import Experiment, Journal, LiveError, SqliteStore
-from sojourn.live.stores import files, sqlite
+from sojourn.live import Experiment, Journal, LiveError, SqliteStore, files
+from sojourn.live.stores import sqlite
 from sojourn.live.stores.base import find_visit
 
 

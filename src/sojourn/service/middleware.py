@@ -17,16 +17,15 @@ from starlette.routing import BaseRoute, Match
 
 from ..live.executors import late
 from ..live.records import AUDIT_ACTOR
-from . import fast_routes
+from . import fast_routes, routes
 from .answers import Answers
-from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring, Roles
+from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring
 from .catalog import Catalog
 from .dashboard import READABLE
 from .errors import Refusal, broken, not_json, refusal_of
 from .metrics import Metrics
 from .options import Options
 from .request import JSON, Buckets, RequestInfo, read_body, too_large
-from .routes import ROLES
 from .telemetry import Traces
 
 log = logging.getLogger("sojourn.service")
@@ -37,6 +36,7 @@ OPEN_TO_ALL = (*PROBES, "/openapi.json", "/docs", "/login", "/logout", "/favicon
 BODY = ("POST", "PUT", "PATCH")
 SAFE_METHODS = ("GET", "HEAD")
 METRICS = "/metrics"  # shows all experiments, to keys that are for all
+ROLES = {**routes.ROLES, **{("GET", page): READING for page in (*READABLE, METRICS)}}
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
@@ -44,9 +44,9 @@ class Middleware:
     """Admits or refuses a request, answers it or passes it on, and logs it."""
 
     def __init__(
-        self, app: Any, routes: Sequence[BaseRoute], options: Options, metrics: Metrics
+        self, app: Any, table: Sequence[BaseRoute], options: Options, metrics: Metrics
     ) -> None:
-        self.app, self.routes, self.metrics = app, routes, metrics
+        self.app, self.routes, self.metrics = app, table, metrics
         self.keyring = None if options.keys is None else Keyring(options.keys)
         self.largest = options.largest_body
         self.longest = options.deadline + 1.0  # its parts have the deadline, and say more
@@ -123,20 +123,14 @@ class Middleware:
         route, name, whole = request.route, request.experiment, None
         if name is not None and not key.allows(name):
             whole = await self.catalog.whole_for(key, name)
-        refused = key.refusal(self._roles(request.method, route), name, whole=whole)
+        roles = ALL_ROLES  # may learn that there is no such route
+        if route is not None:
+            roles = ROLES.get((request.scope["method"], route), OPERATING)
+        refused = key.refusal(roles, name, whole=whole)
         if refused is None and route == METRICS and not key.allows_all:
             refused = f"the key {key.id} is not for all experiments"
         if refused is not None:
             raise Refusal(403, refused)
-
-    def _roles(self, method: str, route: str | None) -> Roles:
-        """The roles that may take a route; where there is none, all: callers may learn that."""
-        if route is None:
-            return ALL_ROLES
-        method = "GET" if method == "HEAD" else method
-        if method == "GET" and route in (*READABLE, METRICS):
-            return READING
-        return ROLES.get((method, route), OPERATING)
 
     def _send_to_login(self, request: RequestInfo) -> None:
         wants = request.headers.get(b"accept", b"")
@@ -162,8 +156,8 @@ class Middleware:
                 message = {**message, "headers": [*message["headers"], request.id_header]}
             await send(message)
 
-        if request.method == "HEAD":  # as GET, without the body
-            request.scope, sending = {**request.scope, "method": "GET"}, _head_only(sending)
+        if request.method == "HEAD":
+            sending = _head_only(sending)
         if request.method in BODY:
             if request.words[1] == "v1" and not request.is_json and request.route:
                 raise not_json()
@@ -178,11 +172,8 @@ class Middleware:
 
     def _template(self, request: RequestInfo) -> str | None:
         """The path of the route that the application will take, if there is one."""
-        scope = request.scope
-        if request.method == "HEAD":  # as GET
-            scope = {**scope, "method": "GET"}
         for route in self.routes:
-            if route.matches(scope)[0] is Match.FULL:
+            if route.matches(request.scope)[0] is Match.FULL:
                 return getattr(route, "path", "other")
         return None
 

@@ -127,11 +127,14 @@ a file of them with sojourn keys new, and give it with --keys
             _check_origin(origin)
         if self.workers > 1 and self.demo:
             raise InputError(f"--demo is for one process: leave out --workers {self.workers}")
-        if self.workers > 1 and not self.shared:
-            raise InputError(
-                f"--workers {self.workers} needs a store that several processes can share: "
-                "postgresql://...; SQLite and memory serve one process"
-            )
+        if self.workers > 1:
+            from ..live import store_class  # the command line has options without a store
+
+            if not store_class(self.store).shared:
+                raise InputError(
+                    f"--workers {self.workers} needs a store that several processes can share: "
+                    "postgresql://...; SQLite and memory serve one process"
+                )
 
     @property
     def local(self) -> bool:
@@ -141,12 +144,6 @@ a file of them with sojourn keys new, and give it with --keys
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def shared(self) -> bool:
-        from ..live import store_class
-
-        return store_class(self.store).shared
 
 
 def _check_origin(origin: str) -> None:

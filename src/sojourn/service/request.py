@@ -24,7 +24,10 @@ ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)  # before the path, in 
 
 
 class RequestInfo:
-    """A request, its key once that is known, and the status of its answer."""
+    """A request, its key once that is known, and the status of its answer.
+
+    In its scope, HEAD is GET; what is sent then ends after the headers.
+    """
 
     __slots__ = (
         "caller", "fast", "headers", "id", "key", "method", "path", "route", "scope", "status",
@@ -32,7 +35,8 @@ class RequestInfo:
     )  # fmt: skip
 
     def __init__(self, scope: Any, made_id: str) -> None:
-        self.scope, self.method = scope, scope["method"]
+        self.method = scope["method"]
+        self.scope = {**scope, "method": "GET"} if self.method == "HEAD" else scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         given = self.headers.get(b"x-request-id")
         good = given is not None and GIVEN_ID.fullmatch(given)
@@ -42,7 +46,7 @@ class RequestInfo:
             self.words = split_path(scope.get("raw_path") or quote(scope["path"]).encode())
         except InputError as error:
             self.wrong, self.words = str(error), ["", ""]
-        self.path = scope["path"] = fast_routes.join(self.words)
+        self.path = self.scope["path"] = fast_routes.join(self.words)
         self.key: Key | None = None
         self.caller = ""
         self.status = 0

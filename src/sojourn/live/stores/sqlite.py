@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Self
 from ...validation import InputError
 from .. import records
 from ..errors import Unavailable
+from ..files import Lock, make_private, whole
 from ..monitor.trends import PLACES, bucket_of, parts
 from ..records import Bucket, Change, Key
 from ..rollout import groups
 from ..rollout.groups import Group
 from . import not_allowed
 from .base import Linked, answers, chains
-from .files import Lock, make_private, whole
 from .pool import Pool
 from .sql import ReadView, Run, SqlStore
 from .tables import (

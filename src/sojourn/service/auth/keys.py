@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import validation
-from ...live.stores.files import locked, whole
+from ...live.files import locked, whole
 from ...validation import InputError
 from . import sessions
 

@@ -1,4 +1,4 @@
-"""The files of a SQLite store: nobody else reads them, and copies are whole or not there."""
+"""Files that nobody else reads, and that are whole or not there: of SQLite stores, and of keys."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...validation import InputError
-from ..errors import InUse
+from ..validation import InputError
+from .errors import InUse
 
 PRIVATE = 0o600
 
