@@ -37,7 +37,6 @@ def _declared(of: Field[Any]) -> tuple[Any, Any]:
         help=of.metadata["help"],
         envvar=f"SOJOURN_{variable}",
         metavar=of.metadata["metavar"],
-        hidden=of.metadata["hidden"],
     )
     if repeated:
         return Annotated[list[str] | None, shown], None
