@@ -12,8 +12,7 @@ from crashes import audit
 from serving import Server
 
 from sojourn.client import Client
-from sojourn.client.caller import Transport
-from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.client.caller import NoResponse, Request, Response, Transport
 from sojourn.live import Busy, LiveError, Store, Unavailable, open_store
 
 from .tally import DEADLINE, Tally

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.drive.wire import Wire
-from sojourn.client.messages import Request
+from sojourn.client.caller import Request
 
 VISITS, STEPS, ARMS = 64, 10, 10
 EXPERIMENT = "bench"

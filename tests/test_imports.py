@@ -27,6 +27,11 @@ def test_the_package_alone_loads_nothing() -> None:
     assert rooms(modules) == {"lazy", "version"}
 
 
+def test_files_of_keys_need_neither_the_compiler_nor_the_server() -> None:
+    modules = loaded("from sojourn.service.auth import keys")
+    assert not modules.intersection(HEAVY)
+
+
 def test_a_client_of_the_api_needs_neither_the_compiler_nor_the_server() -> None:
     modules = loaded("from sojourn.client import Client, AsyncClient")
     assert not modules.intersection(HEAVY)

@@ -34,7 +34,7 @@ def page() -> str:
         parts.append(table([call.method, f"`{call.path}`"], [row for row in rows if row[1]]))
     parts.append("## Models")
     for name, (what, fields) in known.items():
-        parts += [f"### {name}", what, _fields(name, fields, known)]
+        parts += [f"### {name}", what, _fields(fields, known)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -43,7 +43,6 @@ def _type(text: str, known: Container[str]) -> str:
     return " ".join(f"[{w}](#{w.lower()})" if w in known else w for w in text.split())
 
 
-def _fields(name: str, fields: list[Field], known: Container[str]) -> str:
-    columns = ["field", "type"] if name.endswith("Out") else ["field", "type", "limits", "default"]
+def _fields(fields: list[Field], known: Container[str]) -> str:
     rows = [(f"`{f.name}`", _type(f.type, known), f.limits, f.default) for f in fields]
-    return table(columns, [row[: len(columns)] for row in rows]) if rows else ""
+    return table(["field", "type", "limits", "default"], rows) if rows else ""

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.engine.streams import policy_stream
-from sojourn.live.answers import Logged
+from sojourn.live.answers import Ask, Logged
 from sojourn.policies import Policy
+from sojourn.problem import Problem
+from sojourn.service.demo import Crowd
 
 
 class OwnRecommender:
@@ -35,3 +37,23 @@ class OwnRecommender:
     def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
         """What came of an arm, by its number."""
         self.policy.update(self._memory, state, arm, reward, left, after)
+
+
+class OwnCrowd(Crowd):
+    """A crowd that sends with every decision what a recommender of the caller shows.
+
+    Every visit has a user, who is new, but the same in every run with this seed.
+    """
+
+    def __init__(self, policy: Policy, problem: Problem, arms: Sequence[str], seed: int, run: int):
+        super().__init__(problem, arms, seed, run)
+        self._own, self._ids = OwnRecommender(policy, arms, seed, run), f"{seed}.{run}"
+
+    def user_id(self) -> str:
+        return f"{self._ids}.{self.begun}"
+
+    def ask(self, state: float, reward: float | None) -> Ask:
+        return Ask(reward=reward, logged=self._own.show(state))
+
+    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
+        self._own.learn(state, arm, reward, left, after)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn.client import AccessDenied, AsyncClient, AsyncExperiment
-from sojourn.client.messages import NoResponse, Request, Response, described_user
+from sojourn.client.caller import NoResponse, Request, Response, described_user
 from sojourn.live import LiveError, NotFound, Unavailable
 from sojourn.live.answers import OtherSettings
 from sojourn.policies import Policy
@@ -19,7 +19,7 @@ from sojourn.problem import Problem
 from sojourn.service.demo import Crowd
 from sojourn.validation import InputError
 
-from .own import OwnRecommender
+from .own import OwnCrowd
 from .report import LoadReport
 from .wire import Wire
 
@@ -68,10 +68,9 @@ class Traffic:
 
     def crowd(self) -> Crowd:
         """The users, and the recommender of their own if there is one."""
-        own = None
         if self.own is not None:
-            own = OwnRecommender(self.own, self.names, self.seed, self.run)
-        return Crowd(self.problem, self.names, self.seed, self.run, own)
+            return OwnCrowd(self.own, self.problem, self.names, self.seed, self.run)
+        return Crowd(self.problem, self.names, self.seed, self.run)
 
 
 def arm_names(problem: Problem) -> list[str]:
@@ -211,7 +210,7 @@ class Driver:
     def measured(self, transport: Metered) -> LoadReport:
         """The report, with what crowd and transport have counted."""
         tally, report = self.crowd.tally, self.report
-        report.steps, report.regret = int(tally.pulled.sum()), self.crowd.regret
+        report.steps, report.regret = int(tally.pulled.sum()), float(tally.lost.sum())
         report.pulls, report.seconds = tally.pulls, time.monotonic() - self.began
         report.latencies, report.answers = np.array(transport.latencies), transport.answers
         return report

@@ -10,8 +10,15 @@ from collections import deque
 from typing import Any
 from urllib.parse import urlsplit
 
-from sojourn.client.caller import TIMEOUT
-from sojourn.client.messages import NoResponse, Request, Response, bad_url, headers, retry_after
+from sojourn.client.caller import (
+    TIMEOUT,
+    NoResponse,
+    Request,
+    Response,
+    bad_url,
+    headers,
+    retry_after,
+)
 
 END = b"\r\n\r\n"
 

@@ -247,11 +247,13 @@ def test_the_demonstration_is_a_normal_case_with_a_clear_best() -> None:
     assert problem.best_arm_is_optimal and problem.mistake_cost(0) > 1.5 * problem.mistake_cost(1)
 
 
-def test_the_demonstration_plays() -> None:
+def test_the_demonstration_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "PACE", 5000.0)
+
     async def main() -> None:
         with Journal("memory://", upkeep=False) as journal:
             catalog = Catalog(journal, compiled=False)
-            task = await demo.start(catalog, pace=5000.0)
+            task = await demo.start(catalog)
             for _ in range(1000):
                 await asyncio.sleep(0.01)
                 found = catalog.experiments.get(demo.NAME)

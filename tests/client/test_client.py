@@ -25,8 +25,18 @@ from sojourn.client import (
     NotFound,
     Unavailable,
 )
-from sojourn.client.caller import RETRY_STATUSES, Caller, finish, pause
-from sojourn.client.messages import NoResponse, Request, Response
+from sojourn.client.caller import (
+    RETRY_STATUSES,
+    Caller,
+    NoResponse,
+    Request,
+    Response,
+    described_policy,
+    described_user,
+    finish,
+    pause,
+    retry_after,
+)
 from sojourn.live import Ask, Logged
 from sojourn.users import MovingAverage
 
@@ -372,3 +382,17 @@ def _key(file: Path, experiment: str, role: str = "owner") -> str:
     from sojourn.service.auth import keys
 
     return keys.make(file, [experiment], None, role)[1]
+
+
+def test_what_is_sent_and_what_comes_back() -> None:
+    request = Request.of("PUT", "experiments", "a/b", user="u42", state=None)
+    assert request[:3] == ("PUT", "/v1/experiments/a%2Fb", b'{"user":"u42"}')
+    ended = Response(410, b'{"error": "ended", "detail": "visit v1 is over"}').error
+    assert isinstance(ended, Ended) and str(ended) == "visit v1 is over"
+    date = "Wed, 21 Oct 2026 07:28:00 GMT"
+    assert [retry_after(each) for each in ("2", date, None)] == [2.0, None, None]
+    plain = {"name": "UCB", "parameters": {"c": 4}}
+    assert described_policy("KLULCB") == {"name": "KLULCB"} and described_policy(plain) == plain
+    moving = {"model": "moving-average", "theta": 0.5}
+    assert described_user("last-reward") == {"model": "last-reward"}
+    assert described_user(moving) == moving

@@ -13,7 +13,7 @@ from cutting import cutting
 
 from benchmarks.drive.wire import Wire
 from sojourn.client import AsyncClient, Client, Unavailable, caller
-from sojourn.client.messages import NoResponse, Request
+from sojourn.client.caller import NoResponse, Request
 from sojourn.live import Ask, Store, open_store, verify
 
 ARMS = ["dance", "cooking", "news"]

@@ -12,8 +12,8 @@ import asgi
 import pytest
 
 from sojourn.client import AsyncClient, AsyncExperiment, Busy, Client, NotFound, Unavailable, caller
+from sojourn.client.caller import NoResponse, Request, Response, headers
 from sojourn.client.client import Visit
-from sojourn.client.messages import NoResponse, Request, Response, headers
 from sojourn.live import Ask, Store, open_store
 from sojourn.live.answers import ranked
 

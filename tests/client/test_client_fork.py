@@ -7,8 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from sojourn.client import Client
-from sojourn.client.caller import finish
-from sojourn.client.messages import Request
+from sojourn.client.caller import Request, finish
 
 
 def test_every_process_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

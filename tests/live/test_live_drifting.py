@@ -10,7 +10,7 @@ from small import Clock
 import sojourn as sj
 from sojourn.live import Experiment, Journal, SqliteStore, archive, drift, verify
 from sojourn.live.monitor.drift import ARM, LEAVING
-from sojourn.live.monitor.trends import SPAN, Trend
+from sojourn.live.monitor.trends import SPAN, Trend, as_arm, by_arm
 from sojourn.live.records import HOUR
 
 DAY = 86_400.0
@@ -114,3 +114,9 @@ def test_level_and_experiment_are_checked() -> None:
     store = SqliteStore.in_memory()
     with pytest.raises(ValueError, match="delta = 2 is not allowed"):
         drift(store, "news", delta=2)
+
+
+def test_counters_as_sums_over_time() -> None:
+    counts = {("pulls", 1, 0, 0): 1.0, ("successes", 1, 0, 0): 1.0, ("left", 1, 0, 1): 1.0}
+    assert by_arm(counts.items())[1][2:] == (1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    assert (as_arm(0), as_arm(-3)) == (-2, 1)

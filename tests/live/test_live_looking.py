@@ -45,6 +45,8 @@ def test_ranks_are_a_twentieth_apart() -> None:
     found = [n for n in range(1, 100_000) if rank_of(n, 3 * n) > rank_of(n - 1, 3 * n - 3)]
     late = [n for n in found if n > 1000]
     assert all(1.045 < b / a < 1.055 for a, b in pairwise(late))
+    both = [(500, 500), (500, 550), (500, 1e9), (500_000, 500_000)]
+    assert [rank_of(*each) for each in both] == [113, 114, 127, 254]
     assert rank_of(0, 0) == rank_of(0, 9) == 0 and len(late) < 100 and GROWTH == 1.05
     assert rank_of(1000, 1e9) == rank_of(1000, 1e12) == rank_of(1e12, 1000)  # it tells no more
 

@@ -25,7 +25,7 @@ from sojourn.live import (
     export,
     verify,
 )
-from sojourn.live.rollout.allocation import hash_scores, unit_of, winner
+from sojourn.live.rollout.allocation import hash_scores, names_of, unit_of, whole_of, winner
 from sojourn.live.rollout.groups import Group
 from sojourn.validation import InputError
 
@@ -336,3 +336,13 @@ def test_an_ask_checks_itself() -> None:
         Ask(logged="a")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"user = '' is not allowed"):
         Opening(user="")
+
+
+def test_names_and_the_assignment_of_one_user() -> None:
+    assert (whole_of("shorts:old"), whole_of("shorts")) == ("shorts", None)
+    assert names_of("shorts", ["old", "new"]) == {"old": "shorts:old", "new": "shorts:new"}
+    scores = hash_scores("shorts", ("old", "new"), unit_of("v1", "u42"))
+    shares = (0.0, 0.2, 0.5, 1.0)
+    assert [winner(scores, {"old": 1 - share, "new": share}) for share in shares] == [
+        "old", "old", "old", "new"
+    ]  # fmt: skip

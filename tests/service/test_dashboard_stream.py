@@ -13,7 +13,7 @@ from jinja2 import ChoiceLoader, DictLoader
 import sojourn as sj
 from sojourn.live import Branch, Experiment, NotFound, Settings, Unavailable
 from sojourn.policies import Policy
-from sojourn.service.dashboard import panels, snapshots, stream
+from sojourn.service.dashboard import snapshots
 from sojourn.service.dashboard.panels import (
     PANELS,
     SHADOW,
@@ -22,7 +22,7 @@ from sojourn.service.dashboard.panels import (
     policy_label,
     templates,
 )
-from sojourn.service.dashboard.snapshots import SPANS, Snapshots, View
+from sojourn.service.dashboard.snapshots import SPANS, Snapshots, Span, View
 
 TEMPLATES = {
     name: templates().loader.get_source(templates(), name)[0]  # type: ignore[union-attr]
@@ -95,11 +95,11 @@ def test_only_what_has_changed_is_sent(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "FRESH", 0.0)
-    monkeypatch.setattr(stream, "FRESH", 0.01)
-    monkeypatch.setattr(stream, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(snapshots, "EVERY", 0.01)
+    monkeypatch.setattr(snapshots, "HEARTBEAT", 0.05)
 
     async def watch() -> None:
-        messages = stream.changes(catalog_with(experiment), Snapshots(), "shorts", View())
+        messages = snapshots.changes(catalog_with(experiment), Snapshots(), "shorts", View())
         retry, everything, nothing = await first(messages, 3)
         assert retry == "retry: 2000\n\n"
         assert everything.startswith("event: update\n")
@@ -133,7 +133,7 @@ def test_a_panel_is_one_template_and_one_line(
     loader = ChoiceLoader([DictLoader({"panels/timeouts.html": template}), templates().loader])
     monkeypatch.setattr(templates(), "loader", loader)
     (added,) = eval(line, {"Panel": Panel})
-    monkeypatch.setattr(panels, "PANELS", (*PANELS, added))
+    monkeypatch.setattr(snapshots, "PANELS", (*PANELS, added))
 
     async def watch() -> None:
         kept = Snapshots()
@@ -142,7 +142,7 @@ def test_a_panel_is_one_template_and_one_line(
         assert page.startswith(section) and page.endswith("</section>")
         assert '<h2 id="h-timeouts">Timeouts</h2>' in page
         assert '<p id="timeouts" class="note">0 of 1 visits timed out. </p>' in page
-        messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
+        messages = snapshots.changes(catalog_with(experiment), kept, "shorts", View())
         _, everything = await first(messages, 2)
         assert parts_of(everything) == {**PARTS, "timeouts": "p"}
         assert "0 of 1 visits timed out" in everything and "<h2" not in everything
@@ -170,7 +170,7 @@ def test_policies_are_called_by_their_label(policy: Policy, label: str) -> None:
 def test_a_stream_ends_when_the_service_stops(experiment: Experiment) -> None:
     async def watch() -> None:
         catalog = catalog_with(experiment)
-        messages = stream.changes(catalog, Snapshots(), "shorts", View())
+        messages = snapshots.changes(catalog, Snapshots(), "shorts", View())
         await first(messages, 2)
         asyncio.get_running_loop().call_later(0.01, catalog.stopping.set)
         assert [message async for message in messages] == []
@@ -181,14 +181,14 @@ def test_a_stream_ends_when_the_service_stops(experiment: Experiment) -> None:
 def test_trouble_with_the_store_is_told(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "FRESH", 0.01)
+    monkeypatch.setattr(snapshots, "EVERY", 0.01)
 
     def fail(self: Experiment) -> Any:
         raise Unavailable("away")
 
     async def watch() -> None:
         kept = Snapshots()
-        messages = stream.changes(catalog_with(experiment), kept, "shorts", View())
+        messages = snapshots.changes(catalog_with(experiment), kept, "shorts", View())
         with monkeypatch.context() as patch:
             patch.setattr(Experiment, "counts", fail)
             _, trouble = await first(messages, 2)
@@ -204,14 +204,14 @@ def test_trouble_with_the_store_is_told(
 def test_too_many_readers_are_sent_away(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "MOST", 1)
+    monkeypatch.setattr(snapshots, "MOST", 1)
 
     async def watch() -> None:
-        streams, catalog = stream.Streams(), catalog_with(experiment)
-        one = streams.response(catalog, Snapshots(), "shorts", View())
+        streams, catalog = snapshots.Streams(Snapshots()), catalog_with(experiment)
+        one = streams.response(catalog, "shorts", View())
         body = one.body_iterator  # type: ignore[attr-defined]
         await anext(body)
-        assert streams.response(catalog, Snapshots(), "shorts", View()).status_code == 503
+        assert streams.response(catalog, "shorts", View()).status_code == 503
         await body.aclose()
         assert streams.open == 0
 
@@ -221,15 +221,15 @@ def test_too_many_readers_are_sent_away(
 def test_the_span_fits_the_age(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment.get("v1").end()
 
-    async def span() -> str:
-        return (await Snapshots().get(experiment, None)).span
+    async def span() -> Span:
+        return (await Snapshots().get(experiment, None)).context["span"]
 
-    assert asyncio.run(span()) == "10m"
+    assert asyncio.run(span()) == SPANS["10m"]
     for name, ages in {"1h": (700, 3500), "1d": (3700, 80_000), "1w": (90_000, 590_000)}.items():
         for age in ages:
             now = experiment.journal.store.ping() + age
             monkeypatch.setattr(Experiment, "now", lambda self, now=now: now)
-            assert asyncio.run(span()) == name
+            assert asyncio.run(span()) == SPANS[name]
 
 
 def test_long_spans_are_summed_less_often(
@@ -248,7 +248,7 @@ def test_long_spans_are_summed_less_often(
     for second in range(10):
         monkeypatch.setattr(Experiment, "now", lambda self, now=now + second: now)
         asyncio.run(kept.get(experiment, "1w"))
-        kept._reads._locks.clear()  # of the loop that is gone
+        kept._cache._locks.clear()  # of the loop that is gone
     assert asked == [SPANS["1w"].width]
 
 

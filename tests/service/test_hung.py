@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import asgi
 import postgres
@@ -179,7 +181,7 @@ def test_ready_on_a_full_disk_under_sqlite(tmp_path: Path) -> None:
 
 def test_those_who_look_on_share_what_they_read() -> None:
     """Thirty ask at once: one reads, then one more for all others; later ones read again."""
-    reads, began = Cache[int](), []
+    reads, began = Cache(), []
 
     def read() -> int:
         began.append(time.monotonic())
@@ -188,9 +190,10 @@ def test_those_who_look_on_share_what_they_read() -> None:
 
     async def ask() -> list[int]:
         journal = Journal("memory://", upkeep=False)
-        first = await asyncio.gather(*(reads.get(journal, "news", read) for _ in range(30)))
-        again = [await reads.get(journal, "news", read) for _ in range(2)]
-        kept = await reads.get(journal, "news", read, fresh=60.0)
+        news: Any = SimpleNamespace(name="news", journal=journal)
+        first = await asyncio.gather(*(reads.get(news, "reading", read) for _ in range(30)))
+        again = [await reads.get(news, "reading", read) for _ in range(2)]
+        kept = await reads.get(news, "reading", read, fresh=60.0)
         journal.close()
         return [*first, *again, kept]
 

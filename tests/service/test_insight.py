@@ -171,7 +171,7 @@ def test_the_case_of_four_states_may_be_mixed() -> None:
         (1.0, -1.0, 1.0, 1.0): "improper",
     }
     for costs, word in words.items():
-        seen = Departures(steps, steps / 10.0, list(costs), [0.001] * 4, 1.5)
+        seen = Departures(steps, steps / 10.0, list(costs), [0.001] * 4, 1.5, np.zeros(0))
         assert seen.case(range(4)).word == word
 
 

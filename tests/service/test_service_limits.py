@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from wire import PARSERS, Wire, all_of, listening, one_of, parsed
+from wire import Wire, all_of, listening, one_of, parsed
 
 from sojourn.service import protocol
 
@@ -26,12 +26,12 @@ CHUNKED = HALF.replace("content-length: 99", "transfer-encoding: chunked").parti
 FILL = "x: " + 95 * "y" + "\r\n"
 
 
-@pytest.fixture(scope="module", params=PARSERS)
-def server(request: pytest.FixtureRequest) -> Iterator[Wire]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Wire]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "EVERY", 0.05)
         with listening(
-            parser=request.param, largest_headers=LIMIT, header_wait=WAIT, body_wait=4 * WAIT,
+            largest_headers=LIMIT, header_wait=WAIT, body_wait=4 * WAIT,
             largest_body=BODY, connections=12, peer_connections=8,
         ) as wire:  # fmt: skip
             yield wire

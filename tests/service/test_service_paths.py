@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from asgi import client
-from wire import PARSERS, Wire, listening
+from wire import Wire, listening
 
 from sojourn.live.names import check_name
 from sojourn.service.auth import keys
@@ -28,13 +28,11 @@ class Served(Wire):
     one: dict[str, str]
 
 
-@pytest.fixture(scope="module", params=PARSERS)
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     file: Path = tmp_path_factory.mktemp("paths") / "keys.json"
     every, one = (keys.make(file, names)[1] for names in (["*"], ["one"]))
-    with listening(parser=request.param, keys=file) as wire:
+    with listening(keys=file) as wire:
         served = Served(wire.port)
         served.every = {"authorization": f"Bearer {every}"}
         served.one = {"authorization": f"Bearer {one}"}

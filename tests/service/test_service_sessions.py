@@ -11,7 +11,7 @@ import pytest
 from asgi import Caller, client
 
 from sojourn.service.auth import keys, sessions
-from sojourn.service.dashboard import snapshots, stream
+from sojourn.service.dashboard import snapshots
 
 PLAIN = {"arms": ["a", "b"], "policy": {"name": "Uniform"}}
 SHORTS = "/v1/experiments/shorts"
@@ -176,8 +176,8 @@ def test_an_open_stream_ends_with_its_session(
     end: Callable[[Any, Any, Any], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream, "FRESH", 0.02)
-    monkeypatch.setattr(stream, "HEARTBEAT", 0.02)
+    monkeypatch.setattr(snapshots, "EVERY", 0.02)
+    monkeypatch.setattr(snapshots, "HEARTBEAT", 0.02)
     monkeypatch.setattr(snapshots, "FRESH", 0.0)
     monkeypatch.setattr(keys, "CHECK_AGAIN", 0.0)
     http, _, _, token = service

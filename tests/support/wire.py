@@ -1,4 +1,4 @@
-"""Bytes to a server in this process, under either parser, and the bytes that it answers."""
+"""Bytes to a server in this process, and the bytes that it answers."""
 
 import socket
 import threading
@@ -12,7 +12,6 @@ import uvicorn
 from sojourn.service.options import Options
 from sojourn.service.server import configuration
 
-PARSERS = ("httptools", "h11")
 PATIENCE = 30.0
 
 

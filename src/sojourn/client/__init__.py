@@ -8,8 +8,8 @@ the server: no Numba, no NumPy, no policies.
 from ..live.answers import Ask, Logged
 from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
 from .async_client import AsyncClient, AsyncExperiment, AsyncVisit
+from .caller import AccessDenied
 from .client import Client, Experiment, Visit
-from .messages import AccessDenied
 
 __all__ = [
     "AccessDenied", "Ask", "AsyncClient", "AsyncExperiment", "AsyncVisit", "Busy", "Client",

@@ -21,8 +21,18 @@ from ..live.answers import (
 from ..live.errors import Conflict
 from ..live.names import check_name
 from ..validation import InputError
-from .caller import RETRIES, TIMEOUT, Away, Caller, Standby, Transport
-from .messages import AccessDenied, Request, described_policy, described_user
+from .caller import (
+    RETRIES,
+    TIMEOUT,
+    AccessDenied,
+    Away,
+    Caller,
+    Request,
+    Standby,
+    Transport,
+    described_policy,
+    described_user,
+)
 
 if TYPE_CHECKING:
     from ..policies import Policy
@@ -124,12 +134,12 @@ class AsyncExperiment:
     async def add_arm(self, name: str) -> None:
         """Activate an arm, for the first time or again."""
         await self._call("PUT", "arms", check_name("arm", name))
-        await self._look()
+        await self._find(self._call)
 
     async def retire_arm(self, name: str) -> None:
         """No longer choose an arm; what was learned of it stays."""
         await self._call("DELETE", "arms", check_name("arm", name))
-        await self._look()
+        await self._find(self._call)
 
     async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior counts, (pulls, successes) by arm; they replace those given before."""
@@ -173,9 +183,6 @@ class AsyncExperiment:
         except (AccessDenied, Conflict):  # a key that is for decisions only, or it has variants
             self._standby.tell((await call("GET", "ranking"))["arms"])
             self.arms = self.ranking
-
-    async def _look(self) -> None:
-        self._see(await self._call("GET"))
 
     def _see(self, answer: dict[str, Any]) -> None:
         self.arms = tuple(arm["name"] for arm in answer["arms"] if not arm["retired"])

@@ -1,29 +1,139 @@
-"""How a call is made: over a transport, again while that may help, and what stands in for it.
+"""How a call is made: requests, responses and their errors, retries, and answers without a service.
 
 Everything is written once, as coroutines. The blocking client runs them on a transport that blocks
 instead of awaiting, so that they finish in one go (`finish`).
 """
 
+import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from math import inf
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from urllib.parse import quote
 
 from .. import validation
-from ..live.errors import Busy, Unavailable
-from .messages import NoResponse, Request, Response
+from ..live.answers import is_policy, policy_data
+from ..live.errors import Busy, Conflict, Ended, LiveError, NotFound, Unavailable
+from ..validation import InputError
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 RETRIES, TIMEOUT = 6, 10.0
 FIRST_PAUSE, LONGEST_PAUSE, SHORTEST_TIMEOUT = 0.05, 10.0, 0.01
 RETRY_STATUSES = {429, 502, 503, 504}  # the service, or a proxy before it, asks to try again later
 AWAY_PAUSE = 5.0  # seconds without calls after one that failed
 REFRESH = 60.0  # seconds after which a ranking is asked for again
-T = TypeVar("T")
-P = ParamSpec("P")
+COMPILE_TIMEOUT = 180.0
+"""Seconds to wait for a response if the service may have to compile a policy first."""
+
+
+class AccessDenied(LiveError):
+    """The API key is missing, unknown, or not valid for this experiment."""
+
+
+class NoResponse(Exception):
+    """No response came: whether the request was processed is unknown. Raised by transports."""
+
+
+ERRORS: dict[int, type[Exception]] = {
+    401: AccessDenied, 403: AccessDenied, 404: NotFound, 409: Conflict, 410: Ended,
+    413: InputError, 422: InputError, 429: Busy,
+}  # fmt: skip
+
+
+class Request(NamedTuple):
+    """One HTTP request; the body is JSON. `limit` is in seconds, as are all timeouts."""
+
+    method: str
+    path: str
+    body: bytes = b""
+    compiles: bool = False
+    limit: float = inf
+
+    @classmethod
+    def of(cls, method: str, *path: str, **body: Any) -> "Request":
+        """A request below /v1; values of the body that are None are left out."""
+        given = {name: value for name, value in body.items() if value is not None}
+        text = b"" if method == "GET" else json.dumps(given, separators=(",", ":")).encode()
+        return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
+
+    def timeout(self, usual: float) -> float:
+        return min(self.limit, max(usual, COMPILE_TIMEOUT) if self.compiles else usual)
+
+
+class Response(NamedTuple):
+    """Status and body; `retry_after` is in seconds."""
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    @property
+    def result(self) -> Any:
+        """The decoded body; raises the error that the status stands for."""
+        if self.status >= 300:
+            raise self.error
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise Unavailable("the answer is not JSON: is this the address of a service?") from None
+
+    @property
+    def error(self) -> Exception:
+        """The error that the status stands for, in the words of the service."""
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            body = {}
+        body = body if isinstance(body, Mapping) else {}
+        kind = Busy if body.get("error") == "busy" else ERRORS.get(self.status, Unavailable)
+        return kind(str(body.get("detail") or f"the service answered with status {self.status}"))
+
+
+def bad_url(url: str) -> InputError:
+    """What to raise for an address that is not of HTTP."""
+    return InputError(f"url = {url!r} is not allowed: it must begin with http:// or https://")
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """The headers of every request."""
+    json_only = {"content-type": "application/json", "accept": "application/json"}
+    return json_only if key is None else {**json_only, "authorization": f"Bearer {key}"}
+
+
+def retry_after(header: str | None) -> float | None:
+    """The seconds of a Retry-After header; dates are ignored."""
+    try:
+        return max(0.0, float(header)) if header else None
+    except ValueError:
+        return None
+
+
+def described_policy(policy: Any) -> dict[str, Any]:
+    """What the service takes for a policy: a policy of the package, its name, or plain data."""
+    if isinstance(policy, str):
+        return {"name": policy}
+    if isinstance(policy, Mapping):
+        return dict(policy)
+    if not is_policy(policy):
+        raise InputError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
+    return policy_data(policy)
+
+
+def described_user(user: Any) -> dict[str, Any]:
+    """What the service takes for a user model: a model of the package, a name, or plain data."""
+    if isinstance(user, str):
+        return {"model": user}
+    if isinstance(user, Mapping):
+        return dict(user)
+    from ..live.states import describe, live  # loaded already by making the user model
+
+    return describe(live(user)[0])
 
 
 class Transport(Protocol):
@@ -38,9 +148,9 @@ class Transport(Protocol):
 class Caller:
     """Calls a service, with up to `retries` retries and growing pauses between them.
 
-    Every call may be repeated: a decision has a request id and a step number, made before the first
-    attempt, and all other calls are idempotent by nature. `fallback` is how long a visit's call may
-    take, None if there is no fallback; `spawn` runs a coroutine in the background.
+    Every call may be repeated: a decision has a request id and a step number, and all other calls
+    are idempotent by nature. `fallback` is how long a visit's call may take, None if there is no
+    fallback; `spawn` runs a coroutine in the background.
     """
 
     transport: Transport
@@ -78,11 +188,7 @@ class Caller:
 
 
 def pause(attempt: int, wait: float = 0.0) -> float:
-    """Seconds before the next attempt: exponential backoff with jitter, after the wait asked for.
-
-    >>> 0.1 <= pause(2) <= 0.2, 3.0 < pause(0, wait=3.0) <= 3.05
-    (True, True)
-    """
+    """Seconds before the next attempt: exponential backoff with jitter after the wait asked for."""
     backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**attempt)
     return min(wait, LONGEST_PAUSE) + backoff * random.uniform(0.5, 1.0)
 
@@ -99,7 +205,6 @@ class Standby:
         self._asked, self._away_until = time.monotonic(), 0.0
 
     def tell(self, ranking: Iterable[str]) -> None:
-        """What the service says now."""
         self.ranking, self._asked = tuple(ranking), time.monotonic()
 
     def stale(self) -> bool:
@@ -133,13 +238,7 @@ class Standby:
 
 
 def finish(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never suspends, because its transport blocks.
-
-    >>> async def double(x: int) -> int:
-    ...     return 2 * x
-    >>> finish(double(21))
-    42
-    """
+    """The result of a coroutine that never suspends, because its transport blocks."""
     try:
         coroutine.send(None)
     except StopIteration as done:

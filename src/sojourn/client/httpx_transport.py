@@ -6,7 +6,7 @@ from typing import Any
 
 from ..extras import require
 from ..live.executors import PerProcess
-from .messages import NoResponse, Request, Response, bad_url, headers, retry_after
+from .caller import NoResponse, Request, Response, bad_url, headers, retry_after
 
 require("the client", "client", "httpx")
 

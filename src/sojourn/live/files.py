@@ -1,4 +1,4 @@
-"""The files of a SQLite store: nobody else reads them, and copies are whole or not there."""
+"""Files that nobody else reads, and that are whole or not there: of SQLite stores, and of keys."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ class Lock:
             self._file = os.open(self._path, os.O_RDWR) if made is None else made
         except OSError as error:
             raise InputError(f"{self._path} cannot be opened ({error.strerror})") from None
-        if not _locked(self._file):
+        if not locked(self._file):
             os.close(self._file)
             raise InUse(
                 f"{database} is in use by another process: a SQLite file serves one process at a "
@@ -59,7 +59,8 @@ class Lock:
         self.close()
 
 
-def _locked(file: int) -> bool:
+def locked(file: int) -> bool:
+    """Whether this process has the lock of an open file now: nobody else does."""
     try:
         if sys.platform == "win32":
             import msvcrt

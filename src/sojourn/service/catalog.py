@@ -10,17 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..engine.calls import calls_for
-from ..live import (
-    Branch,
-    Broken,
-    Busy,
-    Conflict,
-    Experiment,
-    Journal,
-    NotFound,
-    Settings,
-    Unavailable,
-)
+from ..live import Branch, Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
 from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enrol_variants
 from ..live.executors import late
 from ..live.learner import Learner
@@ -34,7 +24,7 @@ log = logging.getLogger("sojourn.service")
 
 LONGEST_REASON = 500
 UNREADABLE = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
-COMPILING = 120.0  # seconds that a change may take beyond the deadline
+COMPILING = 120.0  # seconds that a change may take beyond the deadline, for each policy
 
 T = TypeVar("T")
 
@@ -94,21 +84,6 @@ class Catalog:
         whole = self.whole_of(name)
         return whole is not None and key.allows(whole)
 
-    async def one(self, name: str) -> Experiment:
-        """The experiment of this name, which has visits of its own; `Conflict` if it does not."""
-        found = await self.experiment(name)
-        if found.allocation is not None:
-            each = ", ".join(branch.name for branch in found.variants.values())
-            raise Conflict(f"experiment {name!r} has variants: ask for one of {each}")
-        return found
-
-    async def divided(self, name: str) -> Experiment:
-        """The experiment of this name, which has variants; `Conflict` if it has none."""
-        found = await self.experiment(name)
-        if found.allocation is None:
-            raise Conflict(f"experiment {name!r} has no variants")
-        return found
-
     async def experiment(self, name: str) -> Experiment:
         """The experiment of this name, also if another process has made it.
 
@@ -136,10 +111,10 @@ class Catalog:
             with suppress(NotFound):
                 await self._found(child)
 
-        def policy() -> Policy:
-            return Settings.from_json(stored.settings).policy
-
-        return await self.changing(lambda: self._opened(name), policy if self.compiled else None)
+        policies: list[Policy] = []
+        with suppress(Exception):  # the attempt to open it says what is wrong
+            policies = [Settings.from_json(stored.settings).policy]
+        return await self.changing(lambda: self._opened(name), policies)
 
     async def make(
         self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
@@ -153,15 +128,11 @@ class Catalog:
             self._reload(name)
             return self._opened(name, compiled), new
 
-        return await self.changing(work, (lambda: settings.policy) if compiled else None)
+        return await self.changing(work, [settings.policy] if compiled else [])
 
     async def make_divided(self, name: str, given: Given) -> tuple[Experiment, bool]:
         """An experiment with these variants, and whether it is new."""
         make = partial(Learner, seed=0, compiled=self.compiled)
-        for variant in given.variants if self.compiled else ():
-            if variant.policy is not None:
-                policy = variant.policy
-                await self.changing(lambda: None, lambda policy=policy: policy)  # type: ignore[misc]
 
         def work() -> tuple[Experiment, bool]:
             variants, new = enrol_variants(self.journal.store, name, given, make)
@@ -169,7 +140,8 @@ class Catalog:
                 self._reload(each)
             return self._opened(name), new
 
-        return await self.changing(work)
+        policies = [each.policy for each in given.variants if each.policy is not None]
+        return await self.changing(work, policies)
 
     def _reload(self, name: str) -> None:
         if name in self.experiments and not self.experiments[name].dropped:
@@ -193,20 +165,20 @@ class Catalog:
         await self.changing(work)
         return dropped
 
-    async def changing(
-        self, work: Callable[[], T], compiling: Callable[[], Policy] | None = None
-    ) -> T:
+    async def changing(self, work: Callable[[], T], policies: Sequence[Policy] = ()) -> T:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
 
-        A policy is compiled before, so that changes of other experiments do not wait for that.
-        The wait for its turn has the deadline, and so has what the store is asked for; all of it
-        together if there is nothing to compile.
+        Their policies are compiled before, so that changes of other experiments do not wait for
+        that. The wait for its turn has the deadline, and so has what the store is asked for; all of
+        it together if there is nothing to compile.
         """
+        if not self.compiled:
+            policies = ()
 
         async def alone() -> T:
-            if compiling is not None:
+            for policy in policies:
                 async with self._compiling:
-                    await asyncio.to_thread(_compile, compiling)
+                    await asyncio.to_thread(_compile, policy)
             try:
                 async with asyncio.timeout(self.journal.deadline):
                     await self._lock.acquire()
@@ -217,8 +189,7 @@ class Catalog:
             finally:
                 self._lock.release()
 
-        more = 0.0 if compiling is None else COMPILING
-        return await self.journal.finish(alone(), self.journal.deadline + more)
+        return await self.journal.finish(alone(), self.journal.deadline + COMPILING * len(policies))
 
     async def open_all(self) -> None:
         """Open what the store has; of what cannot be served, now or at all, a warning is logged."""
@@ -272,9 +243,9 @@ def _broken(name: str, reason: str) -> Broken:
     )
 
 
-def _compile(policy: Callable[[], Policy]) -> None:
+def _compile(policy: Policy) -> None:
     with suppress(Exception):  # the attempt to use it says what is wrong
-        calls_for(policy(), compiled=True)
+        calls_for(policy, compiled=True)
 
 
 class UnavailableStore:

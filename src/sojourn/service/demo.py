@@ -4,11 +4,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ..engine.steps import begin, make_tally, make_world, step
 from ..live import LiveError, Settings
-from ..live.answers import Ask, Decision, Logged
+from ..live.answers import Ask
 from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
@@ -31,37 +31,8 @@ log = logging.getLogger("sojourn.service")
 
 
 def problem() -> Problem:
-    """The demonstration as a problem.
-
-    >>> shorts = problem()
-    >>> shorts.best_arm, round(shorts.mistake_cost(0) / shorts.mistake_cost(1), 2)
-    (0, 1.78)
-    """
+    """The demonstration as a problem."""
     return Problem(list(SHORTS.values()), VIEWER)
-
-
-class HostVisit(Protocol):
-    """What a simulated user needs of a visit: `live.Visit` or `client.AsyncVisit`."""
-
-    async def adecide(self, ask: Ask | None = None) -> Decision: ...
-
-    async def aend(self, reward: float | None = None) -> bool: ...
-
-
-class Host(Protocol):
-    """What a simulated user visits: `live.Experiment` or `client.AsyncExperiment`."""
-
-    async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
-    ) -> Any: ...
-
-
-class Recommender(Protocol):
-    """What callers have of their own: it says what it shows, and learns from what was shown."""
-
-    def show(self, state: float) -> Logged: ...
-
-    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None: ...
 
 
 class Stay(NamedTuple):
@@ -81,60 +52,42 @@ class Crowd:
     The n-th pull of an arm has the draw that it has in run number `run` of a simulation with this
     `seed`. With one visit at a time and a policy that is not randomised, the visits are those of
     the simulator, step by step.
-
-    With an `own` recommender every decision comes with what that one shows, and every visit with a
-    user, who is new, but the same in every run with this seed.
-
-    >>> import asyncio
-    >>> from sojourn import Experiment, TwoState
-    >>> from sojourn.policies import ULCB
-    >>> problem = Problem([0.9, 0.8], TwoState(q00=1, q01=0, q10=0, q11=0))
-    >>> policy = ULCB(random_ties=False)
-    >>> with Experiment("news", ["a", "b"], policy, compiled=False) as experiment:
-    ...     crowd = Crowd(problem, ["a", "b"], seed=1)
-    ...     asyncio.run(crowd.visit(experiment))
-    Stay(steps=16, reward=13.0)
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        arms: Sequence[str],
-        seed: int = 0,
-        run: int = 0,
-        own: Recommender | None = None,
-    ) -> None:
-        self.problem, self.own, self._ids = problem, own, f"{seed}.{run}"
+    def __init__(self, problem: Problem, arms: Sequence[str], seed: int = 0, run: int = 0) -> None:
+        self.problem = problem
         self.numbers = {name: number for number, name in enumerate(arms)}
         self.begun = 0
         self._world = make_world(problem.coins, problem.values.prices, seed, run)
         self.tally = make_tally(problem.user.space.bins, problem.coins)
 
-    @property
-    def regret(self) -> float:
-        """The sum of gaps over all decisions so far."""
-        return float(self.tally.lost.sum())
-
-    async def visit(self, host: Host, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
-        """One complete visit, with a pause before every step."""
+    async def visit(self, host: Any, pause: Callable[[], Awaitable[None]] = at_once) -> Stay:
+        """A visit to a `live.Experiment` or to that of a client, with a pause before every step."""
         user: Any = self.problem.user
         self.begun += 1
         state = begin(user, self._world, self.begun)
-        who = None if self.own is None else f"{self._ids}.{self.begun}"
-        visit: HostVisit = await host.avisit(who, state=user.experience(state))
+        visit = await host.avisit(self.user_id(), state=user.experience(state))
         steps, total, reward, left = 0, 0.0, None, False
         while not left:
             await pause()
             seen = user.experience(state)
-            logged = None if self.own is None else self.own.show(seen)
-            made = await visit.adecide(Ask(reward=reward, logged=logged))
+            made = await visit.adecide(self.ask(seen, reward))
             arm = self._number(made.arm)
             state, reward, left = step(user, self._world, self.tally, arm, state)
-            if self.own is not None:
-                self.own.learn(seen, arm, reward, left, user.experience(state))
+            self.learn(seen, arm, reward, left, user.experience(state))
             steps, total = steps + 1, total + reward
         await visit.aend(reward)
         return Stay(steps, total)
+
+    def user_id(self) -> str | None:
+        """The user of the visit that has just begun; a subclass may name one."""
+        return None
+
+    def ask(self, state: float, reward: float | None) -> Ask:
+        return Ask(reward=reward)
+
+    def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
+        """What came of a step, for subclasses."""
 
     def _number(self, arm: str) -> int:
         if arm not in self.numbers:
@@ -143,28 +96,26 @@ class Crowd:
         return self.numbers[arm]
 
 
-async def start(catalog: Catalog, pace: float = PACE) -> asyncio.Task[None]:
+async def start(catalog: Catalog) -> asyncio.Task[None]:
     """Begin, with a policy not compiled: that takes a while at first. Cancel the task to end it."""
     settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
     await catalog.make(NAME, list(SHORTS), settings, compiled=False)
-    return asyncio.get_running_loop().create_task(play(catalog, pace), name="sojourn-demo")
+    return asyncio.create_task(play(catalog), name="sojourn-demo")
 
 
-async def play(catalog: Catalog, pace: float) -> None:
+async def play(catalog: Catalog) -> None:
     """Simulated users of the demonstration, until cancelled."""
     crowd = Crowd(problem(), list(SHORTS), seed=random.getrandbits(62))
-    await asyncio.gather(*(_user(catalog, crowd, USERS / pace) for _ in range(USERS)))
-
-
-async def _user(catalog: Catalog, crowd: Crowd, seconds: float) -> None:
-    """One visit after the other, with this mean pause between steps."""
 
     async def watch() -> None:
-        await asyncio.sleep(random.uniform(0.5, 1.5) * seconds)
+        await asyncio.sleep(random.uniform(0.5, 1.5) * USERS / PACE)
 
-    while True:
-        try:
-            await crowd.visit(await catalog.experiment(NAME), watch)
-        except (LiveError, InputError) as error:
-            log.warning("demonstration: %s", error)
-            await asyncio.sleep(PAUSE_AFTER_ERROR)
+    async def visits() -> None:
+        while True:
+            try:
+                await crowd.visit(await catalog.experiment(NAME), watch)
+            except (LiveError, InputError) as error:
+                log.warning("demonstration: %s", error)
+                await asyncio.sleep(PAUSE_AFTER_ERROR)
+
+    await asyncio.gather(*(visits() for _ in range(USERS)))

@@ -23,11 +23,7 @@ LONGEST_VALUE = 60
 
 
 class Refusal(Exception):
-    """A request that is refused.
-
-    >>> Refusal(404, "there is no visit 'v1'").body
-    Error(error='not_found', detail="there is no visit 'v1'")
-    """
+    """A request that is refused."""
 
     def __init__(
         self, status: int, detail: str, *, word: str | None = None, **headers: str | int
@@ -60,11 +56,7 @@ REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """The refusal for an error; None: it is a bug of this service.
-
-    >>> refusal_of(Busy("4096 calls wait")).word, refusal_of(KeyError("x"))
-    ('busy', None)
-    """
+    """The refusal for an error; None: it is a bug of this service."""
     for cls in type(error).__mro__:
         if cls in REFUSALS:
             return REFUSALS[cls](error)

@@ -8,18 +8,18 @@ import asyncio
 import inspect
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, FastAPI, Path
 from pydantic import BaseModel
 from starlette.routing import BaseRoute
 
 from ..live import Conflict, Experiment, Unavailable
-from ..live.answers import Ask, Decision, VisitInfo
+from ..live.answers import Decision, VisitInfo
 from ..live.names import LONGEST_NAME, check_name
 from . import answers, bodies
-from .auth.keys import DECIDING, Roles
+from .auth.keys import DECIDING, OPERATING, Roles
 from .catalog import Catalog
 from .errors import Refusal, documented, refusal_of
 
@@ -28,8 +28,7 @@ VISIT = EXPERIMENT + "/visits/{visit}"
 SLASH = "\x1f"
 """Stands for a slash within a name (%2F) until the path is taken apart; no name may have it."""
 
-Answered = tuple[int, Any]
-"""A status and a body."""
+Answered = tuple[int, Any]  # a status and a body
 
 
 class Target(NamedTuple):
@@ -44,6 +43,11 @@ class Target(NamedTuple):
     step: int | None = None
 
 
+async def open_new_visit(at: Target, body: bodies.OpeningIn) -> Answered:
+    """Open a visit."""
+    return await open_visit(at, body)
+
+
 async def open_visit(at: Target, body: bodies.OpeningIn) -> Answered:
     """Open a visit, or find it."""
     visit = await at.experiment.avisit(body.user, at.visit, body.state)
@@ -54,17 +58,13 @@ async def open_visit(at: Target, body: bodies.OpeningIn) -> Answered:
 
 async def decide(at: Target, body: bodies.DecideIn) -> Answered:
     """The next arm."""
-    return await _decide(at, body.ask())
+    assert at.visit is not None
+    return 200, await at.experiment.adecide(at.visit, body.ask())
 
 
 async def step(at: Target, body: bodies.StepIn) -> Answered:
     """The reward of the last arm, and the next one."""
-    return await _decide(at, body.ask())
-
-
-async def _decide(at: Target, ask: Ask) -> Answered:
-    assert at.visit is not None
-    return 200, await at.experiment.adecide(at.visit, ask)
+    return await decide(at, body)
 
 
 async def reward(at: Target, body: bodies.RewardIn) -> Answered:
@@ -117,20 +117,25 @@ async def batch(at: Target, body: bodies.BatchIn) -> Answered:
     return 200, answers.Answers(found)
 
 
-class FastRoute(NamedTuple):
-    """A call: where, what it takes, what it does, what it answers, and how else it may end.
+class Call(NamedTuple):
+    """A call: its method and path, what it does, and what it answers.
 
-    All are for keys that may decide.
+    `roles` are the roles of keys that may take it; `statuses` how else it may end. One with a
+    `model` of its body is answered by the middleware, another one by FastAPI.
     """
 
-    name: str
     method: str
     path: str
-    model: type[BaseModel]
-    call: Callable[[Target, Any], Awaitable[Answered]]
-    answer: type
-    statuses: tuple[int, ...]
-    roles: Roles = DECIDING
+    endpoint: Callable[..., Awaitable[Any]]
+    answer: Any
+    roles: Roles = OPERATING
+    statuses: tuple[int, ...] = ()
+    model: type[BaseModel] | None = None
+    status: int = 200
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.__name__
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -138,20 +143,20 @@ class FastRoute(NamedTuple):
 
 
 FAST_ROUTES = (
-    FastRoute("open_new_visit", "POST", f"{EXPERIMENT}/visits",
-        bodies.OpeningIn, open_visit, VisitInfo, (201, 404, 409)),
-    FastRoute("open_visit", "PUT", VISIT,
-        bodies.OpeningIn, open_visit, VisitInfo, (200, 201, 404, 409)),
-    FastRoute("decide", "POST", f"{VISIT}/decisions",
-        bodies.DecideIn, decide, Decision, (200, 404, 409, 410)),
-    FastRoute("step", "POST", f"{VISIT}/step",
-        bodies.StepIn, step, Decision, (200, 404, 409, 410)),
-    FastRoute("reward", "PUT", f"{VISIT}/decisions/{{step}}/reward",
-        bodies.RewardIn, reward, answers.Outcome, (200, 404, 409)),
-    FastRoute("end", "PUT", f"{VISIT}/end",
-        bodies.EndIn, end, answers.Ended, (200, 404, 409)),
-    FastRoute("batch", "POST", f"{EXPERIMENT}/batch",
-        bodies.BatchIn, batch, answers.Answers, (200, 404, 409)),
+    Call("POST", f"{EXPERIMENT}/visits", open_new_visit,
+        VisitInfo, DECIDING, (404, 409), bodies.OpeningIn, 201),
+    Call("PUT", VISIT, open_visit,
+        VisitInfo, DECIDING, (201, 404, 409), bodies.OpeningIn),
+    Call("POST", f"{VISIT}/decisions", decide,
+        Decision, DECIDING, (404, 409, 410), bodies.DecideIn),
+    Call("POST", f"{VISIT}/step", step,
+        Decision, DECIDING, (404, 409, 410), bodies.StepIn),
+    Call("PUT", f"{VISIT}/decisions/{{step}}/reward", reward,
+        answers.Outcome, DECIDING, (404, 409), bodies.RewardIn),
+    Call("PUT", f"{VISIT}/end", end,
+        answers.Ended, DECIDING, (404, 409), bodies.EndIn),
+    Call("POST", f"{EXPERIMENT}/batch", batch,
+        answers.Answers, DECIDING, (404, 409), bodies.BatchIn),
 )  # fmt: skip
 
 
@@ -168,17 +173,13 @@ def _place(method: str, words: Sequence[str]) -> tuple[Any, ...]:
     return method, len(words), *words[:3], *words[4::2]
 
 
-TABLE: dict[tuple[Any, ...], FastRoute] = {
+TABLE: dict[tuple[Any, ...], Call] = {
     _place(route.method, route.words): route for route in FAST_ROUTES
 }
 
 
-def find(method: str, words: Sequence[str]) -> FastRoute | None:
-    """The call at a path, if it is in the table.
-
-    >>> find("PUT", "/v1/experiments/shorts/visits/v1/end".split("/")).name
-    'end'
-    """
+def find(method: str, words: Sequence[str]) -> Call | None:
+    """The call at a path, if it is in the table."""
     return TABLE.get(_place(method, words))
 
 
@@ -187,8 +188,9 @@ def methods(words: Sequence[str]) -> set[str]:
     return {route.method for route in FAST_ROUTES if find(route.method, words) is not None}
 
 
-async def answer(route: FastRoute, catalog: Catalog, words: Sequence[str], body: bytes) -> Answered:
+async def answer(route: Call, catalog: Catalog, words: Sequence[str], body: bytes) -> Answered:
     """Do a call that was found in the table."""
+    assert route.model is not None
     given = route.model.__pydantic_validator__.validate_json(body)
     name = words[3]
     experiment = catalog.experiments.get(name)
@@ -196,7 +198,8 @@ async def answer(route: FastRoute, catalog: Catalog, words: Sequence[str], body:
         experiment = await catalog.experiment(check_name("experiment", name))
     visit = check_name("visit", words[5]) if len(words) > 5 else None
     step = _step(words[7]) if len(words) > 7 else None
-    return await route.call(Target(experiment, catalog.tell, visit, step), given)
+    found: Answered = await route.endpoint(Target(experiment, catalog.tell, visit, step), given)
+    return found
 
 
 def _step(text: str) -> int:
@@ -205,36 +208,40 @@ def _step(text: str) -> int:
     raise Refusal(422, f"step = {text[:60]!r} is not allowed: it must be a whole number from 1 on")
 
 
+def add_calls(router: FastAPI | APIRouter, tag: str, calls: Iterable[Call]) -> None:
+    """Add calls to an application or its schema; they are named after their functions."""
+    for call in calls:
+        router.add_api_route(
+            call.path,
+            call.endpoint if call.model is None else _signature(call, call.model),
+            methods=[call.method],
+            status_code=call.status,
+            response_model=call.answer,
+            responses=documented(call.answer, call.statuses),
+            operation_id=call.name,
+            tags=[tag],
+        )
+
+
 def described() -> list[BaseRoute]:
     """The table as routes of FastAPI, to make the schema from; no request goes through them."""
     router = APIRouter()
-    for route in FAST_ROUTES:
-        done = route.statuses[0]
-        router.add_api_route(
-            route.path,
-            _signature(route),
-            methods=[route.method],
-            status_code=done,
-            response_model=route.answer,
-            responses=documented(route.answer, route.statuses[1:]),
-            summary=(route.call.__doc__ or "").split("\n")[0],
-            operation_id=route.name,
-            tags=["visits"],
-        )
+    add_calls(router, "visits", FAST_ROUTES)
     return router.routes
 
 
-def _signature(route: FastRoute) -> Callable[..., None]:
+def _signature(call: Call, model: type[BaseModel]) -> Callable[..., None]:
     """A function with the parameters that the path and the model have."""
     name: Any = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
-    parameters = {word.strip("{}"): name for word in route.words if word.startswith("{")}
+    parameters = {word.strip("{}"): name for word in call.words if word.startswith("{")}
     if "step" in parameters:
         parameters["step"] = bodies.Step
-    parameters["body"] = Annotated[route.model, Body()]
+    parameters["body"] = Annotated[model, Body()]
 
     def described() -> None: ...
 
     kind = inspect.Parameter.KEYWORD_ONLY
     given = [inspect.Parameter(name, kind, annotation=a) for name, a in parameters.items()]
     described.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    described.__name__, described.__doc__ = call.name, call.endpoint.__doc__
     return described

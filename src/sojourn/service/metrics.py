@@ -31,8 +31,7 @@ from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
 from .catalog import Catalog
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that puts prometheus_client into multiprocess mode."""
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # puts prometheus_client into multiprocess mode
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -103,7 +102,6 @@ class Metrics:
             self.unauthorized.labels(str(status)).inc()
 
     def watch(self, catalog: Catalog) -> None:
-        """Count the commits of the catalog's journal."""
 
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
@@ -189,7 +187,6 @@ class Stored(Collector):
         return found
 
     def _raising(self, stored: base.Stored, counts: Counts) -> int:
-        """The number of arms in use that raise the exit rate."""
         arms = stored.arms
         bins = plain_settings(stored.settings).get("bins")
         if (

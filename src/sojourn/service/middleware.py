@@ -17,16 +17,15 @@ from starlette.routing import BaseRoute, Match
 
 from ..live.executors import late
 from ..live.records import AUDIT_ACTOR
-from . import fast_routes
+from . import fast_routes, routes
 from .answers import Answers
-from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring, Roles
+from .auth.keys import OPERATING, READING, ROLES as ALL_ROLES, Keyring
 from .catalog import Catalog
 from .dashboard import READABLE
 from .errors import Refusal, broken, not_json, refusal_of
 from .metrics import Metrics
 from .options import Options
 from .request import JSON, Buckets, RequestInfo, read_body, too_large
-from .routes import ROLES
 from .telemetry import Traces
 
 log = logging.getLogger("sojourn.service")
@@ -36,8 +35,8 @@ PROBES = ("/healthz", "/readyz")
 OPEN_TO_ALL = (*PROBES, "/openapi.json", "/docs", "/login", "/logout", "/favicon.ico")
 BODY = ("POST", "PUT", "PATCH")
 SAFE_METHODS = ("GET", "HEAD")
-METRICS = "/metrics"
-"""It shows all experiments, to keys that are for all."""
+METRICS = "/metrics"  # shows all experiments, to keys that are for all
+ROLES = {**routes.ROLES, **{("GET", page): READING for page in (*READABLE, METRICS)}}
 LOCAL = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
@@ -45,19 +44,17 @@ class Middleware:
     """Admits or refuses a request, answers it or passes it on, and logs it."""
 
     def __init__(
-        self, app: Any, routes: Sequence[BaseRoute], options: Options, metrics: Metrics
+        self, app: Any, table: Sequence[BaseRoute], options: Options, metrics: Metrics
     ) -> None:
-        self.app, self.routes, self.metrics = app, routes, metrics
+        self.app, self.routes, self.metrics = app, table, metrics
         self.keyring = None if options.keys is None else Keyring(options.keys)
         self.largest = options.largest_body
         self.longest = options.deadline + 1.0  # its parts have the deadline, and say more
-        self.origins = {origin.encode() for origin in options.origins}
         self.buckets = None
         if options.rate is not None:
             share = options.rate / options.workers
             self.buckets = Buckets(share, max(1.0, share))
         self._numbers, self._start = itertools.count(1), secrets.token_hex(4)
-        self._paths: dict[Any, str] = {}
         self.catalog: Catalog  # set when the service starts
         self.traces: Traces | None = None  # likewise
 
@@ -68,15 +65,13 @@ class Middleware:
             return
         began = time.perf_counter()
         request = RequestInfo(scope, f"{self._start}-{next(self._numbers)}")
+        if request.fast is None:
+            request.route = self._template(request)
         span = None if self.traces is None else self.traces.begin(request)
         try:
             await self.admit(request)
             if request.fast is not None:
                 await self._answer_fast(request, receive, send)
-            elif (
-                request.method == "OPTIONS" and b"access-control-request-method" in request.headers
-            ):
-                await self._send(request, send, 204, b"", self._preflight(request))
             else:
                 await self._pass_on(request, receive, send)
         except ConnectionResetError:
@@ -84,9 +79,9 @@ class Middleware:
         except Exception as error:
             await self._refuse(request, send, error)
         finally:
-            self._log(request, request.status, time.perf_counter() - began)
+            self._log(request, time.perf_counter() - began)
             if self.traces is not None and span is not None:
-                self.traces.end(span, request, self._route(request))
+                self.traces.end(span, request)
 
     async def admit(self, request: RequestInfo) -> None:
         """Refuse a request by its headers: host, key, rate, size, type."""
@@ -125,28 +120,19 @@ class Middleware:
             detail = "a valid key is needed: Authorization: Bearer sj_..."
             raise Refusal(401, detail, www_authenticate="Bearer")
         request.key = request.scope["sojourn.key"] = key
-        route = self._template(request) if request.fast is None else request.fast.path
-        name = request.experiment
-        whole = None
+        route, name, whole = request.route, request.experiment, None
         if name is not None and not key.allows(name):
             whole = await self.catalog.whole_for(key, name)
-        refused = key.refusal(self._roles(request.method, route), name, whole=whole)
+        roles = ALL_ROLES  # may learn that there is no such route
+        if route is not None:
+            roles = ROLES.get((request.scope["method"], route), OPERATING)
+        refused = key.refusal(roles, name, whole=whole)
         if refused is None and route == METRICS and not key.allows_all:
             refused = f"the key {key.id} is not for all experiments"
         if refused is not None:
             raise Refusal(403, refused)
 
-    def _roles(self, method: str, route: str | None) -> Roles:
-        """The roles that may take a route; where there is none, all: callers may learn that."""
-        if route is None:
-            return ALL_ROLES
-        method = "GET" if method == "HEAD" else method
-        if method == "GET" and route in (*READABLE, METRICS):
-            return READING
-        return ROLES.get((method, route), OPERATING)
-
     def _send_to_login(self, request: RequestInfo) -> None:
-        """Redirect browsers that ask for a page."""
         wants = request.headers.get(b"accept", b"")
         if request.method == "GET" and request.words[1] != "v1" and b"text/html" in wants:
             raise Refusal(303, "a key is needed", word="unauthorized", location="/login")
@@ -160,7 +146,6 @@ class Middleware:
         await self._send(request, send, status, to_json(answer), [JSON])
 
     async def _pass_on(self, request: RequestInfo, receive: Any, send: Any) -> None:
-        more = self._headers(request)
         request.scope["sojourn.request"] = request.id
         AUDIT_ACTOR.set("-" if request.key is None else request.key.id)
 
@@ -168,13 +153,13 @@ class Middleware:
             if message["type"] == "http.response.start":
                 alarm.reschedule(None)  # what has begun to answer may stream for long
                 request.status = message["status"]
-                message = {**message, "headers": [*message["headers"], *more]}
+                message = {**message, "headers": [*message["headers"], request.id_header]}
             await send(message)
 
-        if request.method == "HEAD":  # as GET, without the body
-            request.scope, sending = {**request.scope, "method": "GET"}, _head_only(sending)
+        if request.method == "HEAD":
+            sending = _head_only(sending)
         if request.method in BODY:
-            if request.words[1] == "v1" and not request.is_json and self._template(request):
+            if request.words[1] == "v1" and not request.is_json and request.route:
                 raise not_json()
             receive = _replayed(await read_body(receive, self.largest))
         try:
@@ -187,16 +172,13 @@ class Middleware:
 
     def _template(self, request: RequestInfo) -> str | None:
         """The path of the route that the application will take, if there is one."""
-        scope = request.scope
-        if request.method == "HEAD":  # as GET
-            scope = {**scope, "method": "GET"}
         for route in self.routes:
-            if route.matches(scope)[0] is Match.FULL:
+            if route.matches(request.scope)[0] is Match.FULL:
                 return getattr(route, "path", "other")
         return None
 
     async def _refuse(self, request: RequestInfo, send: Any, error: Exception) -> None:
-        refusal, where = refusal_of(error), {"request": request.id, "route": self._route(request)}
+        refusal, where = refusal_of(error), {"request": request.id, "route": request.label}
         # FastAPI has validated its bodies itself: what reaches here was raised by our own models.
         if refusal is None or (isinstance(error, ValidationError) and not request.fast):
             log.error("failed", exc_info=error, extra=where)
@@ -212,50 +194,20 @@ class Middleware:
         self, request: RequestInfo, send: Any, status: int, body: bytes, headers: Any
     ) -> None:
         request.status = status
-        length = (b"content-length", b"%d" % len(body))
-        start = [*headers, length, *self._headers(request)]
+        start = [*headers, (b"content-length", b"%d" % len(body)), request.id_header]
         await send({"type": "http.response.start", "status": status, "headers": start})
         await send({"type": "http.response.body", "body": body})
 
-    def _headers(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
-        headers = [(b"x-request-id", request.id.encode("latin-1"))]
-        if self.origins:
-            origin = request.headers.get(b"origin", b"")
-            headers.append((b"vary", b"Origin"))
-            if origin in self.origins:
-                headers.append((b"access-control-allow-origin", origin))
-        return headers
-
-    def _preflight(self, request: RequestInfo) -> list[tuple[bytes, bytes]]:
-        """The CORS headers for an allowed origin; none for others."""
-        if request.headers.get(b"origin") not in self.origins:
-            return []
-        return [
-            (b"access-control-allow-methods", b"GET, POST, PUT, DELETE"),
-            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
-            (b"access-control-max-age", b"600"),
-        ]
-
-    def _route(self, request: RequestInfo) -> str:
-        """The path's template, as a label for metrics."""
-        if request.fast is not None:
-            return request.fast.path
-        if not self._paths:
-            for route in self.routes:
-                endpoint = getattr(route, "endpoint", getattr(route, "app", route))
-                self._paths[endpoint] = getattr(route, "path", "other")
-        return self._paths.get(request.scope.get("endpoint"), "other")
-
-    def _log(self, request: RequestInfo, status: int, seconds: float) -> None:
-        route = self._route(request)
-        self.metrics.answered(request.method, route, status, seconds)
+    def _log(self, request: RequestInfo, seconds: float) -> None:
+        status = request.status
+        self.metrics.answered(request.method, request.label, status, seconds)
         quiet = request.fast is not None and status < 400 and seconds < SLOW
         if not quiet and log.isEnabledFor(logging.INFO):
             slow = request.fast is not None and seconds >= SLOW
             level = logging.WARNING if status >= 500 or slow else logging.INFO
             key, ms = request.key.id if request.key else None, round(1000.0 * seconds, 2)
             more = {"request": request.id, "experiment": request.experiment, "ms": ms, "key": key}
-            log.log(level, "%s %s %d", request.method, route, status, extra=more)
+            log.log(level, "%s %s %d", request.method, request.label, status, extra=more)
 
 
 def _replayed(body: bytes) -> Any:

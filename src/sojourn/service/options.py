@@ -12,15 +12,10 @@ MEGABYTE = 1 << 20
 
 
 def option(
-    default: Any,
-    help_: str,
-    *names: str,
-    metavar: str | None = None,
-    hidden: bool = False,
-    secret: bool = False,
+    default: Any, help_: str, *names: str, metavar: str | None = None, secret: bool = False
 ) -> Any:
     """A field that is an option of the command too, and a variable of the environment."""
-    about = {"help": help_, "names": names, "metavar": metavar, "hidden": hidden}
+    about = {"help": help_, "names": names, "metavar": metavar}
     return field(default=default, repr=not secret, metadata=about)
 
 
@@ -88,7 +83,6 @@ a file of them with sojourn keys new, and give it with --keys
     log_level: str = option(
         "info", "Least severe messages to log.", metavar="debug|info|warning|error"
     )
-    parser: str = option("auto", "Parser of HTTP: httptools, h11 or auto.", hidden=True)
     compiled: bool = True
     largest_body: int = MEGABYTE
     largest_headers: int = 16_384
@@ -112,7 +106,6 @@ a file of them with sojourn keys new, and give it with --keys
         validation.number("patience", self.patience, 0, 3600)
         validation.one_of("--log-format", self.log_format, ("json", "text"))
         validation.one_of("--log-level", self.log_level, ("debug", "info", "warning", "error"))
-        validation.one_of("--parser", self.parser, ("auto", "httptools", "h11"))
         if self.keep_days is not None:
             validation.number("--keep-days", self.keep_days, 0, 36_500)
             if self.archive is None:
@@ -127,11 +120,14 @@ a file of them with sojourn keys new, and give it with --keys
             _check_origin(origin)
         if self.workers > 1 and self.demo:
             raise InputError(f"--demo is for one process: leave out --workers {self.workers}")
-        if self.workers > 1 and not self.shared:
-            raise InputError(
-                f"--workers {self.workers} needs a store that several processes can share: "
-                "postgresql://...; SQLite and memory serve one process"
-            )
+        if self.workers > 1:
+            from ..live import store_class  # the command line has options without a store
+
+            if not store_class(self.store).shared:
+                raise InputError(
+                    f"--workers {self.workers} needs a store that several processes can share: "
+                    "postgresql://...; SQLite and memory serve one process"
+                )
 
     @property
     def local(self) -> bool:
@@ -141,12 +137,6 @@ a file of them with sojourn keys new, and give it with --keys
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def shared(self) -> bool:
-        from ..live import store_class
-
-        return store_class(self.store).shared
 
 
 def _check_origin(origin: str) -> None:

@@ -1,8 +1,8 @@
 """Limits for connections, which hold for every caller, before there is a request.
 
-Uvicorn has one protocol for each parser of HTTP, and neither limits how many connections there are,
-how long a request may take to arrive, or (httptools) how long its headers may be. The mixin
-`Limited` does, for both in the same way; `Connections` counts them and closes those that are late.
+Uvicorn's protocol limits neither how many connections there are, nor how long a request may take to
+arrive, nor how long its headers may be. `Limited` does; `Connections` counts connections and closes
+those that are late.
 """
 
 import asyncio
@@ -12,12 +12,10 @@ import os
 from collections import Counter
 from functools import partial
 from http import HTTPStatus
-from importlib.util import find_spec
 from typing import Any
 
-import h11
 from pydantic_core import to_json
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .errors import RETRY_AFTER, Refusal
 from .options import Options
@@ -52,8 +50,7 @@ def raise_descriptors() -> int:
 class Connections:
     """The connections of one process.
 
-    One that waits, for a request or for the rest of its headers, is closed in favour of a new one
-    when there are too many, the one that has waited longest first.
+    When there are too many, the one that has waited longest for a request is closed for a new one.
     """
 
     def __init__(self, options: Options) -> None:
@@ -91,7 +88,6 @@ class Connections:
         return None
 
     def leave(self, one: "Limited") -> None:
-        """Count it no longer."""
         if one in self.open:
             self.open.discard(one)
             self.waiting.pop(one, None)
@@ -124,18 +120,12 @@ class Connections:
             loop.call_later(EVERY, self._sweep, loop)
 
 
-class Limited(asyncio.Protocol):
-    """What both protocols have in common; they tell it when headers and bodies are complete.
+class Limited(HttpToolsProtocol):
+    """Uvicorn's protocol, with limits.
 
     `reading` is the part of a request that has begun to arrive, or that a new connection owes;
     `since` is when, and `silent` how many bytes have arrived in which no part of a request ended.
     """
-
-    loop: asyncio.AbstractEventLoop
-    transport: asyncio.Transport
-    flow: Any
-    cycle: Any
-    client: tuple[str, int] | None
 
     def __init__(self, connections: Connections, **options: Any) -> None:
         super().__init__(**options)
@@ -191,18 +181,20 @@ class Limited(asyncio.Protocol):
             self.book.tell("connections were closed for the bodies of refused requests")
             self.transport.close()
 
-    def read_headers(self) -> None:
-        """Headers are complete."""
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
         self.reading, self.since, self.progress = BODY, self.loop.time(), self.progress + 1
 
-    def read_body(self, *, complete: bool) -> None:
-        """A part of a body has arrived, or its end."""
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
         self.progress += 1
-        if complete:
-            self.reading = None
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.reading, self.progress = None, self.progress + 1
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()  # type: ignore[misc]
+        super().on_response_complete()
         if self.reading == HEAD:
             self.since = self.loop.time()
         self._settle()
@@ -247,7 +239,7 @@ class Limited(asyncio.Protocol):
         """Answer, unless an answer has begun, and close the connection."""
         if self.transport.is_closing():
             return
-        cycle = self.cycle if self.answering else None
+        cycle: Any = self.cycle if self.answering else None
         if cycle is None or (self.reading == BODY and not cycle.response_started):
             body = to_json(refusal.body)
             headers = {
@@ -264,53 +256,6 @@ class Limited(asyncio.Protocol):
         self.transport.close()
 
 
-class Events(h11.Connection):
-    """The parser h11, which tells the protocol what it has found."""
-
-    def __init__(self, protocol: Limited) -> None:
-        most = 2 * protocol.options.largest_headers  # it would answer 400, not 431
-        super().__init__(h11.SERVER, most)
-        self.protocol = protocol
-
-    def next_event(self) -> Any:
-        event = super().next_event()
-        if isinstance(event, h11.Request):
-            self.protocol.read_headers()
-        elif isinstance(event, (h11.Data, h11.EndOfMessage)):
-            self.protocol.read_body(complete=isinstance(event, h11.EndOfMessage))
-        return event
-
-
-class LimitedH11(Limited, H11Protocol):
-    """Uvicorn's protocol over h11, with limits."""
-
-    def __init__(self, connections: Connections, **options: Any) -> None:
-        super().__init__(connections, **options)
-        self.conn = Events(self)
-
-
-if find_spec("httptools"):
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    class LimitedHttpTools(Limited, HttpToolsProtocol):
-        """The same over httptools, whose parser calls these methods."""
-
-        def on_headers_complete(self) -> None:
-            super().on_headers_complete()
-            self.read_headers()
-
-        def on_body(self, body: bytes) -> None:
-            super().on_body(body)
-            self.read_body(complete=False)
-
-        def on_message_complete(self) -> None:
-            super().on_message_complete()
-            self.read_body(complete=True)
-
-
 def protocol(options: Options) -> Any:
     """What makes the protocol of a connection; every process has its own `Connections`."""
-    name = options.parser
-    if name == "h11" or (name == "auto" and find_spec("httptools") is None):
-        return partial(LimitedH11, Connections(options))
-    return partial(LimitedHttpTools, Connections(options))
+    return partial(Limited, Connections(options))

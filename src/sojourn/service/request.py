@@ -24,15 +24,19 @@ ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)  # before the path, in 
 
 
 class RequestInfo:
-    """A request, its key once that is known, and the status of its answer."""
+    """A request, its key once that is known, and the status of its answer.
+
+    In its scope, HEAD is GET; what is sent then ends after the headers.
+    """
 
     __slots__ = (
-        "caller", "fast", "headers", "id", "key", "method", "path", "scope", "status", "words",
-        "wrong",
+        "caller", "fast", "headers", "id", "key", "method", "path", "route", "scope", "status",
+        "words", "wrong",
     )  # fmt: skip
 
     def __init__(self, scope: Any, made_id: str) -> None:
-        self.scope, self.method = scope, scope["method"]
+        self.method = scope["method"]
+        self.scope = {**scope, "method": "GET"} if self.method == "HEAD" else scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         given = self.headers.get(b"x-request-id")
         good = given is not None and GIVEN_ID.fullmatch(given)
@@ -42,11 +46,21 @@ class RequestInfo:
             self.words = split_path(scope.get("raw_path") or quote(scope["path"]).encode())
         except InputError as error:
             self.wrong, self.words = str(error), ["", ""]
-        self.path = scope["path"] = fast_routes.join(self.words)
+        self.path = self.scope["path"] = fast_routes.join(self.words)
         self.key: Key | None = None
         self.caller = ""
         self.status = 0
         self.fast = fast_routes.find(self.method, self.words)
+        self.route = None if self.fast is None else self.fast.path
+
+    @property
+    def id_header(self) -> tuple[bytes, bytes]:
+        return b"x-request-id", self.id.encode("latin-1")
+
+    @property
+    def label(self) -> str:
+        """The template of the path, for metrics and the log."""
+        return self.route or "other"
 
     @property
     def is_json(self) -> bool:
@@ -65,14 +79,7 @@ class RequestInfo:
 
 
 def split_path(raw: bytes) -> list[str]:
-    """The words between the slashes of a path as it was sent; a slash within one is %2F.
-
-    >>> split_path(b"/v1/experiments/a%2Fb")
-    ['', 'v1', 'experiments', 'a/b']
-    >>> split_path(b"/v1/../metrics")
-    Traceback (most recent call last):
-    sojourn.InputError: the path /v1/../metrics is not allowed: . and .. are no names
-    """
+    """The words between the slashes of a path as it was sent; a slash within one is %2F."""
     if not raw.startswith(b"/"):
         raw = ORIGIN.sub(b"", raw, count=1) or b"/"
     text = raw.decode("latin-1")
@@ -96,13 +103,7 @@ def _not_allowed(text: str, why: str) -> InputError:
 
 
 class Buckets:
-    """A token bucket for each caller: refilled at `rate` a second, up to `burst`.
-
-    >>> clock = iter([0.0, 0.0, 0.0, 0.5]).__next__
-    >>> buckets = Buckets(rate=2, burst=2, clock=clock)
-    >>> [buckets.take("ann") for _ in range(4)]  # the third is refused, half a second helps
-    [0.0, 0.0, 0.5, 0.0]
-    """
+    """A token bucket for each caller: refilled at `rate` a second, up to `burst`."""
 
     def __init__(
         self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
@@ -128,7 +129,6 @@ class Buckets:
         self._levels[caller] = level - tokens, then
 
     def check(self, caller: str) -> None:
-        """Take a token, or refuse the call."""
         wait = self.take(caller)
         if wait > 0.0:
             detail = f"more than {self.rate:g} calls a second: try again in a moment"

@@ -81,8 +81,8 @@ def _check(options: Options) -> None:
     try:
         open_store(options.store).close()
     except LiveError as error:
-        hidden = Hiding(words=secrets_of(options.store))
-        raise InputError(hidden.hide(str(error))) from None
+        lines = Lines(words=secrets_of(options.store))
+        raise InputError(lines.hide(str(error))) from None
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -159,61 +159,50 @@ def _run_many(config: uvicorn.Config, listener: socket.socket) -> None:
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 """Attributes of every record; others were given with `extra`."""
 
-TOKENS = re.compile(r"\bsj_[0-9a-zA-Z]+_[\w-]+|(?<=://)([^/\s:@]*):[^\s]*@|(?i:password=)\S+")
-HIDDEN = "***"
-
-
-class Hiding(logging.Formatter):
-    """Redacts secrets: keys, passwords in URLs, and the words given."""
-
-    def __init__(self, *, words: tuple[str, ...] = (), **options: Any) -> None:
-        super().__init__(**options)
-        longest_first = sorted((re.escape(word) for word in words), key=len, reverse=True)
-        self._words = re.compile("|".join(longest_first)) if words else None
-
-    def hide(self, text: str) -> str:
-        if self._words is not None:
-            text = self._words.sub(HIDDEN, text)
-        return TOKENS.sub(HIDDEN, text)
+TOKENS = r"\bsj_[0-9a-zA-Z]+_[\w-]+|(?<=://)([^/\s:@]*):[^\s]*@|(?i:password=)\S+"
+"""Keys, and passwords in URLs."""
 
 
 def escaped(text: str) -> str:
-    r"""The text on one line: line breaks, control and direction characters are escaped.
-
-    >>> print(escaped("a\nb\u2028c é"))
-    a\nb\u2028c é
-    """
+    """The text on one line: line breaks, control and direction characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-class JsonLines(Hiding):
-    """One JSON object a line: time, level, logger, message, and what was given with `extra`."""
+class Lines(logging.Formatter):
+    """Lines of the log, as JSON objects or for people: message, and what was given with `extra`.
+
+    Secrets are hidden: keys, passwords in URLs, and the words given. For people, a trace follows on
+    lines of its own.
+    """
+
+    def __init__(self, *, form: str = "text", words: tuple[str, ...] = ()) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        longest_first = sorted(map(re.escape, words), key=len, reverse=True)
+        self._form, self._secrets = form, re.compile("|".join([*longest_first, TOKENS]))
+
+    def hide(self, text: str) -> str:
+        return self._secrets.sub("***", text)
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
+        more = {name: value for name, value in vars(record).items() if name not in PLAIN}
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        record.message, record.asctime = record.getMessage(), self.formatTime(record)
+        if self._form == "text":
+            given = "".join(f" {name}={_value(value)}" for name, value in more.items())
+            line = escaped(self.formatMessage(record) + given)
+            return self.hide("\n  | ".join([line, *map(escaped, trace.splitlines())]))
+        whole = {
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.message,
+            **more,
         }
-        line |= {name: value for name, value in vars(record).items() if name not in PLAIN}
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return escaped(self.hide(json.dumps(line, ensure_ascii=False, default=str)))
-
-
-class TextLines(Hiding):
-    """The same for people; a trace follows on lines of its own."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        given = {name: value for name, value in vars(record).items() if name not in PLAIN}
-        more = "".join(f" {name}={_value(value)}" for name, value in given.items())
-        record.message, record.asctime = record.getMessage(), self.formatTime(record)
-        line = escaped(self.formatMessage(record) + more)
-        trace = self.formatException(record.exc_info) if record.exc_info else ""
-        return self.hide("\n  | ".join([line, *map(escaped, trace.splitlines())]))
+        if trace:
+            whole["trace"] = trace
+        return escaped(self.hide(json.dumps(whole, ensure_ascii=False, default=str)))
 
 
 def _value(value: object) -> str:
@@ -223,11 +212,7 @@ def _value(value: object) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """The password in a database URL: as it is, decoded, and the parts between reserved characters.
-
-    >>> secrets_of("postgresql://ann:s%40cret@host/db")
-    ('s%40cret', 's@cret')
-    """
+    """The password in a database URL: as it is, decoded, and parts between reserved characters."""
     _, _, rest = url.partition("://")
     login, found, _ = rest.rpartition("@")
     _, colon, password = login.partition(":")
@@ -239,14 +224,10 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 def logging_configuration(form: str, level: str, words: tuple[str, ...]) -> dict[str, Any]:
     """For `logging.config.dictConfig`: all loggers to standard error in one format."""
-    lines: dict[str, Any] = {"()": JsonLines, "words": words}
-    if form == "text":
-        text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-        lines = {"()": TextLines, "words": words, "fmt": text}
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": lines},
+        "formatters": {"lines": {"()": Lines, "form": form, "words": words}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",

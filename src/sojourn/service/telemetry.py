@@ -31,13 +31,7 @@ PATIENCE = 3.0  # seconds at the end for spans that are not exported yet
 
 
 def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The exporter that the variables ask for, "otlp" or "console"; None: no traces.
-
-    InputError says in one sentence what is not supported, or not installed.
-
-    >>> wanted({}), wanted({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"})
-    (None, 'otlp')
-    """
+    """The exporter that the variables ask for; None: no traces. InputError: it is not supported."""
     default = "otlp" if any(environment.get(name) for name in ENDPOINTS) else "none"
     named = (environment.get(EXPORTER) or default).strip().lower()
     off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
@@ -100,15 +94,14 @@ class Traces:
         span = self._tracer.start_span(request.method, parent, kind)
         return span, self._context.attach(self._trace.set_span_in_context(span, parent))
 
-    def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo, route: str) -> None:
-        """End it, with what is known by now."""
+    def end(self, begun: "tuple[Span, Token[Context]]", request: RequestInfo) -> None:
         span, token = begun
         self._context.detach(token)
         if span.is_recording():
-            span.update_name(f"{request.method} {route}")
+            span.update_name(f"{request.method} {request.label}")
             found = {
                 "http.request.method": request.method,
-                "http.route": route,
+                "http.route": request.label,
                 "http.response.status_code": request.status,
                 "sojourn.request": request.id,
                 "sojourn.experiment": (request.experiment or "")[:LONGEST],

@@ -1,8 +1,7 @@
 """Who leaves when: leave probabilities, the mistake cost of each state, and the case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import sqrt
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class Departures:
     cost: list[float]
     error: list[float]
     confidence: float
-    follow: Array = field(default_factory=lambda: np.zeros((0, 2, 0)))
+    follow: Array
 
     def leave_rates(self, words: Sequence[str], used: Sequence[int]) -> tuple[StateLeaveRates, ...]:
         return tuple(StateLeaveRates(words[b], self._rate(b, 0), self._rate(b, 1)) for b in used)
@@ -81,7 +80,6 @@ class Departures:
         return LeaveRate(steps, gone, share(gone, steps))
 
     def case(self, used: Sequence[int]) -> Case:
-        """How the mistake cost changes with the state."""
         word = self._word(used)
         steps, gone = float(self.steps.sum()), float(self.gone.sum())
         return Case(word, CASES[word], steps, gone, self.confidence)
@@ -91,32 +89,19 @@ class Departures:
         bins = [b for b in used if visited[b] > 0.0]
         if visited.sum() < FIRST_LOOK:
             return "not known yet"
-        if any(self.cost[b] < -self.confidence * self.error[b] for b in bins):
+        cost, error, usual = np.array(self.cost), np.array(self.error), int(np.argmax(visited))
+        if (cost < -self.confidence * error)[bins].any():
             return "improper"
-        usual = int(np.argmax(visited))
-        costs = [self.cost[b] if self._differs(b, usual) else self.cost[usual] for b in bins]
-        changes = np.diff(costs)
-        if not changes.any():
-            return "neutral" if len(bins) > 1 and self._same(bins, usual) else "not known yet"
+        away, noise = np.abs(cost - cost[usual]), np.sqrt(error**2 + error[usual] ** 2)
+        differs = away > self.confidence * noise  # the rule of `policies.departures.reconsider`
+        changes = np.diff(np.where(differs, cost, cost[usual])[bins])
+        if not changes.any():  # do the 95 % intervals rule out all that is not negligible?
+            same = away + Z95 * noise <= NEGLIGIBLE * np.maximum(cost, cost[usual])
+            same[usual] = True
+            return "neutral" if len(bins) > 1 and same[bins].all() else "not known yet"
         if (changes <= 0.0).all():
             return "normal"
         return "opposite" if (changes >= 0.0).all() else "mixed"
-
-    def _differs(self, b: int, usual: int) -> bool:
-        """The rule of `policies.departures.reconsider`."""
-        return abs(self.cost[b] - self.cost[usual]) > self.confidence * self._noise(b, usual)
-
-    def _same(self, bins: Sequence[int], usual: int) -> bool:
-        """Whether the 95 % intervals rule out every difference that is not negligible."""
-        return all(
-            abs(self.cost[b] - self.cost[usual]) + Z95 * self._noise(b, usual)
-            <= NEGLIGIBLE * max(self.cost[b], self.cost[usual])
-            for b in bins
-            if b != usual
-        )
-
-    def _noise(self, b: int, usual: int) -> float:
-        return sqrt(self.error[b] ** 2 + self.error[usual] ** 2)
 
 
 def watched(counts: Counts, arms: int, bins: int) -> tuple[Array, Array, Array]:

@@ -1,13 +1,10 @@
 """Has something changed? The mean reward of each arm, and how often users leave, over time.
 
-Both are watched in the sums by arm and time (`trends`): an arm's rewards, and departures by state
-and reward over all arms, for a policy that learns leads to other states and arms, but in the same
-state and with the same reward users should leave as before. The test is that of `stats.changes`,
-valid at every look, with a part of the level for each series; users differ, so it is divided by how
-much more sums vary than coins do (`stats.changes`).
+Both are watched in the sums of `trends`. The test is that of `stats.changes`, valid at every look,
+with a part of the level for each series; users differ, so it is divided by how much more sums vary
+than coins do (`stats.changes`).
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,9 +21,7 @@ from ..records import HOUR, TIMEOUT, Arm, Counts
 from ..stores.base import Store, counters, one_of_its_own, plain_settings
 from .trends import SPAN, Trend, as_arm, bucket_of
 
-BACK = 28 * 86_400.0
-"""Seconds that are looked back."""
-
+BACK = 28 * 86_400.0  # seconds that are looked back
 WIDTHS = (SPAN, HOUR, 2 * HOUR)
 MOST_BUCKETS = 400
 ARM, LEAVING = "arm", "leaving"
@@ -180,18 +175,17 @@ def drifted(
     whole = [trend for trend in trends if trend.start + times.width <= times.until]
     starts = sorted({trend.start for trend in whole})
     places = {start: i for i, start in enumerate(starts)}
-    sums = {mean: np.zeros((2, len(starts))) for mean in means}
-    by_number = defaultdict(list)
-    for mean in means:
-        by_number[mean.number].append(mean)
+    table = {mean.number: np.zeros((len(Trend._fields), len(starts))) for mean in means}
     for trend in whole:
-        for mean in by_number[trend.arm]:
-            made = getattr(trend, mean.made)
-            # a reward that came late may be in a bucket without its step
-            won = min(max(getattr(trend, mean.won), 0.0), made)
-            sums[mean][:, places[trend.start]] = won, made
+        if trend.arm in table:
+            table[trend.arm][:, places[trend.start]] = trend
+    sums = {}
+    for mean in means:
+        won, made = (table[mean.number][Trend._fields.index(n)] for n in (mean.won, mean.made))
+        # a reward that came late may be in a bucket without its step
+        sums[mean] = np.clip(won, 0.0, made), made
     spread = {
-        kind: dispersion([(*sums[mean],) for mean in means if mean.kind == kind])
+        kind: dispersion([sums[mean] for mean in means if mean.kind == kind])
         for kind in (ARM, LEAVING)
     }
 

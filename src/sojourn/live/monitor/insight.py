@@ -1,7 +1,7 @@
 """What the counters of an experiment say: the numbers of the dashboard and of `GET .../insight`.
 
 Everything is a function of sums: the counters of the store (`live.records.tally`) and, for charts,
-sums over the visits that ended in each interval of time (`Experiment.timeline`).
+sums over the visits that ended in each interval of time (`Branch.timeline`).
 """
 
 from collections.abc import Sequence
@@ -15,19 +15,18 @@ from ...policies.base import Array
 from ...stats.departures import ArmEffects, Table
 from ...stats.intervals import Interval, average
 from ..experiment import Experiment
-from ..records import LATE, LEARNED_LATE, NO_VISITS, Arm, Bucket, Counts
+from ..records import END, LATE, LEARNED_LATE, NEXT, NO_VISITS, REWARD, TIMEOUT, Arm, Bucket, Counts
 from ..settings import Settings
 from ..states import states_in_words
-from .arms import ArmList, ArmSums, VisitValues, arm_sums
+from .arms import ArmList, ArmRow, ArmSums, VisitValues, arm_sums
 from .departures import Case, Departures, StateLeaveRates, departures, watched
 
 
 @dataclass(frozen=True)
 class StateExploration:
-    """The pulls in one state, those `tried` with another arm than the best, and their cost.
+    """The pulls in one state, those `tried` with another arm than the best, and the rewards `lost`.
 
-    `mistake_cost` is D of the state: what a wrong pull there costs per unit of mean. `lost` is in
-    rewards.
+    `mistake_cost` is D of the state: what a wrong pull there costs per unit of mean.
     """
 
     state: str
@@ -88,7 +87,7 @@ class Warned:
 
 @dataclass(frozen=True)
 class Insight:
-    """An experiment in numbers. The fields, in this order, are the JSON of `GET .../insight`."""
+    """An experiment in numbers, as `GET .../insight` answers."""
 
     now: float
     policy: str
@@ -109,7 +108,7 @@ class Insight:
     length: Interval | None
     visits: VisitTotals
     rewards: RewardTotals
-    arms: ArmList
+    arms: Sequence[ArmRow]
 
 
 def insight(
@@ -142,6 +141,7 @@ def insight(
     exploration, variance = _exploration(sums, seen, words, used)
     lost = sum(row.lost.value for row in exploration)
     total = Bucket(*map(sum, zip(NO_VISITS, *timeline, strict=True)))
+    visits, rewards = _totals(counts, float(sums.rewards.sum()))
     return Insight(
         now=now,
         policy=type(settings.policy).__name__,
@@ -151,14 +151,14 @@ def insight(
         lost=Interval.from_error(lost, sqrt(variance), least=0.0),
         leaving=seen.leave_rates(words, used),
         case=seen.case(used),
-        warnings=() if settings.external else _warnings(sums, effects, values),
+        warnings=() if settings.external else _warnings(values),
         width=width,
         over_time=tuple(_point(bucket) for bucket in timeline if bucket.visits),
         reward_per_visit=average(total.visits, total.reward, total.reward2),
         length=average(total.visits, total.steps, total.steps2),
-        visits=_visits(counts),
-        rewards=_rewards(counts, sums),
-        arms=ArmList(sums, used, states, values.of, effects.interval),
+        visits=visits,
+        rewards=rewards,
+        arms=ArmList(values, used, states),
     )
 
 
@@ -177,13 +177,12 @@ def _start(settings: Settings) -> Array:
     return chances
 
 
-def _warnings(arms: ArmSums, effects: ArmEffects, values: VisitValues) -> tuple[Warned, ...]:
+def _warnings(values: VisitValues) -> tuple[Warned, ...]:
     """A sentence for every arm in use that raises the exit rate."""
-    active = (arms.all_pulls > 0.0) & (arms.retired == 0.0)
-    raising = np.flatnonzero(effects.raising & active)
+    arms, effects = values.sums, values.effects
+    raising, used = np.flatnonzero(effects.raising & arms.active), np.flatnonzero(arms.active)
     if not raising.size:
         return ()
-    used = np.flatnonzero(active)
     worth = {i: v for i, v in zip(used.tolist(), values.of(used.tolist()), strict=True) if v}
     best = int(used[np.argmax(arms.means[used])])
     worst = min(worth, key=lambda i: worth[i].value)
@@ -191,13 +190,14 @@ def _warnings(arms: ArmSums, effects: ArmEffects, values: VisitValues) -> tuple[
     for i in raising.tolist():
         ratio = effects.interval(i)
         assert ratio is not None
+        name = arms.arms[i].name
         so = ["the highest mean"] * (i == best) + ["the lowest visit value"] * (i == worst)
         text = (
-            f"{arms.names[i]} raises the exit rate: users leave after it {ratio.value:.1f} times "
+            f"{name} raises the exit rate: users leave after it {ratio.value:.1f} times "
             "as often as after others with the same rewards"
         )
         text += f"; it has {' and '.join(so)}." if so and len(worth) > 1 else "."
-        found.append(Warned(arms.names[i], ratio, worth[i], text))
+        found.append(Warned(name, ratio, worth[i], text))
     return tuple(sorted(found, key=lambda each: -each.leave_ratio.value))
 
 
@@ -240,26 +240,14 @@ def _point(bucket: Bucket) -> Point:
     return Point(bucket.start, bucket.visits, reward, length)
 
 
-def _visits(counts: Counts) -> VisitTotals:
-    opened, left, out = (_count(counts, k) for k in ("open", "left by end", "left by timeout"))
-    return VisitTotals(opened, opened - left - out, left, out)
+def _totals(counts: Counts, resolved: float) -> tuple[VisitTotals, RewardTotals]:
+    def count(what: str) -> float:
+        return counts.get((what, 0, 0, 0), 0.0)
 
-
-def _rewards(counts: Counts, arms: ArmSums) -> RewardTotals:
-    learned, by_next, by_end, by_timeout = (
-        _count(counts, f"resolved by {cause}") for cause in ("reward", "next", "end", "timeout")
+    opened, left, timed_out = count("open"), count(f"left by {END}"), count(f"left by {TIMEOUT}")
+    missing = [count(f"resolved by {cause}") for cause in (NEXT, END, TIMEOUT)]
+    learned = count(f"resolved by {REWARD}")
+    rewards = RewardTotals(
+        resolved, learned, count(LATE), count(LEARNED_LATE), sum(missing), *missing
     )
-    return RewardTotals(
-        total=float(arms.rewards.sum()),
-        learned=learned,
-        late=_count(counts, LATE),
-        learned_late=_count(counts, LEARNED_LATE),
-        missing=by_next + by_end + by_timeout,
-        missing_by_next=by_next,
-        missing_by_end=by_end,
-        missing_by_timeout=by_timeout,
-    )
-
-
-def _count(counts: Counts, what: str) -> float:
-    return counts.get((what, 0, 0, 0), 0.0)
+    return VisitTotals(opened, opened - left - timed_out, left, timed_out), rewards

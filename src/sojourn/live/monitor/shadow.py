@@ -7,7 +7,7 @@ tells what the policy would earn at its next choice (`stats.matching`).
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nan
+from math import inf, nan
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ...stats.intervals import FIRST, PLANNED, Interval
 from ...stats.matching import Matching, Steps
 from ..errors import Conflict
 from ..exporting import ExportRow, lines
-from ..records import OPEN, Event, late_in
+from ..records import OPEN, late_in
+from ..rollout.comparison import brief
 from ..stores.base import Store, one_of_its_own, plain_settings
 
 LATEST = 100_000
@@ -90,11 +91,12 @@ class Shadow:
     def __str__(self) -> str:
         if not self.steps:
             return f"{self.verdict.capitalize()}: {self.reason}."
+        match = brief(self.match, ".3g")
         parts = [
             f"{self.experiment}: what {self.policy} would have shown at {self.steps:,} steps of "
             f"{self.users:,} users",
             self._matrix().text(),
-            f"The same as yours at {_brief(self.match)} of the steps.",
+            f"The same as yours at {match} of the steps.",
         ]
         if self.measures:
             parts.append(self._table().text())
@@ -103,13 +105,21 @@ class Shadow:
                 f"{self.effective:,.0f} users.\nOf the next item, in the states that your "
                 "recommender brings about: not the value of whole visits."
             )
-        parts += [_trying(arm) for arm in self.tried]
+        parts += [
+            f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live "
+            "it would soon know; a shadow never does."
+            for arm in self.tried
+        ]
         parts.append(f"{self.verdict.capitalize()}: {self.reason}.")
         return "\n\n".join(parts)
 
     def _table(self) -> Table:
         rows = [
-            [MEASURES[name], _brief(one.logged), _brief(one.shadow), _brief(one.difference, "+")]
+            [
+                MEASURES[name],
+                *(brief(mean, ".3g") for mean in (one.logged, one.shadow)),
+                brief(one.difference, "+.3g"),
+            ]
             for name, one in self.measures.items()
         ]
         return Table(["", "yours", "it would", "difference"], rows, left=range(4))
@@ -161,37 +171,18 @@ def shadow(
         raise Conflict(
             f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
         )
-    events = _whole_visits(store.events(experiment, last=latest))
-    rows = [
-        row for row in lines(events, stored.arms, late_in(events)) if row.shadow_arm is not None
-    ]
-    policy = settings["policy"]["name"]
-    return _reported(rows, experiment, policy, store.ping(), alpha, planned, margin)
-
-
-def _whole_visits(events: Sequence[Event]) -> list[Event]:
-    """Without those of visits that began earlier."""
+    events = store.events(experiment, last=latest)
     begun = {event.visit for event in events if event.kind == OPEN}
-    return [event for event in events if event.visit in begun]
-
-
-def _reported(
-    rows: Sequence[ExportRow],
-    experiment: str,
-    policy: str,
-    at: float,
-    alpha: float,
-    planned: float,
-    margin: float,
-) -> Shadow:
+    whole = [event for event in events if event.visit in begun]
+    rows = [row for row in lines(whole, stored.arms, late_in(whole)) if row.shadow_arm is not None]
     found = Matching(_steps(rows), alpha, planned)
     pairs = Counter((row.arm, str(row.shadow_arm)) for row in rows)
     measures, weight, match = _weighed(found), found.of("weight"), found.of("match")
     verdict, reason = _judged(found, measures, weight, margin)
     return Shadow(
         experiment=experiment,
-        policy=policy,
-        at=at,
+        policy=settings["policy"]["name"],
+        at=store.ping(),
         alpha=alpha,
         margin=margin,
         steps=len(rows),
@@ -243,26 +234,19 @@ def _tried(pairs: Counter[tuple[str, str]]) -> Iterator[str]:
             yield arm
 
 
-def _trying(arm: str) -> str:
-    return (
-        f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live it "
-        "would soon know; a shadow never does."
-    )
-
-
 def _judged(
     found: Matching, measures: dict[str, Weighed], weight: Interval, margin: float
 ) -> tuple[str, str]:
     """Whether to go live with it, and why."""
     steps, weighed = found.total.steps, found.total.weighed
-    ask = (
-        "tell the probability with which yours shows what it does (logged.propensity), or ramp 1 %"
-    )
     if not steps:
         return NOT_YET, "no step says what the policy would have shown"
     if weighed < KNOWN * steps:
-        known = f"{weighed:,.0f} of {steps:,.0f} steps have a propensity"
-        return CANNOT_TELL, f"{known}; {ask} with a guardrail and compare"
+        return CANNOT_TELL, (
+            f"{weighed:,.0f} of {steps:,.0f} steps have a propensity; tell the probability with "
+            "which yours shows what it does (logged.propensity), or ramp 1 % with a guardrail and "
+            "compare"
+        )
     if found.effective < FIRST:
         return NOT_YET, (
             f"too few matched steps: with their weights they are worth {found.effective:,.0f} "
@@ -285,9 +269,3 @@ def _judged(
     if difference.high < 0.0:
         return NOT_YET, f"by its next items it earns {earns} ({sure})"
     return NOT_YET, f"it may earn less by more than {margin:.0%}: {earns} ({sure})"
-
-
-def _brief(found: Interval, sign: str = "") -> str:
-    if not isfinite(found.high):
-        return f"{found.value:{sign}.3g}"
-    return f"{found.value:{sign}.3g} [{found.low:{sign}.3g}, {found.high:{sign}.3g}]"

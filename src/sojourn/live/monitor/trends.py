@@ -1,21 +1,19 @@
 """Sums over steps by arm and time, from which changes of arms and departures are found.
 
-They are the counters of an arm (`records.tally`, `records.following`) split by the time at which
-the visit showed its last sign of life: a step that times out counts for when it was shown, not for
-when that was noticed. Steps and departures are summed by state as well, over all arms, at the
-numbers -2, -3, ... in the place of that of an arm: a policy that learns shows other arms and leads
-to other states, but in the same state and with the same reward users should leave as before. All of
-it is changed in the transaction that changes the counters, and stays when visits are archived.
+They are the counters of an arm (`records.tally`, `records.following`) split by the time of the last
+sign of life of the visit: a step that times out counts for when it was shown. Steps and departures
+are summed by state as well, over all arms, at the numbers -2, -3, ... in the place of that of an
+arm: a policy that learns shows other arms and leads to other states, but in the same state and with
+the same reward users should leave as before. The sums stay when visits are archived.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..records import Counts, Key
 
-SPAN = 300.0
-"""Seconds of a bucket at first; after some days they are thinned to hours."""
-
+SPAN = 300.0  # seconds of a bucket at first; after some days they are thinned to hours
 UNTIMED = 0.0  # the start of what was counted before there were such sums
 
 
@@ -36,11 +34,6 @@ class Trend(NamedTuple):
     good: float = 0.0
     good_left: float = 0.0
 
-    def plus(self, other: "Trend") -> "Trend":
-        """The sums of both, with start and arm of this one."""
-        sums = (one + more for one, more in zip(self[2:], other[2:], strict=True))
-        return Trend(self.start, self.arm, *sums)
-
 
 COUNTED = {
     ("pulls", 0): "pulls",
@@ -57,11 +50,7 @@ FOLLOWED = ("seen", "left")  # which are counted by state, too
 
 
 def as_arm(state: int) -> int:
-    """The number of a bin of the state where that of an arm is expected, or the other way round.
-
-    >>> as_arm(0), as_arm(-3)
-    (-2, 1)
-    """
+    """The number of a bin of the state where that of an arm is expected, or the other way round."""
     return -2 - state
 
 
@@ -76,12 +65,7 @@ def parts(key: Key) -> Iterator[tuple[int, int]]:
 
 
 def by_arm(counts: Iterable[tuple[Key, float]], start: float = UNTIMED) -> dict[int, Trend]:
-    """What counters add to the bucket that begins at `start`, by arm and by state.
-
-    >>> counts = {("pulls", 1, 0, 0): 1.0, ("successes", 1, 0, 0): 1.0, ("left", 1, 0, 1): 1.0}
-    >>> by_arm(counts.items())[1][2:]
-    (1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    """
+    """What counters add to the bucket that begins at `start`, by arm and by state."""
     sums: dict[int, list[float]] = {}
     for key, n in counts:
         for arm, place in parts(key):
@@ -96,12 +80,8 @@ def bucket_of(time: float, width: float = SPAN) -> float:
 
 def as_counts(trends: Iterable[Trend]) -> Counts:
     """All sums over time by arm, as counters for `verify` to compare."""
-    total: dict[int, Trend] = {}
+    total: defaultdict[Key, float] = defaultdict(float)
     for trend in trends:
-        known = total.get(trend.arm)
-        total[trend.arm] = trend if known is None else known.plus(trend)
-    return {
-        (f"over time: {name}", arm, 0, 0): n
-        for arm, found in total.items()
-        for name, n in zip(Trend._fields[2:], found[2:], strict=True)
-    }
+        for name, n in zip(Trend._fields[2:], trend[2:], strict=True):
+            total[f"over time: {name}", trend.arm, 0, 0] += n
+    return dict(total)

@@ -3,17 +3,15 @@
 Each variant is an experiment of its own in the store, named `experiment:variant`. The shares change
 in *epochs*: visits are assigned by those of the epoch in which they were opened.
 
-Which variant a visit is in is a function of its user, or else of its own id, and of the shares.
-Each variant has a hash score for the user, -log(draw), where the draw is a hash. The variant with
-the greatest share / score wins (weighted rendezvous hashing), with the probability of its share. So
-every process agrees and nothing has to be stored first. When shares change, a visit moves only to a
-variant whose share has grown relative to that of its own: who has a variant keeps it while it is
-ramped up.
+The variant of a visit is a function of its user, or else of its own id, and of the shares. Each
+variant has a hash score for the user, -log(draw), where the draw is a hash. The variant with the
+greatest share / score wins (weighted rendezvous hashing), with the probability of its share. So
+every process agrees, and a user keeps a variant while it is ramped up.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from math import inf, isclose, log
 from typing import Any, Self
@@ -25,15 +23,12 @@ from ..errors import Conflict
 from ..names import LONGEST_NAME, check_name
 
 MOST_VARIANTS = 10
-MOST_EPOCHS = 500
-"""Changes of the shares; comparisons read the sums of all of them."""
-
+MOST_EPOCHS = 500  # changes of the shares; comparisons read the sums of all of them
 SEPARATOR = ":"  # between the names of an experiment and a variant
 METRICS = ("reward", "steps", "left")
 HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
 ACTIONS = (HOLDOUT, STOP_EXPLORING)
 """What a guardrail does: a variant's visits go to the holdout, or it plays what it knows best."""
-
 
 BITS = 52  # of a draw, so that it is never 0 or 1
 
@@ -45,21 +40,18 @@ def unit_of(visit: str, user: str | None) -> str:
 
 def hash_scores(experiment: str, variants: tuple[str, ...], unit: str) -> dict[str, float]:
     """The hash score of each variant for the unit: an exponential variable."""
-    found = {}
-    for variant in variants:
-        text = "\0".join((experiment, variant, unit))
-        bits = int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> (64 - BITS)
-        found[variant] = -log((bits + 0.5) / 2**BITS)
-    return found
+    texts = {variant: "\0".join((experiment, variant, unit)) for variant in variants}
+    bits = {variant: hash_of(text) >> (64 - BITS) for variant, text in texts.items()}
+    return {variant: -log((n + 0.5) / 2**BITS) for variant, n in bits.items()}
+
+
+def hash_of(text: str) -> int:
+    """64 bits."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
-    """The variant that wins, with these shares.
-
-    >>> found = hash_scores("shorts", ("old", "new"), unit_of("v1", "u42"))
-    >>> [winner(found, {"old": 1 - share, "new": share}) for share in (0.0, 0.2, 0.5, 1.0)]
-    ['old', 'old', 'old', 'new']
-    """
+    """The variant that wins, with these shares."""
     return max(scores, key=lambda variant: shares[variant] / scores[variant])
 
 
@@ -67,11 +59,10 @@ def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
 class Guardrail:
     """What to do when a variant is worse than the holdout, shown at level `alpha`.
 
-    Worse is: its `metric` per visit is below the holdout's by more than `margin`, which is so when
-    the always-valid confidence sequence of the difference lies below -margin as a whole. Then its
-    visits go to the holdout; or, with the `action` "stop exploring", it keeps them and plays only
-    what it knows to be best. `planned` is the number of visits at which the sequence is tightest.
-    Evidence counts from the epoch `since` on.
+    It is worse if the always-valid confidence sequence of the difference in `metric` per visit lies
+    below -margin as a whole. Then its visits go to the holdout; or, with the `action` "stop
+    exploring", it keeps them and plays only what it knows to be best. `planned` is the number of
+    visits at which the sequence is tightest. Evidence counts from the epoch `since` on.
 
     >>> Guardrail(metric="clicks")
     Traceback (most recent call last):
@@ -100,9 +91,7 @@ class Guardrail:
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """A guardrail that has acted: when, on which variant, why, and what was before.
-
-    That is the shares, and the variants that did not explore.
+    """A guardrail that has acted: when, on which variant, why; `shares` and `settled` before that.
 
     `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
     why it failed.
@@ -178,12 +167,11 @@ class Allocation:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares now."""
         return self.epochs[-1].shares
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch now, from 1 on."""
+        """From 1 on."""
         return len(self.epochs)
 
     def assigned(self, scores: Mapping[str, float]) -> list[str]:
@@ -192,7 +180,6 @@ class Allocation:
         return list(dict.fromkeys(found))
 
     def ramped(self, shares: Mapping[str, float], at: float) -> "Allocation":
-        """With other shares of some variants; the holdout has the rest."""
         self._check_free("the shares")
         for name in shares:
             validation.one_of("variant", name, [v for v in self.variants if v != self.holdout])
@@ -222,7 +209,6 @@ class Allocation:
             raise Conflict(f"the shares have changed {MOST_EPOCHS} times: give another name")
 
     def rolled_back(self, at: float) -> "Allocation":
-        """With all visits in the holdout."""
         return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
 
     def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Allocation":
@@ -245,7 +231,6 @@ class Allocation:
         return replace(self, guardrail=guardrail)
 
     def stopped(self, alarm: Alarm) -> "Allocation":
-        """After the guardrail has acted on a variant."""
         if alarm.action == HOLDOUT:
             return replace(self._with({alarm.variant: 0.0}, alarm.at), alarm=alarm)
         return replace(self.exploring({alarm.variant: False}, alarm.at), alarm=alarm)
@@ -264,61 +249,33 @@ class Allocation:
 
     def to_json(self) -> str:
         epochs = [[epoch.since, [epoch.shares[v] for v in self.variants]] for epoch in self.epochs]
-        plain = {
-            "variants": self.variants,
-            "holdout": self.holdout,
-            "shares": self.shares,
-            "epochs": epochs,
-            "settled": self.settled,
-            "guardrail": None if self.guardrail is None else asdict(self.guardrail),
-            "alarm": None if self.alarm is None else asdict(self.alarm),
-            "claimed": self.claimed,
-        }
-        return json.dumps(plain)
+        return json.dumps({**asdict(self), "epochs": epochs, "shares": self.shares})
 
     @classmethod
     def from_json(cls, text: str) -> "Allocation":
-        """The inverse of `to_json`."""
         data = json.loads(text)
-        variants = tuple(data["variants"])
-        epochs = [
-            Epoch(since, dict(zip(variants, shares, strict=True)))
+        del data["shares"]  # those of the last epoch, which the audit log reads
+        for name in ("variants", "settled"):
+            data[name] = tuple(data[name])
+        data["epochs"] = tuple(
+            Epoch(since, dict(zip(data["variants"], shares, strict=True)))
             for since, shares in data["epochs"]
-        ]
-        return cls(
-            variants=variants,
-            holdout=data["holdout"],
-            epochs=tuple(epochs),
-            guardrail=_made(Guardrail, data["guardrail"]),
-            alarm=_made(Alarm, data["alarm"]),
-            settled=tuple(data["settled"]),
-            claimed=data["claimed"],
         )
-
-
-def _made(kind: Any, data: dict[str, Any] | None) -> Any:
-    """A record of this kind; what a later version has added is left out."""
-    if data is None:
-        return None
-    known = {f.name: data[f.name] for f in fields(kind) if f.name in data}
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()})
+        if data["guardrail"] is not None:
+            data["guardrail"] = Guardrail(**data["guardrail"])
+        if data["alarm"] is not None:
+            settled = tuple(data["alarm"]["settled"])
+            data["alarm"] = Alarm(**{**data["alarm"], "settled": settled})
+        return cls(**data)
 
 
 def whole_of(name: str) -> str | None:
-    """The experiment that one of this name would be a variant of, if it is one.
-
-    >>> whole_of("shorts:old"), whole_of("shorts")
-    ('shorts', None)
-    """
+    """The experiment that one of this name would be a variant of, if it is one."""
     return name.rpartition(SEPARATOR)[0] or None
 
 
 def names_of(experiment: str, variants: Sequence[str]) -> dict[str, str]:
-    """The names of the experiments that the variants are.
-
-    >>> names_of("shorts", ["old", "new"])
-    {'old': 'shorts:old', 'new': 'shorts:new'}
-    """
+    """The names of the experiments that the variants are, such as `shorts:old`."""
     found = {variant: f"{experiment}{SEPARATOR}{variant}" for variant in variants}
     for variant, name in found.items():
         if len(name) > LONGEST_NAME:

@@ -1,11 +1,11 @@
 """Variants compared with their holdout: means per visit and their differences, at any time.
 
-Snapshots of the comparison are kept, thinned so that a few hundred last for ever. One is kept when
-what it rests on has grown by a twentieth: n m / (n + m), for n visits of the variant and m of the
-holdout. Its rank follows from that alone, and a store keeps one snapshot of each rank, however many
-processes take them.
+Snapshots of the comparison are kept, thinned so that a few hundred last for ever: one whenever
+n m / (n + m) has grown by a twentieth, for n visits of the variant and m of the holdout. Its rank
+follows from that alone, and a store keeps one snapshot of each rank.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, log
@@ -21,7 +21,7 @@ from ..enrolment import allocation_of
 from ..records import Snapshot
 from ..stores.base import Store
 from .allocation import METRICS, Alarm, Allocation, Epoch, Guardrail, names_of
-from .groups import GROUPS, Group, ended_in
+from .groups import GROUPS, Group
 
 QUANTITIES = ("visits", *METRICS, "opened")
 COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
@@ -68,10 +68,10 @@ class Comparison:
         head = ["variant", "share", "visits", *(WORDS[metric] for metric in METRICS)]
         rows = []
         for variant in self.variants:
-            means = [_brief(variant.means[metric]) for metric in METRICS]
+            means = [brief(variant.means[metric]) for metric in METRICS]
             rows.append((variant.name, f"{variant.share:.4g}", f"{variant.visits:,}", *means))
             if variant.differences:
-                found = [_brief(variant.differences[metric], "+") for metric in METRICS]
+                found = [brief(variant.differences[metric], "+.4g") for metric in METRICS]
                 rows.append(("  - holdout", "", "", *found))
         table = [Table(head, rows, left=range(len(head))).text()]
         if self.ratio_is_wrong:
@@ -129,24 +129,29 @@ def compared(
         [[allocation.epochs[e - 1].shares[v] for v in allocation.variants] for e in epochs]
     )
 
+    def interval(found: Estimate) -> Interval:
+        error = found.error if found.clusters >= FIRST else inf
+        return sequence(found.value, error, found.units, alpha, planned)
+
     def measured(place: int, name: str) -> Measured:
         here, holdout = sums[name], sums[allocation.holdout]
-        means, differences = {}, {}
-        for quantity, metric in enumerate(METRICS, start=1):
-            means[metric] = _interval(mean(here, quantity), alpha, planned)
-            if name != allocation.holdout:
-                found = difference(here, holdout, quantity)
-                differences[metric] = _interval(found, alpha, planned)
+        means = {metric: interval(mean(here, i)) for i, metric in enumerate(METRICS, 1)}
+        differences = {
+            metric: interval(difference(here, holdout, i))
+            for i, metric in enumerate(METRICS, 1)
+            if name != allocation.holdout
+        }
         visits, begun = int(here[:, :, 0].sum()), int(opened[place].sum())
         return Measured(name, allocation.shares[name], begun, visits, means, differences)
 
     ratio = sample_ratio(opened, shares) if len(epochs) else 1.0
+    variants = tuple(measured(place, name) for place, name in enumerate(allocation.variants))
     return Comparison(
         experiment,
         allocation.holdout,
         alpha,
         now,
-        tuple(measured(place, name) for place, name in enumerate(allocation.variants)),
+        variants,
         ratio,
         ratio < UNLIKELY,
         allocation.guardrail,
@@ -164,39 +169,28 @@ def _array(groups: Sequence[Group], epochs: range) -> Array:
     return found
 
 
-def _interval(found: Estimate, alpha: float, planned: float) -> Interval:
-    error = found.error if found.clusters >= FIRST else inf
-    return sequence(found.value, error, found.units, alpha, planned)
-
-
-def _brief(found: Interval, sign: str = "") -> str:
+def brief(found: Interval, form: str = ".4g") -> str:
     """A number with its ends, if they are known."""
     if isnan(found.value):
         return "-"
     if not isfinite(found.high):
-        return f"{found.value:{sign}.4g}"
-    return f"{found.value:{sign}.4g} [{found.low:{sign}.4g}, {found.high:{sign}.4g}]"
+        return format(found.value, form)
+    return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
-GROWTH = 1.05
-"""How many times as many visits a snapshot rests on at the next rank."""
-
+GROWTH = 1.05  # how many times as many visits a snapshot rests on at the next rank
 ALPHA = 0.05  # of the intervals, which hold at all looks together
 
 
 def rank_of(visits: float, holdout: float) -> int:
-    """The rank of a snapshot at so many visits of a variant and of the holdout.
-
-    >>> rank_of(500, 500), rank_of(500, 550), rank_of(500, 1e9), rank_of(500_000, 500_000)
-    (113, 114, 127, 254)
-    """
+    """The rank of a snapshot at so many visits of a variant and of the holdout."""
     both = visits * holdout / max(visits + holdout, 1.0)
     return int(log(max(both, 1.0)) / log(GROWTH))
 
 
 def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str, int]:
     """The rank of every variant that is compared with the holdout."""
-    visits = {variant: ended_in(groups[variant])[0] for variant in allocation.variants}
+    visits = {name: sum(group.visits for group in groups[name]) for name in allocation.variants}
     holdout = visits.pop(allocation.holdout)
     return {variant: rank_of(n, holdout) for variant, n in visits.items()}
 
@@ -233,31 +227,24 @@ class History:
 
     def of(self, variant: str, metric: str) -> list[Snapshot]:
         """The snapshots of one variant and metric, in the order of time."""
-        return [
-            snapshot
-            for snapshot in self.snapshots
-            if (snapshot.variant, snapshot.metric) == (variant, metric)
-        ]
+        return [one for one in self.snapshots if (one.variant, one.metric) == (variant, metric)]
 
     def __str__(self) -> str:
         if not self.snapshots:
             return "There is no snapshot yet: the first needs visits of 50 users in both variants."
         head = ["variant", "visits", *(WORDS[metric] for metric in METRICS)]
-        found: dict[tuple[float, str], dict[str, Snapshot]] = {}
+        found: defaultdict[tuple[float, str], dict[str, Snapshot]] = defaultdict(dict)
         for snapshot in self.snapshots:
-            found.setdefault((snapshot.at, snapshot.variant), {})[snapshot.metric] = snapshot
+            found[snapshot.at, snapshot.variant][snapshot.metric] = snapshot
         rows = []
         for (_, variant), by_metric in found.items():
             visits = max(snapshot.visits for snapshot in by_metric.values())
-            cells = [_cell(by_metric.get(metric)) for metric in METRICS]
+            cells = [
+                brief(Interval(one.difference, one.low, one.high), "+.4g") if one else "-"
+                for one in map(by_metric.get, METRICS)
+            ]
             rows.append((variant, f"{visits:,}", *cells))
         return Table(head, rows, left=range(len(head))).text()
-
-
-def _cell(snapshot: Snapshot | None) -> str:
-    if snapshot is None:
-        return "-"
-    return f"{snapshot.difference:+.4g} [{snapshot.low:+.4g}, {snapshot.high:+.4g}]"
 
 
 def history(store: Store, experiment: str) -> History:

@@ -1,17 +1,16 @@
 """Sums over assigned visits by groups of users, from which variants are compared.
 
 Visits of one user are not independent, so that differences between variants need clusters by user.
-Users are put into `GROUPS` groups by a hash of their id: no two groups have a user in common, so
-that the variation between groups tells what clusters by user are needed for. That costs the same
-however many users there are, and no id has to be kept for it. A visit without a user is one of its
-own. The sums are changed in the transaction that changes the visit, as counters are.
+Users are put into `GROUPS` groups by a hash of their id: no two groups share a user, so that their
+variation is that of clusters. That costs the same however many users there are, and keeps no id.
+A visit without a user is one of its own.
 """
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import NamedTuple
 
-from ..records import END, LEAVE, OPEN, RETRACT, Event, Row, Triple
+from ..records import END, LEAVE, OPEN, RETRACT, Event, Row
+from .allocation import hash_of, unit_of
 
 GROUPS = 1000
 
@@ -19,8 +18,8 @@ GROUPS = 1000
 class Group(NamedTuple):
     """Sums over the assigned visits of the users of one group, of one epoch of the shares.
 
-    `opened` counts all of them; the rest is of visits that have ended. Those that `left` ended by
-    a call, the others timed out.
+    `opened` counts all of them; the rest is of visits that have ended, of which some `left` and the
+    others timed out.
     """
 
     epoch: int
@@ -31,26 +30,16 @@ class Group(NamedTuple):
     reward: float = 0.0
     left: float = 0.0
 
-    def plus(self, other: "Group") -> "Group":
-        """The sums of both, as those of this one."""
-        sums = (one + more for one, more in zip(self[2:], other[2:], strict=True))
-        return Group(self.epoch, self.number, *sums)
-
 
 def number_of(visit: str, user: str | None) -> int:
     """The group of a visit: that of its user, or one by its own id."""
-    unit = f"user {user}" if user is not None else f"visit {visit}"
-    return int.from_bytes(blake2b(unit.encode(), digest_size=8).digest()) % GROUPS
+    return hash_of(unit_of(visit, user)) % GROUPS
 
 
 def added_by(row: Row, events: Iterable[Event]) -> Group | None:
     """What events of a visit, which is at `row` after them, add to its group; None: nothing.
 
     Late rewards that are learned after the end are added to those of the visit.
-
-    >>> row = Row("news", "v1", epoch=1, status="left")
-    >>> added_by(row, [Event("news", "v1", 3, LEAVE, reward=2.0, cause=END)])[2:]
-    (0.0, 1.0, 3.0, 2.0, 1.0)
     """
     if not row.epoch:
         return None
@@ -73,14 +62,8 @@ def joined(groups: Iterable[Group]) -> list[Group]:
     """The sums by epoch and group, in their order."""
     found: dict[tuple[int, int], Group] = {}
     for group in groups:
-        known = found.get(group[:2])
-        found[group[:2]] = group if known is None else known.plus(group)
+        key = group[:2]
+        known = found.get(key, Group(*key))
+        sums = (one + more for one, more in zip(known[2:], group[2:], strict=True))
+        found[key] = Group(*key, *sums)
     return [found[key] for key in sorted(found)]
-
-
-def ended_in(groups: Iterable[Group]) -> Triple:
-    """Visits that have ended, their steps and their rewards, over all groups."""
-    total = Group(0, 0)
-    for group in groups:
-        total = total.plus(group)
-    return total.visits, total.steps, total.reward

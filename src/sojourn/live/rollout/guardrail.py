@@ -20,18 +20,13 @@ from .allocation import STOP_EXPLORING, Alarm, Allocation
 from .comparison import ALPHA, WORDS, compared, ranks, snapshots_of
 from .groups import Group
 
-LOOK = 5.0
-"""Seconds between two looks."""
-
-PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Seconds before each attempt to tell the webhook."""
-
+LOOK = 5.0  # seconds between two looks
+PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each attempt to tell the webhook
 LIMIT = 10.0  # seconds that one attempt may take
 CLAIM = sum(PAUSES) + len(PAUSES) * LIMIT
 """Seconds after which a process that has not told the webhook has died: then another one does."""
 
 TRIES = 50  # to change an allocation that others change as well
-
 DUE, DONE, NONE = "due", "done", "none"
 
 log = logging.getLogger("sojourn.live")
@@ -90,7 +85,6 @@ class Rollout:
         return here
 
     def reload(self) -> None:
-        """Load the allocation that the store has."""
         self._take(*stored_allocation(self.journal.store, self.name))
 
     def _take(self, text: str, allocation: Allocation) -> None:
@@ -113,21 +107,21 @@ class Rollout:
         """Whether one allocation replaced the other, which this process had, in the store."""
         if after == before:
             return True
-        known, text = self._text, after.to_json()
-        current = self.allocation is before
-        if not current or not exchange(self.journal.store, self.name, known, text):
+        text = after.to_json()
+        if self.allocation is not before or not exchange(
+            self.journal.store, self.name, self._text, text
+        ):
             return False
         self._take(text, after)
         return True
 
     def refresh(self, stored: Stored | None = None) -> None:
         """Load the allocation if another process has changed it, and let the guardrail look."""
-        shared = self.journal.store.shared
-        if shared and stored is None:
+        if stored is None and self.journal.store.shared:
             stored = find(self.journal.store, self.name)
-        if shared and stored is None:
-            self.leave()
-            return
+            if stored is None:
+                self.leave()
+                return
         if stored is not None and stored.settings != self._text:
             self._take(stored.settings, Allocation.from_json(stored.settings))
         self.guard.look_in_time()
@@ -137,12 +131,10 @@ class Rollout:
         return 0
 
     def leave(self) -> None:
-        """Another process, or a call, has dropped it."""
         self.dropped = True
         self.journal.leave(self)
 
     def close(self) -> None:
-        """Stop its upkeep."""
         self._entered.leave(self)
 
 
@@ -234,16 +226,12 @@ def _delivered(allocation: Allocation, alarm: Alarm, outcome: str) -> Allocation
     return replace(allocation, alarm=replace(allocation.alarm, delivery=outcome))
 
 
-def done(alarm: Alarm, holdout: str) -> str:
-    """What a guardrail has done, in words."""
-    if alarm.action == STOP_EXPLORING:
-        return f"{alarm.variant} plays only what it knows to be best"
-    return f"visits of {alarm.variant} go to {holdout}"
-
-
 def message(experiment: str, allocation: Allocation, alarm: Alarm) -> bytes:
     """What a webhook is told, as JSON; `text` is for people."""
-    text = f"{experiment}: {done(alarm, allocation.holdout)} now. {alarm.reason}."
+    done = f"visits of {alarm.variant} go to {allocation.holdout}"
+    if alarm.action == STOP_EXPLORING:
+        done = f"{alarm.variant} plays only what it knows to be best"
+    text = f"{experiment}: {done} now. {alarm.reason}."
     told = {
         "event": "guardrail", "experiment": experiment, "variant": alarm.variant, "at": alarm.at,
         "action": alarm.action, "reason": alarm.reason, "shares_before": alarm.shares,

@@ -11,8 +11,6 @@ import logging
 import os
 import secrets
 import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import validation
+from ...live.files import locked, whole
 from ...validation import InputError
 from . import sessions
 
@@ -39,6 +38,7 @@ ALL = "*"
 PREFIX = "sj"
 SAFE_METHODS = ("GET", "HEAD")
 CHECK_AGAIN = 1.0  # seconds between two checks of whether the file has changed
+LOCK_PAUSE = 0.01  # seconds between two attempts to change it
 DAY = 86_400.0
 NOBODY = "0" * 64
 
@@ -47,12 +47,7 @@ log = logging.getLogger("sojourn.service")
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key: not the key itself.
-
-    >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="owner")
-    >>> key.allows("shorts"), key.allows("news"), key.allows_all
-    (True, False, False)
-    """
+    """What is known of a key: not the key itself."""
 
     id: str
     hash: str
@@ -83,10 +78,6 @@ class Key:
         """Why this key may not do what these roles may, in one sentence; None: it may.
 
         A key for the `whole` that an experiment is a variant of will do.
-
-        >>> key = Key("k1", NOBODY, ("shorts",), made=0.0, role="decide")
-        >>> key.refusal(READING, "shorts")
-        "the key k1 has the role 'decide': this needs the role 'read', 'owner' or 'operator'"
         """
         if experiment is not None and not any(self.allows(n) for n in (experiment, whole) if n):
             return f"the key {self.id} is not for experiment {experiment[:200]!r}"
@@ -138,7 +129,6 @@ class Keyring:
         return key if genuine and session.nonce not in self._signed_out else None
 
     def sign_out(self, text: str) -> None:
-        """End a session; without one, nothing."""
         session = sessions.parse(text)
         if session is not None and self.signed_in(text) is not None:
             self._signed_out.add(session)
@@ -180,7 +170,6 @@ def read(path: Path) -> dict[str, Key]:
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
-    """An entry of the file."""
     key = Key(**{**entry, "experiments": tuple(entry["experiments"])})
     if not (isinstance(key.id, str) and isinstance(key.hash, str) and len(key.hash) == 64):
         raise InputError("not a key")
@@ -214,23 +203,14 @@ def revoke(path: Path, id: str) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Nobody else changes the file meanwhile: no process, no thread.
-
-    The lock is on a file of its own, which stays: the file of keys is replaced at every change.
-    """
+    """Nobody else changes the file meanwhile; the lock is on a file of its own, which stays."""
     try:
         file = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror})") from None
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        while not locked(file):
+            time.sleep(LOCK_PAUSE)
         yield
     finally:
         os.close(file)
@@ -239,24 +219,13 @@ def _locked(path: Path) -> Iterator[None]:
 def _write(path: Path, keys: Sequence[Key]) -> None:
     """Atomically; a new file is readable by its owner only, another stays as readable as it was."""
     text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
         if path.exists():
             found = path.stat()
             with suppress(OSError):
-                shutil.chown(name, found.st_uid, found.st_gid)
-            shutil.copymode(path, name)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+                shutil.chown(part, found.st_uid, found.st_gid)
+            shutil.copymode(path, part)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -265,10 +234,6 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def bearer(authorization: str) -> str:
-    """The key in a header `Authorization: Bearer ...`, or nothing.
-
-    >>> bearer("Bearer sj_1_x"), bearer("Basic dTpw")
-    ('sj_1_x', '')
-    """
+    """The key in a header `Authorization: Bearer ...`, or nothing."""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

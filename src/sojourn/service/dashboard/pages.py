@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,8 +22,7 @@ from ..fast_routes import SLASH
 from ..request import read_body
 from .panels import STATIC, digest, render
 from .reference import calls, models
-from .snapshots import Snapshots, View
-from .stream import Streams
+from .snapshots import Snapshots, Streams, View
 
 log = logging.getLogger("sojourn.service")
 
@@ -44,11 +42,7 @@ READABLE = "/", "/experiments/{name}", "/events/{name}"
 
 
 def pages() -> list[BaseRoute]:
-    """The routes of the dashboard; their handlers use `request.app.state.catalog`.
-
-    >>> [route.path for route in pages()]
-    ['/', '/experiments/{name}', '/events/{name}', '/docs', '/login', '/static']
-    """
+    """The routes of the dashboard; their handlers use `request.app.state.catalog`."""
     of = Pages()
     return [
         Route("/", of.experiments),
@@ -72,35 +66,35 @@ async def docs(request: Request) -> Response:
     return page(request, "docs.html", calls=calls(schema), models=models(schema))
 
 
-@dataclass(frozen=True, eq=False)
 class Pages:
     """The handlers, and the snapshots and streams that they share."""
 
-    snapshots: Snapshots = field(default_factory=Snapshots)
-    streams: Streams = field(default_factory=Streams)
+    def __init__(self) -> None:
+        self.snapshots = Snapshots()
+        self.streams = Streams(self.snapshots)
 
     async def experiments(self, request: Request) -> Response:
         """All experiments; without any, how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed, divided, broken = [], [], []
+        listed: list[dict[str, Any]] = []
+        divided: list[dict[str, Any]] = []
+        broken: list[str] = []
         for name in sorted(n for n in await catalog.names() if may_see(request, n)):
             try:
                 experiment = await catalog.experiment(name)
-                if experiment.allocation is not None:
-                    divided.append(await self.snapshots.compared(experiment))
-                else:
-                    listed.append((name, await self.snapshots.get(experiment, None)))
+                snapshot = await self.snapshots.get(experiment, None)
+                (listed if experiment.allocation is None else divided).append(snapshot.context)
             except NotFound:
                 continue  # dropped meanwhile
             except Broken as error:
-                broken.append((name, str(error)))
+                broken.append(str(error))
             except Exception as error:  # one experiment never hides the others
                 if refusal_of(error) is None:
                     request.app.state.metrics.bugs.inc()
                     log.error("the dashboard cannot show %r", name, exc_info=error)
                 else:
                     log.warning("the dashboard cannot show %r: %s", name, error)
-                broken.append((name, f"{name} cannot be shown now: the log says why"))
+                broken.append(f"{name} cannot be shown now: the log says why")
         base = own_address(request)
         return page(
             request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
@@ -110,7 +104,7 @@ class Pages:
     async def experiment(self, request: Request) -> Response:
         async def show(experiment: Experiment) -> Response:
             view = View.of(request.query_params)
-            snapshot = await self.snapshots.shown(experiment, view.span)
+            snapshot = await self.snapshots.get(experiment, view.span)
             panels = snapshot.rendered(view).panels
             return page(request, "experiment.html", name=experiment.name, view=view, panels=panels)
 
@@ -120,7 +114,7 @@ class Pages:
         async def show(experiment: Experiment) -> Response:
             catalog, view = request.app.state.catalog, View.of(request.query_params)
             still = may_go_on(request, experiment.name)
-            return self.streams.response(catalog, self.snapshots, experiment.name, view, still)
+            return self.streams.response(catalog, experiment.name, view, still)
 
         return await self._with_experiment(request, show)
 

@@ -6,10 +6,10 @@ and wraps what changes in `{% call live(id, tag) %}`; the page and the stream of
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial, singledispatch
+from functools import cache, partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +22,7 @@ from ...live.settings import Settings
 from ...policies.departures import GOOD
 from ...policies.reasons import two_digits
 from ...stats.intervals import Interval
-from ...users import Chain, LastReward, Levels, MovingAverage, User
-from ...users.wrappers import Wrapper
+from ...users import User
 from ...version import __version__
 from . import pictures
 
@@ -78,8 +77,8 @@ class RenderedPanels(NamedTuple):
     parts: dict[str, LivePart]
 
 
-def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> RenderedPanels:
-    """All panels. Their templates share one context: that of `Snapshot.rendered`."""
+def render_panels(shown: Iterable[Panel], **context: Any) -> RenderedPanels:
+    """Panels, whose templates share one context: that of a `Snapshot`."""
     parts: dict[str, LivePart] = {}
 
     def live(id: str, tag: str, *, caller: Callable[[], str], **attributes: str) -> Markup:
@@ -89,47 +88,31 @@ def render_panels(shown: tuple[Panel, ...] | None = None, **context: Any) -> Ren
 
     panels = [
         Markup(render(f"panels/{panel.name}.html", panel=panel, live=live, **context))
-        for panel in shown or PANELS
+        for panel in shown
     ]
     return RenderedPanels(panels, parts)
 
 
 def number(value: float) -> str:
-    """An estimate with three digits or more, and thousands apart.
-
-    >>> number(7.418), number(0.25), number(31), number(1234.5)
-    ('7.42', '0.25', '31.0', '1,234')
-    """
+    """An estimate with three digits or more, and thousands apart: 7.42, 31.0, 1,234."""
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:,.{digits}f}"
 
 
 def count(value: float) -> str:
-    """A number of things.
-
-    >>> count(1234.0), count(2.5)
-    ('1,234', '2.5')
-    """
+    """A number of things: 1,234."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def half_width(interval: Interval) -> str:
-    """The distance from the estimate to the upper end, in two digits.
-
-    >>> half_width(Interval(2.0, 1.5, 2.5)), half_width(Interval(200.0, 100.0, 300.0))
-    ('0.50', '100')
-    """
+    """The distance from the estimate to the upper end, in two digits: 0.50, 100."""
     width = interval.high - interval.value
     digits = 2 if width < 0.995 else 1 if width < 9.95 else 0
     return f"{width:,.{digits}f}"
 
 
 def ends(interval: Interval, *, chance: bool = False) -> str:
-    """Both ends of an interval in words.
-
-    >>> ends(Interval(0.5, 0.25, 0.75), chance=True)
-    '0.25 to 0.75'
-    """
+    """Both ends of an interval in words: 0.25 to 0.75."""
     if not isfinite(interval.high):
         return "one visit only"
     words = two_digits if chance else number
@@ -137,103 +120,56 @@ def ends(interval: Interval, *, chance: bool = False) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, in three digits.
-
-    >>> signed(0.0512), signed(-1.5)
-    ('+0.0512', '-1.50')
-    """
+    """A difference with its sign, in three digits: +0.0512."""
     return f"{value:+#.3g}"
 
 
 def percent(share: float) -> str:
-    """A share in percent.
-
-    >>> percent(0.1), percent(0.005), percent(1 / 3)
-    ('10 %', '0.5 %', '33.3 %')
-    """
+    """A share in percent: 33.3 %."""
     return f"{100.0 * share:.3g} %"
 
 
 def policy_label(settings: Settings) -> str:
-    """The label of the policy; how it introduces arms, and good rewards, are of the experiment.
-
-    >>> policy_label(Settings())
-    'Visit IMED'
-    """
+    """The label of the policy; how it introduces arms, and good rewards, are of the experiment."""
     usual = replace(settings, introduce_in_any_state=True, reward_threshold=GOOD)  # of policies
     return usual.policy.label
 
 
-@singledispatch
+USER_WORDS = {
+    "last-reward": "the last reward",
+    "moving-average": "a moving average of rewards, theta {user.theta:.2f}",
+    "chain": "one of {user.space.states}, by a table",
+}
+"""What the state of a visit is, by the model of its user."""
+
+
 def user_words(user: User) -> str:
-    """How the state of a visit follows from its rewards.
-
-    >>> user_words(Levels(LastReward(), thresholds=(0.5,)))
-    'the state is the last reward, which is good from 0.50 on'
-    """
-    return f"the state is that of {user}"
+    """How the state of a visit follows from its rewards."""
+    return "the state is " + USER_WORDS.get(user.model, "that of {user}").format(user=user)
 
 
-@user_words.register
-def _(user: LastReward) -> str:
-    return "the state is the last reward"
+def clock(at: float) -> Markup:
+    """A time of day in UTC as an element, which the page's script converts to local time."""
+    return _time(datetime.fromtimestamp(at, UTC), "%H:%M:%S")
 
 
-@user_words.register
-def _(user: MovingAverage) -> str:
-    return f"the state is a moving average of rewards, theta {two_digits(user.theta)}"
-
-
-@user_words.register
-def _(user: Chain) -> str:
-    return f"the state is one of {user.space.states}, by a table"
-
-
-@user_words.register
-def _(user: Wrapper) -> str:
-    return user_words(user.user)
-
-
-@user_words.register
-def _(user: Levels) -> str:
-    thresholds = ", ".join(map(two_digits, user.thresholds))
-    return f"{user_words(user.user)}, which is good from {thresholds} on"
-
-
-def clock(at: float) -> str:
-    """A time of day in UTC; the page's script converts it to local time.
-
-    >>> clock(3661.0)
-    '01:01:01'
-    """
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
-
-
-def day(at: float) -> str:
-    """A day and time in UTC; the page's script converts it to local time.
-
-    >>> day(3661.0)
-    '1 Jan 01:01'
-    """
+def moment(at: float) -> Markup:
+    """A day and time, likewise."""
     when = datetime.fromtimestamp(at, UTC)
-    return f"{when.day} {when:%b %H:%M}"
+    return _time(when, f"{when.day} %b %H:%M", Markup(' class="day"'))
+
+
+def _time(when: datetime, form: str, kind: str = "") -> Markup:
+    exact = when.isoformat(timespec="milliseconds")
+    return Markup('<time{} datetime="{}">{}</time>').format(kind, exact, when.strftime(form))
 
 
 def lasting(seconds: float) -> str:
-    """A duration in words.
-
-    >>> lasting(20), lasting(1800), lasting(5400)
-    ('20 s', '30 min', '1.5 h')
-    """
+    """A duration in words: 20 s, 30 min, 1.5 h."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def iso(at: float) -> str:
-    """A time in ISO format, for the datetime attribute."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 @cache
@@ -253,7 +189,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (number, count, two_digits, half_width, ends, clock, day, iso, lasting, signed, percent)
+    shown = (number, count, two_digits, half_width, ends, clock, moment, lasting, signed, percent)
     env.filters |= {f.__name__: f for f in (*shown, policy_label)}
     env.filters["user_words"] = user_words
     env.filters["quoted"] = partial(quote, safe="")

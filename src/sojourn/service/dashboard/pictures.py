@@ -1,6 +1,10 @@
-"""Drawings: bars of intervals and shares, curves of means over time, and the data of charts."""
+"""Drawings: bars of intervals and shares, curves of means over time, and the data of charts.
+
+They are hidden from screen readers, which have the numbers beside them.
+"""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from math import isfinite
 from typing import Any
 
@@ -12,15 +16,8 @@ from ...live.monitor.insight import Point
 from ...stats.intervals import Interval
 
 __all__ = [
-    "bar",
-    "change_bar",
-    "chart_data",
-    "listed",
-    "scale_of",
-    "snapshots_data",
-    "split",
-    "trend_picture",
-    "widest",
+    "bar", "change_bar", "chart_data", "listed", "scale_of", "snapshots_data", "split",
+    "trend_picture", "widest",
 ]  # fmt: skip
 """What templates may call."""
 
@@ -31,10 +28,7 @@ SHOWN = {ARM: 12, LEAVING: 8}  # rows of the panel
 
 
 def bar(interval: Interval, most: float, tone: str = "blue", least: float = 0.0) -> Markup:
-    """An interval as a bar from `least` to `most`, marked at the estimate and below 0 also there.
-
-    Hidden from screen readers, which have the numbers beside it.
-    """
+    """An interval as a bar from `least` to `most`; the estimate is marked, and 0 if inside."""
 
     def x(value: float) -> float:
         share = min(max((value - least) / (most - least), 0.0), 1.0)
@@ -62,9 +56,7 @@ def change_bar(interval: Interval, most: float) -> Markup:
 
 def widest(intervals: Iterable[Interval]) -> float:
     """A common scale for differences: slightly more than the farthest end that is known."""
-    ends = [
-        abs(end) for interval in intervals for end in (interval.low, interval.high) if isfinite(end)
-    ]
+    ends = [abs(end) for each in intervals for end in (each.low, each.high) if isfinite(end)]
     return 1.05 * max(ends, default=0.0) or 1.0
 
 
@@ -75,7 +67,7 @@ def scale_of(intervals: Iterable[Interval | None]) -> float:
 
 
 def split(part: float) -> Markup:
-    """A share of a whole as a bar; hidden from screen readers."""
+    """A share of a whole as a bar."""
     wide = round(min(max(part, 0.0), 1.0) * WIDTH, 1)
     return Markup(
         '<svg class="split" viewBox="0 0 120 8" width="120" height="8" aria-hidden="true">'
@@ -97,10 +89,7 @@ def listed(drift: Drift) -> list[Series]:
 
 
 def trend_picture(series: Series) -> Markup:
-    """A mean over time as a thin curve, with a line for each stretch between changes.
-
-    Hidden from screen readers, which have the numbers beside it.
-    """
+    """A mean over time as a thin curve, with a line for each stretch between changes."""
     first, last = series.starts[0], series.starts[-1]
     places = list(range(len(series.starts)))
     stretches = list(_stretches(series))
@@ -144,24 +133,18 @@ def snapshots_data(
     history: History, variants: Iterable[str], metrics: Iterable[str]
 ) -> dict[str, Any]:
     """The data of the charts of differences: snapshots by variant and metric, lines and marks."""
-    names = list(metrics)
-    curves = {
-        f"{variant} {metric}": history.of(variant, metric)
-        for variant in variants
-        for metric in names
-    }
+    curves = {}
+    for variant, metric in product(variants, metrics):
+        found = history.of(variant, metric)
+        ends = [(each.difference, each.low, each.high) for each in found]
+        curves[f"{variant} {metric}"] = {
+            "at": [each.at for each in found],
+            "visits": [each.visits for each in found],
+            "points": [[round(x, 6) for x in each] for each in ends],
+        }
     rule = history.guardrail
     return {
-        "curves": {
-            name: {
-                "at": [each.at for each in found],
-                "visits": [each.visits for each in found],
-                "points": [
-                    [round(x, 6) for x in (each.difference, each.low, each.high)] for each in found
-                ],
-            }
-            for name, found in curves.items()
-        },
+        "curves": curves,
         "margin": None if rule is None else {"metric": rule.metric, "at": -rule.margin},
         "shares": [epoch.since for epoch in history.epochs[1:]],
         "alarm": None if history.alarm is None else history.alarm.at,

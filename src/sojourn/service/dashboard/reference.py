@@ -34,11 +34,21 @@ class Field(NamedTuple):
 
 def calls(schema: Schema) -> list[Call]:
     """Every call, in the order of the schema."""
-    return [
-        _call(method.upper(), path, operation)
-        for path, methods in schema["paths"].items()
-        for method, operation in methods.items()
-    ]
+    found = []
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            text = operation.get("description", operation.get("summary", ""))
+            ends = sorted(operation["responses"].items())
+            call = Call(
+                method.upper(),
+                path,
+                " ".join(text.split()),
+                _model(operation.get("requestBody", {})),
+                [(status, _model(answer) or "") for status, answer in ends if status < "300"],
+                [(status, answer["description"]) for status, answer in ends if status >= "300"],
+            )
+            found.append(call)
+    return found
 
 
 def models(schema: Schema) -> dict[str, tuple[str, list[Field]]]:
@@ -50,11 +60,7 @@ def models(schema: Schema) -> dict[str, tuple[str, list[Field]]]:
 
 
 def type_of(schema: Schema) -> str:
-    """The type of a value, in words.
-
-    >>> type_of({"anyOf": [{"type": "array", "items": {"$ref": "#/x/Arm"}}, {"type": "null"}]})
-    'list of Arm or null'
-    """
+    """The type of a value, in words: list of Arm or null."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     for word in ("anyOf", "oneOf"):
@@ -67,19 +73,6 @@ def type_of(schema: Schema) -> str:
         return f"list of {type_of(schema.get('items', {}))}"
     inner = schema.get("additionalProperties")
     return f"object of {type_of(inner)}" if isinstance(inner, dict) else kind
-
-
-def _call(method: str, path: str, operation: Schema) -> Call:
-    summary = " ".join(operation.get("description", operation.get("summary", "")).split())
-    ends = sorted(operation["responses"].items())
-    return Call(
-        method,
-        path,
-        summary,
-        _model(operation.get("requestBody", {})),
-        [(status, _model(answer) or "") for status, answer in ends if status < "300"],
-        [(status, answer["description"]) for status, answer in ends if status >= "300"],
-    )
 
 
 def _model(part: Schema) -> str | None:

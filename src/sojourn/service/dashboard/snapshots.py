@@ -1,40 +1,34 @@
-"""What the dashboard shows of an experiment at one moment, computed once for all readers."""
+"""What the dashboard shows of an experiment: snapshots for all readers, and streams of changes."""
 
-import time
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from ...live import (
-    Allocation,
-    Bucket,
-    Choice,
-    Comparison,
-    Drift,
-    Experiment,
-    History,
-    Settings,
-    Shadow,
-    drift,
-    shadow,
-)
-from ...live.monitor.insight import Insight, insight_of
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from ...live import Bucket, Drift, Experiment, LiveError, Shadow, drift, shadow
+from ...live.monitor.insight import insight_of
 from ...live.monitor.shadow import MEASURES
 from ...live.rollout.comparison import WORDS
-from ...policies.reasons import Reason, explain
-from ..routes.base import Cache
-from .panels import PANELS, SHADOW, VARIANT_PANELS, RenderedPanels, render_panels
+from ...policies.reasons import explain
+from ...validation import InputError
+from ..catalog import Catalog
+from ..routes.base import LONG_FRESH, Cache
+from .panels import PANELS, SHADOW, VARIANT_PANELS, LivePart, Panel, RenderedPanels, render_panels
 
-FRESH, CHANGES_FRESH = 1.0, 30.0  # seconds for which a snapshot, and what has changed, is reused
-CHART_REFRESH = 1 / 60
-"""Chart data are read again after this fraction of the time between two points."""
-SHADOW_REFRESH = 50.0
-"""A shadow is looked at again after so many times as long as it took: for a fiftieth of a core."""
+T = TypeVar("T")
+
+FRESH = 1.0  # seconds for which a snapshot is reused
+CHART_REFRESH = 1 / 60  # of the time between two points, after which a chart is read again
 RECENT = 12  # decisions listed
-ARMS = 20  # rows on one page of arms
 LONGEST_SEARCH = 200
+MOST, EVERY = 256, 1.0  # concurrent streams per process; seconds between two looks of one
+HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, to keep the connection open
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Span(NamedTuple):
@@ -59,13 +53,7 @@ SPANS = {
 
 @dataclass(frozen=True)
 class View:
-    """The span of the charts, and which arms are listed.
-
-    >>> View.of({"q": "dance", "page": "2"})
-    View(span=None, search='dance', page=2)
-    >>> View.of({"page": "x"}).query
-    ''
-    """
+    """The span of the charts, and which arms are listed."""
 
     span: str | None = None
     search: str = ""
@@ -92,162 +80,172 @@ class View:
         return replace(self, **changes)
 
 
-class ChartData(NamedTuple):
-    """What was read for the charts, and when."""
-
-    at: float
-    since: float
-    buckets: list[Bucket]
-
-
-class Decided(NamedTuple):
-    """A recent decision and its reason."""
-
-    choice: Choice
-    reason: Reason
+Chart = tuple[float, list[Bucket]]
+"""When a span begins, and the visits that ended in it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The numbers of an experiment, and its panels rendered from them."""
+    """The panels of an experiment at one moment, and what their templates can use."""
 
-    name: str
-    settings: Settings
-    span: str
-    since: float
-    insight: Insight
-    recent: list[Decided]
-    drift: Drift
-    shadow: Shadow | None
-    """Where the caller decides."""
+    panels: tuple[Panel, ...]
+    context: dict[str, Any]
     _rendered: dict[View, RenderedPanels] = field(default_factory=dict)
 
     def rendered(self, view: View) -> RenderedPanels:
         """The panels for a view; rendered once."""
         if view not in self._rendered:
-            shown = None if self.shadow is None else (PANELS[0], SHADOW, *PANELS[1:])
-            self._rendered[view] = render_panels(
-                shown,
-                name=self.name,
-                settings=self.settings,
-                insight=self.insight,
-                arms=self.insight.arms.page(view.search, view.page, ARMS),
-                recent=self.recent,
-                drift=self.drift,
-                shadow=self.shadow,
-                measures=MEASURES,
-                view=view,
-                span=SPANS[self.span],
-                spans=SPANS,
-                since=self.since,
-            )
+            self._rendered[view] = render_panels(self.panels, view=view, **self.context)
         return self._rendered[view]
-
-
-@dataclass(frozen=True, eq=False)
-class VariantsSnapshot:
-    """The variants of an experiment compared, and the panels of its page."""
-
-    name: str
-    experiments: dict[str, str]
-    allocation: Allocation
-    comparison: Comparison
-    history: History
-    _rendered: list[RenderedPanels] = field(default_factory=list)
-
-    def rendered(self, view: View) -> RenderedPanels:
-        """The panels, which are the same for all views; rendered once."""
-        if not self._rendered:
-            panels = render_panels(
-                VARIANT_PANELS,
-                name=self.name,
-                experiments=self.experiments,
-                allocation=self.allocation,
-                comparison=self.comparison,
-                history=self.history,
-                metrics=WORDS,
-            )
-            self._rendered.append(panels)
-        return self._rendered[0]
 
 
 class Snapshots:
     """Snapshots by experiment and span; each is taken at most once a second."""
 
     def __init__(self) -> None:
-        self._reads: Cache[Snapshot] = Cache()
-        self._compared: Cache[VariantsSnapshot] = Cache()
-        self._drifts: Cache[Drift] = Cache()
-        self._charts: dict[tuple[str, str], ChartData] = {}
-        self._shadows: dict[str, tuple[float, Shadow]] = {}  # until when, and what
-        self._began: dict[str, float] = {}
-
-    async def shown(self, experiment: Experiment, span: str | None) -> Snapshot | VariantsSnapshot:
-        """What the page of an experiment shows."""
-        if experiment.allocation is not None:
-            return await self.compared(experiment)
-        return await self.get(experiment, span)
-
-    async def compared(self, experiment: Experiment) -> VariantsSnapshot:
-        """The variants of an experiment as they were at most `FRESH` seconds ago."""
-
-        def take() -> VariantsSnapshot:
-            names = {variant: branch.name for variant, branch in experiment.variants.items()}
-            compared, over_time = experiment.compare(), experiment.history()
-            allocation = experiment.allocation
-            assert allocation is not None
-            return VariantsSnapshot(experiment.name, names, allocation, compared, over_time)
-
-        return await self._compared.get(experiment.journal, experiment.name, take, FRESH)
+        self._cache = Cache()
 
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
-        """The experiment as it was at most `FRESH` seconds ago."""
-        read = partial(drift, experiment.journal.store, experiment.name)
-        changes = await self._drifts.get(experiment.journal, experiment.name, read, CHANGES_FRESH)
-        key, take = (experiment.name, span), partial(self._take, experiment, span, changes)
-        return await self._reads.get(experiment.journal, key, take, FRESH)
+        """The experiment as it was at most `FRESH` seconds ago; by default in a span that fits."""
 
-    def _take(self, experiment: Experiment, span: str | None, changes: Drift) -> Snapshot:
-        now = experiment.now()
-        span = span or self._fitting_span(experiment, now)
-        found = insight_of(experiment, self._timeline(experiment, span, now), SPANS[span].width)
-        recent = [
-            Decided(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]
-        ]
-        start, cast = SPANS[span].since(now), self._shadow(experiment)
-        return Snapshot(
-            experiment.name, experiment.settings, span, start, found, recent, changes, cast
-        )
+        async def read(what: Hashable, read: Callable[[], T], fresh: float) -> T:
+            return await self._cache.get(experiment, what, read, fresh)
 
-    def _shadow(self, experiment: Experiment) -> Shadow | None:
-        """What the policy would have shown, where the caller decides."""
-        if not (experiment.settings.external and experiment.settings.shadow):
-            return None
-        began, (until, found) = time.monotonic(), self._shadows.get(experiment.name, (0.0, None))
-        if found is None or began >= until:
-            found = shadow(experiment.journal.store, experiment.name)
-            took = time.monotonic() - began
-            self._shadows[experiment.name] = began + SHADOW_REFRESH * took, found
-        return found
+        if experiment.allocation is not None:
+            return await read("variants", partial(_compared, experiment), FRESH)
+        if span is None:
+            span = await read("span", partial(_fitting_span, experiment), LONG_FRESH)
+        stored, cast = (experiment.journal.store, experiment.name), None
+        changes = await read("drift", partial(drift, *stored), LONG_FRESH)
+        if experiment.settings.external and experiment.settings.shadow:
+            cast = await read("shadow", partial(shadow, *stored), LONG_FRESH)
+        every = CHART_REFRESH * SPANS[span].width  # long spans have many visits and change little
+        chart = await read(("chart", span), partial(_chart, experiment, span), every)
+        take = partial(_taken, experiment, span, chart, changes, cast)
+        return await read(("page", span), take, FRESH)
 
-    def _timeline(self, experiment: Experiment, span: str, now: float) -> list[Bucket]:
-        """The visits of the charts; over long spans they are many and change little."""
-        start, width = SPANS[span].since(now), SPANS[span].width
-        kept = self._charts.get((experiment.name, span))
-        if kept is None or kept.since != start or now - kept.at >= CHART_REFRESH * width:
-            kept = ChartData(now, start, experiment.branch.timeline(start, width))
-            self._charts[experiment.name, span] = kept
-        return kept.buckets
 
-    def _fitting_span(self, experiment: Experiment, now: float) -> str:
-        """The shortest span that covers all visits of the experiment."""
-        longest = SPANS["1w"]
-        if experiment.name not in self._began:
-            buckets = experiment.branch.timeline(longest.since(now), longest.width)
-            if not buckets:
-                return "10m"
-            self._began[experiment.name] = experiment.branch.timeline(buckets[0].start, 60.0)[
-                0
-            ].start
-        age = now - self._began[experiment.name]
-        return next((name for name, span in SPANS.items() if age <= span.seconds), "1w")
+def _chart(experiment: Experiment, span: str) -> Chart:
+    since = SPANS[span].since(experiment.now())
+    return since, experiment.branch.timeline(since, SPANS[span].width)
+
+
+def _taken(
+    experiment: Experiment, span: str, chart: Chart, changes: Drift, cast: Shadow | None
+) -> Snapshot:
+    since, buckets = chart
+    context = {
+        "name": experiment.name,
+        "settings": experiment.settings,
+        "insight": insight_of(experiment, buckets, SPANS[span].width),
+        "recent": [(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]],
+        "drift": changes,
+        "shadow": cast,
+        "measures": MEASURES,
+        "span": SPANS[span],
+        "spans": SPANS,
+        "since": since,
+    }
+    return Snapshot(PANELS if cast is None else (PANELS[0], SHADOW, *PANELS[1:]), context)
+
+
+def _compared(experiment: Experiment) -> Snapshot:
+    """The variants of an experiment, compared."""
+    context = {
+        "name": experiment.name,
+        "experiments": {variant: branch.name for variant, branch in experiment.variants.items()},
+        "comparison": experiment.compare(),
+        "history": experiment.history(),
+        "allocation": experiment.allocation,
+        "metrics": WORDS,
+    }
+    return Snapshot(VARIANT_PANELS, context)
+
+
+def _fitting_span(experiment: Experiment) -> str:
+    """The shortest span that covers all visits of the last week."""
+    now = experiment.now()
+    since = SPANS["1w"].since(now)
+    for width in (SPANS["1w"].width, 60.0):
+        buckets = experiment.branch.timeline(since, width)
+        if not buckets:
+            return "10m"
+        since = buckets[0].start
+    return next((name for name, span in SPANS.items() if now - since <= span.seconds), "1w")
+
+
+class Streams:
+    """The open streams of a process."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self.snapshots, self.open = snapshots, 0
+
+    def response(
+        self, catalog: Catalog, name: str, view: View, still: Callable[[], bool] = lambda: True
+    ) -> Response:
+        """A stream for one reader, until the reader may not go on (`still`)."""
+        if self.open >= MOST:
+            return PlainTextResponse("too many readers", 503, {"Retry-After": "10"})
+        messages = self._counted(changes(catalog, self.snapshots, name, view, still))
+        return StreamingResponse(messages, headers=HEADERS, media_type="text/event-stream")
+
+    async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        self.open += 1
+        try:
+            async for message in messages:
+                yield message
+        finally:
+            self.open -= 1
+
+
+async def changes(
+    catalog: Catalog,
+    snapshots: Snapshots,
+    name: str,
+    view: View,
+    still: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[str]:
+    """Messages for one reader, until the service stops or the reader may not go on (`still`)."""
+    yield "retry: 2000\n\n"
+    sent: dict[str, LivePart] = {}
+    quiet = 0.0
+    while not catalog.stopping.is_set():
+        message = await _message(catalog, snapshots, name, view, sent)
+        if not still():
+            yield event("ended", "Signed out.")
+            return
+        quiet = 0.0 if message else quiet + EVERY
+        if message:
+            yield message
+        elif quiet >= HEARTBEAT:
+            quiet = 0.0
+            yield ": still here\n\n"
+        with suppress(TimeoutError):
+            await asyncio.wait_for(catalog.stopping.wait(), EVERY)
+
+
+async def _message(
+    catalog: Catalog, snapshots: Snapshots, name: str, view: View, sent: dict[str, LivePart]
+) -> str:
+    """What has changed since the last message; `sent` is updated."""
+    try:
+        snapshot = await snapshots.get(await catalog.experiment(name), view.span)
+    except (LiveError, InputError):
+        sent.clear()
+        return event("trouble", "The store cannot be read right now.")
+    parts = snapshot.rendered(view).parts
+    changed = {id: part for id, part in parts.items() if sent.get(id) != part}
+    sent.update(changed)
+    return event("update", "\n".join(map(swap, changed, changed.values()))) if changed else ""
+
+
+def swap(id: str, part: LivePart) -> str:
+    """A live part for htmx, in a template element, where rows of a table are allowed as well."""
+    tag, html = part
+    return f'<template><{tag} id="{id}" hx-swap-oob="innerHTML">{html}</{tag}></template>'
+
+
+def event(kind: str, data: str) -> str:
+    """A message of the stream."""
+    lines = "\n".join(f"data: {line}" for line in data.splitlines())
+    return f"event: {kind}\n{lines}\n\n"

@@ -3,13 +3,13 @@
 from fastapi import FastAPI
 
 from ..auth.keys import Roles
-from ..fast_routes import FAST_ROUTES
-from . import experiments, operations, variants
-from .base import Cache, add_calls
+from ..fast_routes import FAST_ROUTES, add_calls
+from . import experiments, operations
+from .base import Cache
 
 CALLS = {
     "experiments": experiments.CALLS,
-    "variants": variants.CALLS,
+    "variants": experiments.VARIANT_CALLS,
     "operators": operations.CALLS,
 }
 """All routes, by their tag in the schema."""

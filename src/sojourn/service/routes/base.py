@@ -1,51 +1,21 @@
-"""What all routes share: how they are declared, what they find, and what they keep."""
+"""What all routes share: what they find, and what they keep."""
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Path, Request
+from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
-from ...live import Experiment, Journal
+from ...live import Conflict, Experiment
 from ...live.executors import late
 from .. import bodies
-from ..auth.keys import OPERATING, Roles
 from ..catalog import Catalog
-from ..errors import documented
-from ..fast_routes import EXPERIMENT as EXPERIMENT, SLASH
+from ..fast_routes import EXPERIMENT as EXPERIMENT, SLASH, Call as Call
 
 T = TypeVar("T")
-
-
-class Call(NamedTuple):
-    """A route: its method and path, what it does, and what it answers.
-
-    `roles` are the roles of keys that may take it, `statuses` the further ones that it may answer.
-    """
-
-    method: str
-    path: str
-    endpoint: Callable[..., Any]
-    answer: Any
-    roles: Roles = OPERATING
-    statuses: tuple[int, ...] = ()
-
-
-def add_calls(app: FastAPI, tag: str, calls: Iterable[Call]) -> None:
-    """Add routes to the application; they are named after their functions."""
-    for call in calls:
-        app.add_api_route(
-            call.path,
-            call.endpoint,
-            methods=[call.method],
-            response_model=call.answer,
-            responses=documented(call.answer, call.statuses),
-            operation_id=call.endpoint.__name__,
-            tags=[tag],
-        )
 
 
 def catalog_of(request: Request) -> Catalog:
@@ -58,16 +28,23 @@ Named = Annotated[bodies.Name, Path(), BeforeValidator(lambda text: text.replace
 """A name in the path."""
 
 
+async def _any(request: Request, experiment: Named) -> Experiment:
+    return await catalog_of(request).experiment(experiment)
+
+
 async def _one(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).one(experiment)
+    found = await _any(request, experiment)
+    if found.allocation is not None:
+        each = ", ".join(branch.name for branch in found.variants.values())
+        raise Conflict(f"experiment {experiment!r} has variants: ask for one of {each}")
+    return found
 
 
 async def _divided(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).divided(experiment)
-
-
-async def _any(request: Request, experiment: Named) -> Experiment:
-    return await catalog_of(request).experiment(experiment)
+    found = await _any(request, experiment)
+    if found.allocation is None:
+        raise Conflict(f"experiment {experiment!r} has no variants")
+    return found
 
 
 Served = Annotated[Experiment, Depends(_one)]
@@ -76,29 +53,33 @@ Visited = Annotated[Experiment, Depends(_any)]
 """The experiment of the path: without variants, with variants, either."""
 
 
-class Cache(Generic[T]):
-    """What was read, by key.
+LONG_FRESH = 30.0  # seconds for which a report is reused that reads 100,000 events
+
+
+class Cache:
+    """What was read of experiments.
 
     An answer is at most `fresh` seconds older than the question. With 0 it is never older: those
     who ask while one reads share the next read.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[float, T]] = {}
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
         self._locks: defaultdict[Hashable, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(
-        self, journal: Journal, key: Hashable, read: Callable[[], T], fresh: float = 0.0
+        self, experiment: Experiment, what: Hashable, read: Callable[[], T], fresh: float = 0.0
     ) -> T:
         """What `read` returns, or has just returned to others; within the deadline."""
-        asked = time.monotonic()
+        asked, key, journal = time.monotonic(), (what, experiment.name), experiment.journal
         try:
             async with asyncio.timeout(journal.deadline), self._locks[key]:
                 kept = self._kept.get(key)
                 if kept is None or kept[0] < asked - fresh:
-                    began = time.monotonic()
-                    kept = self._kept[key] = began, await journal.show(read)
-                return kept[1]
+                    kept = time.monotonic(), await journal.show(read)
+                    self._kept[key] = kept
+                found: T = kept[1]
+                return found
         except TimeoutError:
             raise late() from None
 
@@ -107,6 +88,5 @@ async def cached(
     request: Request, experiment: Experiment, read: Callable[[], T], fresh: float = 0.0
 ) -> T:
     """What `read` returns, or has returned for this route and experiment `fresh` seconds ago."""
-    cache: Cache[T] = request.app.state.cache
-    key = request.scope["endpoint"], experiment.name
-    return await cache.get(experiment.journal, key, read, fresh)
+    cache: Cache = request.app.state.cache
+    return await cache.get(experiment, request.scope["endpoint"], read, fresh)

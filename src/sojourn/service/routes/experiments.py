@@ -1,29 +1,42 @@
-"""The routes of experiments: settings, arms, and what their counters say."""
+"""The routes of experiments: settings, arms, what their counters say, and their variants."""
 
+import asyncio
 import json
-from collections import defaultdict
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
 
 from ... import problem_files
-from ...live import Branch, Conflict, Drift, Experiment, Settings, Shadow, drift, shadow
+from ...live import (
+    Branch,
+    Comparison,
+    Conflict,
+    Drift,
+    Experiment,
+    Guardrail,
+    History,
+    Settings,
+    Shadow,
+    Variant,
+    drift,
+    shadow,
+)
 from ...live.answers import VisitInfo, ranked
-from ...live.monitor.insight import insight_of
-from ...show.plain import plain
+from ...live.enrolment import Given
+from ...live.monitor.arms import arm_sums
+from ...live.monitor.insight import Insight, insight_of
 from ...users import USERS
 from ...validation import InputError
 from .. import bodies
-from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment
+from ..answers import Experiments, PolicyData, Ranking, ServedArm, ServedExperiment, Variants
 from ..auth.keys import CHANGING, READING, ROLES
 from ..fast_routes import VISIT
-from .base import EXPERIMENT, Call, Named, Served, Visited, cached, catalog_of
+from .base import EXPERIMENT, LONG_FRESH, Call, Divided, Named, Served, Visited, cached, catalog_of
 
-LONG_FRESH = 30.0
-"""Seconds for which a report on changes or a shadow is reused: it reads 100,000 events."""
-
+FRESH = 1.0  # seconds for which a comparison is reused
 WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one bucket
 
 
@@ -39,7 +52,8 @@ async def make_experiment(
     request: Request, experiment: Named, body: bodies.ExperimentIn, response: Response
 ) -> ServedExperiment:
     """Make an experiment, or change it: arms are added, settings replaced."""
-    made, new = await catalog_of(request).make(experiment, body.arms, settings_of(body))
+    settings = settings_from(body.model_dump(exclude={"arms"}))
+    made, new = await catalog_of(request).make(experiment, body.arms, settings)
     response.status_code = 201 if new else 200
     return await made.journal.show(partial(described, made))
 
@@ -68,7 +82,11 @@ async def put_arm(
     new = arm not in {known.name for known in experiment.all_arms}
 
     def work() -> ServedArm:
-        _check(arm, body)
+        if body.successes > body.pulls:
+            raise InputError(
+                f"successes of {arm!r} = {body.successes:g} is not allowed: "
+                f"it must be at most its pulls, {body.pulls:g}"
+            )
         experiment.add_arm(arm)
         if body.model_fields_set:
             experiment.warm_start({arm: (body.pulls, body.successes)})
@@ -96,8 +114,6 @@ async def put_prior(
     """Prior counts for a warm start; given again, they replace the earlier ones."""
 
     def work() -> ServedExperiment:
-        for name, prior in body.arms.items():
-            _check(name, prior)
         experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
         return described(experiment)
 
@@ -109,13 +125,8 @@ async def show_visit(experiment: Visited, visit: Named) -> VisitInfo:
     return await experiment.get(visit).ainfo()
 
 
-def settings_of(body: bodies.ExperimentIn) -> Settings:
-    """The settings that a body describes; InputError says what is wrong with it."""
-    return settings_from(body.model_dump(exclude={"arms"}))
-
-
 def settings_from(plain: dict[str, Any]) -> Settings:
-    """The settings that plain data describe."""
+    """The settings that plain data describe; InputError says what is wrong with them."""
     user = {name: value for name, value in plain["user"].items() if value is not None}
     problem_files.check_keys("user.", user, USERS[user["model"]], "start")
     if "start" in user and not isinstance(user["start"], dict):
@@ -137,32 +148,21 @@ def described(experiment: Experiment) -> ServedExperiment:
 
 
 def _arms(experiment: Experiment | Branch) -> dict[str, ServedArm]:
-    sums: dict[tuple[str, int], float] = defaultdict(float)
-    for (what, position, _, _), n in experiment.counts().items():
-        sums[what, position] += n
-    arms = {}
-    for arm in experiment.all_arms:
-        pulls = arm.pulls + sums["pulls", arm.position]
-        successes = arm.successes + sums["successes", arm.position]
-        mean = successes / pulls if pulls else None
-        arms[arm.name] = ServedArm(arm.name, pulls, mean, bool(arm.retired))
-    return arms
+    sums = arm_sums(experiment.all_arms, experiment.counts(), experiment.settings.bins)
+    numbers = zip(sums.arms, sums.all_pulls.tolist(), sums.means.tolist(), strict=True)
+    return {
+        arm.name: ServedArm(arm.name, n, mean if n else None, bool(arm.retired))
+        for arm, n, mean in numbers
+    }
 
 
-def _check(name: str, prior: bodies.PriorIn) -> None:
-    if prior.successes > prior.pulls:
-        raise InputError(
-            f"successes of {name!r} = {prior.successes:g} is not allowed: "
-            f"it must be at most its pulls, {prior.pulls:g}"
-        )
-
-
-async def show_insight(request: Request, experiment: Served) -> Any:
+async def show_insight(request: Request, experiment: Served) -> Insight:
     """The numbers of the dashboard."""
 
-    def read() -> Any:
+    def read() -> Insight:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
-        return plain(insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH))
+        found = insight_of(experiment, experiment.branch.timeline(since, WIDTH), WIDTH)
+        return replace(found, arms=tuple(found.arms))  # they are made here, in a thread
 
     return await cached(request, experiment, read)
 
@@ -182,6 +182,88 @@ async def show_shadow(request: Request, experiment: Served) -> Shadow:
     return await cached(request, experiment, read, LONG_FRESH)
 
 
+async def make_variants(
+    request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
+) -> Variants:
+    """Make an experiment with variants, or change it: arms are added, settings replaced."""
+    made, new = await catalog_of(request).make_divided(experiment, given_by(body))
+    response.status_code = 201 if new else 200
+    return divided(made)
+
+
+async def show_variants(experiment: Divided) -> Variants:
+    """The variants with their shares over time, and the guardrail."""
+    return divided(experiment)
+
+
+async def put_shares(experiment: Divided, body: bodies.SharesIn) -> Variants:
+    """Change the shares of some variants; the holdout has the rest. Open visits stay."""
+    return await _changed(experiment, partial(experiment.ramp, body.shares))
+
+
+async def roll_back(experiment: Divided) -> Variants:
+    """Send all new visits to the holdout."""
+    return await _changed(experiment, experiment.roll_back)
+
+
+async def put_exploring(experiment: Divided, body: bodies.ExploringIn) -> Variants:
+    """Let variants play only what they know to be best, or explore again."""
+    return await _changed(experiment, partial(experiment.explore, body.exploring))
+
+
+async def undo_alarm(experiment: Divided) -> Variants:
+    """Take back what the guardrail has done: shares and exploring as before it."""
+    return await _changed(experiment, experiment.undo)
+
+
+async def _changed(experiment: Experiment, change: Callable[[], None]) -> Variants:
+    await asyncio.to_thread(change)
+    return divided(experiment)
+
+
+def given_by(body: bodies.VariantsIn) -> Given:
+    """What a body describes; InputError says what is wrong with it."""
+    plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
+    settings = {
+        name: settings_from({**plain, "policy": variant.policy.model_dump()})
+        for name, variant in body.variants.items()
+    }
+    variants = [
+        Variant(name, variant.share, settings[name].policy, variant.external, variant.learns_from)
+        for name, variant in body.variants.items()
+    ]
+    first = settings[variants[0].name]
+    common = {name: getattr(first, name) for name in plain}
+    rule = None if body.guardrail is None else Guardrail(**body.guardrail.model_dump())
+    return Given(body.arms, variants, body.holdout, rule, common)
+
+
+def divided(experiment: Experiment) -> Variants:
+    """An experiment with its variants, as it is answered."""
+    allocation = experiment.allocation
+    assert allocation is not None
+    return Variants(
+        name=experiment.name,
+        holdout=allocation.holdout,
+        shares=allocation.shares,
+        exploring={name: name not in allocation.settled for name in allocation.variants},
+        experiments={name: child.name for name, child in experiment.variants.items()},
+        epochs=allocation.epochs,
+        guardrail=allocation.guardrail,
+        alarm=allocation.alarm,
+    )
+
+
+async def show_comparison(request: Request, experiment: Divided) -> Comparison:
+    """The variants compared with the holdout; as often as wanted."""
+    return await cached(request, experiment, experiment.compare, FRESH)
+
+
+async def show_history(request: Request, experiment: Divided) -> History:
+    """How the comparison with the holdout came about, over time."""
+    return await cached(request, experiment, experiment.history, FRESH)
+
+
 ARM = f"{EXPERIMENT}/arms/{{arm}}"
 CALLS = (
     Call("GET", "/v1/experiments", list_experiments, Experiments, READING),
@@ -192,9 +274,22 @@ CALLS = (
     Call("PUT", ARM, put_arm, ServedArm, CHANGING, (201, 404, 409)),
     Call("DELETE", ARM, retire_arm, ServedArm, CHANGING, (404, 409)),
     Call("PUT", f"{EXPERIMENT}/prior", put_prior, ServedExperiment, CHANGING, (404, 409)),
-    Call("GET", f"{EXPERIMENT}/insight", show_insight, dict[str, Any], READING, (404, 409)),
+    Call("GET", f"{EXPERIMENT}/insight", show_insight, Insight, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/shadow", show_shadow, Shadow, READING, (404, 409)),
     # the call that opens a visit answers the same
     Call("GET", VISIT, show_visit, VisitInfo, ROLES, (404, 409)),
+)
+
+COMPARISON = f"{EXPERIMENT}/comparison"
+VARIANTS, SHARES = f"{EXPERIMENT}/variants", f"{EXPERIMENT}/shares"
+VARIANT_CALLS = (
+    Call("PUT", VARIANTS, make_variants, Variants, CHANGING, (201, 409)),
+    Call("GET", VARIANTS, show_variants, Variants, READING, (404, 409)),
+    Call("PUT", SHARES, put_shares, Variants, CHANGING, (404, 409)),
+    Call("DELETE", SHARES, roll_back, Variants, CHANGING, (404, 409)),
+    Call("PUT", f"{EXPERIMENT}/exploring", put_exploring, Variants, CHANGING, (404, 409)),
+    Call("DELETE", f"{EXPERIMENT}/alarm", undo_alarm, Variants, CHANGING, (404, 409)),
+    Call("GET", COMPARISON, show_comparison, Comparison, READING, (404, 409)),
+    Call("GET", f"{COMPARISON}/history", show_history, History, READING, (404, 409)),
 )
