@@ -124,7 +124,7 @@ def evaluate(
         methods = tuple(OF_WEIGHTS) if learns else METHODS
     chosen = [validation.one_of("methods", name, METHODS) for name in methods]
     weighted = set(chosen) != {"DM"}
-    wrong = check_propensities(task.weights) if weighted else None
+    wrong = list(check_propensities(task.weights)) if weighted else []
     found = {
         of_reward: {name: _estimate(task, name, of_reward, z(confidence)) for name in chosen}
         for of_reward in (True, False)
@@ -141,7 +141,7 @@ def evaluate(
         confidence=confidence,
         reward=found[True],
         length=found[False],
-        diagnostics=(*([wrong] if wrong else []), *diagnostics(task, chosen)),
+        diagnostics=(*wrong, *diagnostics(task, chosen)),
         arms=log.arms,
         reading=log.reading,
     )

@@ -18,7 +18,7 @@ import numpy as np
 from ...chain import NeverEnds, total
 from ...policies import Policy
 from ...validation import InputError
-from .model import FittedModel, Hats, LeaveCurves, hats
+from .model import FittedModel, LeaveCurves, hats
 from .trajectories import Floats, Ints
 from .weights import MIN_SHARE
 
@@ -41,7 +41,7 @@ class Branch(NamedTuple):
     joint: Floats
     stay: Floats
     place: Floats
-    onward: Hats
+    onward: Floats
 
     @property
     def chance(self) -> Floats:
@@ -86,7 +86,9 @@ class Solution:
         slope = by_mean / np.maximum(model.pulls, 1.0)
         rows = slope[log.arm] * (log.reward - model.means[log.arm])
         place = log.place(log.state, log.reward)
-        for fitted, gradient, kept in zip(model.leaving, by_leave, model.parts, strict=True):
+        for fitted, gradient, kept in zip(
+            model.leaving, by_leave, log.first_and_later, strict=True
+        ):
             rows[kept] += fitted.influence(gradient, place[kept], log.arm[kept], log.left[kept])
         return log.by_visit(rows) + (self.opening - self.value) / log.visits
 
@@ -97,12 +99,12 @@ class Solution:
         for number, stage in enumerate(self.stages):
             later = min(number, 1)
             knots, occupancy = self.model.leaving[later].knots, stage.occupancy[:, None]
-            lose, win = ((b, b.onward.of(stage.to_go)[:, None]) for b in stage.branches)
+            lose, win = ((b, self._to_go(b.onward, stage)[:, None]) for b in stage.branches)
             cost = float(self.of_reward) + win[0].stay * win[1] - lose[0].stay * lose[1]
             by_mean += (occupancy * stage.chances * cost).sum(axis=0)
             for branch, worth in (lose, win):
-                lost, at = -occupancy * branch.joint * worth, hats(branch.place, knots)
-                by_leave[later] += [at.spread(each, knots.size) for each in lost.T]
+                lost = -occupancy * branch.joint * worth
+                by_leave[later] += lost.T @ hats(branch.place, knots)
         return by_mean, by_leave
 
     def residuals(self) -> Floats:
@@ -116,14 +118,17 @@ class Solution:
             mean = model.means[arm]
             lose, win = (
                 (1.0 - fitted.at(log.place(state, r), arm))
-                * hats(log.onward(state, r), self.grid).of(stage.to_go)
+                * self._to_go(log.onward(state, r), stage)
                 for r in (0.0, 1.0)
             )
             expected = (1.0 - mean) * lose + mean * (win + float(self.of_reward))
-            onward = hats(log.next_state[rows], self.grid).of(stage.to_go)
+            onward = self._to_go(log.next_state[rows], stage)
             earned = log.reward[rows] if self.of_reward else 0.0
             found[rows] = earned + ~log.left[rows] * onward - expected
         return found
+
+    def _to_go(self, states: Floats, stage: Stage) -> Floats:
+        return np.interp(states, self.grid, stage.to_go)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +147,7 @@ class PolicyInModel:
         means, size = self.model.means, self.grid.size
         earned = grid_chances @ means if of_reward else np.ones(size)
         weight = np.bincount(which) / which.size
-        lose, win = (b.onward.spread(weight * b.going_on, size) for b in opening)
+        lose, win = (weight * b.going_on @ hats(b.onward, self.grid) for b in opening)
         entry = lose + win
         if self.max_steps is None:
             to_go = self._fundamental @ earned
@@ -150,7 +155,7 @@ class PolicyInModel:
         else:
             to_go, later = _up_to(moves, earned, entry, self.max_steps)
         now = chances @ means if of_reward else np.ones(len(chances))
-        value = now + sum(b.going_on * b.onward.of(to_go) for b in opening)
+        value = now + sum(b.going_on * np.interp(b.onward, self.grid, to_go) for b in opening)
         stages = [Stage(chances, weight, opening, to_go)]
         stages += [Stage(grid_chances, occupancy, both, then) for occupancy, then in later]
         return Solution(self.model, of_reward, stages, value[which], self.grid)
@@ -196,7 +201,7 @@ class PolicyInModel:
         means, log = self.model.means, self.model.log
 
         def branch(reward: float, joint: Floats) -> Branch:
-            place, onward = log.place(states, reward), hats(log.onward(states, reward), self.grid)
+            place, onward = log.place(states, reward), log.onward(states, reward)
             every = [fitted.at(place, np.full(place.size, arm)) for arm in range(means.size)]
             return Branch(joint, 1.0 - np.transpose(every), place, onward)
 
@@ -215,7 +220,7 @@ class PolicyInModel:
         """Probabilities and branches on the grid, and the transition matrix of those who stay."""
         chances = self._chances(self.grid)
         both = self._branches(self.grid, chances, self.model.leaving[1])
-        moves = [b.going_on[:, None] * b.onward.matrix(self.grid.size) for b in both]
+        moves = [b.going_on[:, None] * hats(b.onward, self.grid) for b in both]
         return chances, both, moves[0] + moves[1]
 
     @cached_property

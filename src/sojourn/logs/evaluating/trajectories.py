@@ -63,6 +63,12 @@ class Trajectories:
         """The number of every row in its visit, from 0."""
         return np.arange(self.arm.size) - np.repeat(self.first, self.length)
 
+    @property
+    def first_and_later(self) -> tuple[Flags, Flags]:
+        """First steps and later ones, where the log says who left."""
+        first = self.step == 0
+        return first & ~self.censored, ~first & ~self.censored
+
     @cached_property
     def next_state(self) -> Floats:
         return self.onward(self.state, self.reward)

@@ -57,8 +57,7 @@ class Weights:
     @property
     def effective(self) -> float:
         """How many visits of the policy the log is worth: (sum w)^2 / sum w^2."""
-        squares = float((self.final**2).sum())
-        return float(self.final.sum()) ** 2 / squares if squares > 0.0 else 0.0
+        return worth(np.arange(self.final.size), self.final)
 
     def until(self, step: int) -> "Weights":
         """Those of the first steps of each visit."""
