@@ -242,14 +242,16 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     """The model with controls; with `differ` False users are taken to be alike."""
     sample = _cut(sample)
     layout = layout_of(sample)
-    pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
+    pulls = np.bincount(sample.arm, minlength=layout.likes.size).astype(float)
     joint = fit_jointly(groups_of(sample, layout), latent_classes(differ))
     later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
     steps = np.zeros((sample.users, HORIZON, 2))
     number = np.minimum(sample.step[later], HORIZON) - 1
-    where = (sample.user[later], number, sample.previous[later])
-    np.add.at(steps, where, 1.0)
+    np.add.at(steps, (sample.user[later], number, sample.previous[later]), 1.0)
     previous = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
+    rows, occupancy = sample.telling, np.zeros((LAYERS, 2, 2))
+    before = np.where(sample.previous == FIRST, 0, sample.previous)[rows]
+    np.add.at(occupancy, (layers(sample.step)[rows], before, sample.reward[rows]), 1.0)
     return JointModel(
         names=sample.names,
         layout=layout,
@@ -259,7 +261,7 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
         visits=np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float),
         steps=steps,
         previous=previous[[FIRST, 0, 1]] / previous.sum(),
-        occupancy=_occupancy(sample),
+        occupancy=occupancy,
         last=_last(sample),
     )
 
@@ -289,14 +291,6 @@ def _last(sample: Sample) -> int | None:
     seen = np.flatnonzero(np.bincount(sample.step) >= ENOUGH)
     last = int(seen.max(initial=1))
     return last if last <= LAYER_ENDS[-1] else None
-
-
-def _occupancy(sample: Sample) -> Array:
-    rows = sample.telling
-    previous = np.where(sample.previous == FIRST, 0, sample.previous)
-    found = np.zeros((LAYERS, 2, 2))
-    np.add.at(found, (layers(sample.step)[rows], previous[rows], sample.reward[rows]), 1.0)
-    return found
 
 
 def _cut(sample: Sample) -> Sample:
