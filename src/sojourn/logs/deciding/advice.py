@@ -10,7 +10,7 @@ from ...show.plain import plain
 from ...show.tables import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
-from ..model.diagnostics import FORECAST
+from ..model.detection import FORECAST
 from ..model.fitted import Fit
 from .baseline import EVENLY, Baseline
 from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played

@@ -115,7 +115,7 @@ def costs(parameters: Array, covariance: Array) -> Costs:
     """
     try:
         d = mistake_costs(parameters)
-        slope = _gradient(mistake_costs, parameters)
+        slope = gradient(mistake_costs, parameters)
     except NeverEnds:
         raise InputError(
             "by these counts a visit might never end: there are too few departures"
@@ -168,7 +168,7 @@ def _times(effect: float, error: float) -> float:
     return (needed * error / effect) ** 2
 
 
-def _gradient(function: Callable[[Array], Array], at: Array) -> Array:
+def gradient(function: Callable[[Array], Array], at: Array) -> Array:
     """Central differences, one-sided where a parameter is at the edge of [0, 1]."""
     columns = []
     for i, value in enumerate(at):

@@ -23,7 +23,8 @@ from ..reading.spec import LogSpec, Reading
 from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
 from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
-from .diagnostics import CASE, Diagnostic, Facts, diagnostics
+from .detection import CASE
+from .diagnostics import Diagnostic, diagnostics
 from .ema import EmaFit, believed, moving_average
 from .joint import JointFit, LatentClasses
 from .sample import Incumbent, Sample, incumbent
@@ -201,10 +202,7 @@ class Fit(Shown):
         adjusted: tuple[AdjustedCosts, ...] = ()
         if model is not None and self.sample is not None:
             adjusted = adjusted_costs(self.sample, model)
-        best = int(np.argmax(self.means))
-        found = diagnostics(
-            Facts(self.n, self.k, best, self.costs, self.leave, self.totals, self.sample)
-        )
+        found = diagnostics(self)
         because = _undecided_because(self.costs, adjusted, found)
         return replace(
             self, model=model, adjusted=adjusted, diagnostics=found,
@@ -256,63 +254,48 @@ class Fit(Shown):
         graded: bool = True,
         by_arm: bool | None = None,
     ) -> Problem:
-        """The fitted problem, ready to be solved and simulated; see `fitted_problem`."""
-        return fitted_problem(self, model, first_step=first_step, graded=graded, by_arm=by_arm)
+        """The fitted problem, ready to be solved and simulated.
+
+        `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
+        probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or
+        in the moving average's fitted start), as in the paper.
+
+        Graded rewards take two values in it, the means of an arm's rewards on either side of the
+        threshold; with `graded` False they are 1 if they are good, else 0.
+
+        If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
+        effects shrunk towards each other as far as the data say, and such that users leave after
+        all arms together as counted; `by_arm` overrules that.
+        """
+        cut = self.threshold if graded else None
+        odds: tuple[float, ...] = ()
+        q = self.q
+        if validation.one_of("model", model, MODELS) == "two-state":
+            if self.by_arm if by_arm is None else by_arm:
+                if self.model is None or self.sample is None:
+                    raise InputError("by_arm = True is not allowed: totals say nothing of arms")
+                odds = self.model.arm_odds
+                q = centred(q, np.array(odds), self.sample.by_cell)
+            user: User = TwoState(*q[2:].tolist())
+            user = ByArm.odds(user, odds) if odds else user
+            user = user if cut is None else Levels(user, (cut,))
+        else:
+            ema = believed(self.ema)
+            user = Ema(theta=ema.theta, leave=ema.curve, start=ema.start)
+        if first_step and self.n[:2].min() > 0:
+            user = OwnFirstStep(user, float(q[0]), float(q[1]), good=cut or 0.0, odds=odds)
+        with warnings.catch_warnings():
+            # A curve with corners is solved to some digits less, still far better than it is known.
+            warnings.filterwarnings("ignore", "the values of", UserWarning)
+            if cut is None:
+                return Problem([arm.good for arm in self.arms], user)
+            rewards = [Discrete(arm.levels, (1.0 - arm.good, arm.good)) for arm in self.arms]
+            return Problem(rewards=rewards, user=user)
 
     def to_dict(self) -> dict[str, Any]:
         data = renderer(self).data
         assert data is not None
         return data(self)
-
-
-def fitted_problem(
-    fit: Fit,
-    model: str = "two-state",
-    *,
-    first_step: bool = True,
-    graded: bool = True,
-    by_arm: bool | None = None,
-) -> Problem:
-    """The problem that a log describes.
-
-    `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
-    probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or in
-    the moving average's fitted start), as in the paper.
-
-    Graded rewards take two values in it, the means of an arm's rewards on either side of the
-    threshold; with `graded` False they are 1 if they are good, else 0.
-
-    If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
-    effects shrunk towards each other as far as the data say, and such that users leave after all
-    arms together as counted; `by_arm` overrules that.
-    """
-    cut = fit.threshold if graded else None
-    odds: tuple[float, ...] = ()
-    q = fit.q
-    if validation.one_of("model", model, MODELS) == "two-state":
-        if by_arm if by_arm is not None else fit.by_arm:
-            if fit.model is None or fit.sample is None:
-                raise InputError("by_arm = True is not allowed: totals say nothing of arms")
-            odds = fit.model.arm_odds
-            q = centred(q, np.array(odds), fit.sample.by_cell)
-        user: User = TwoState(*q[2:].tolist())
-        if odds:
-            user = ByArm.odds(user, odds)
-        if cut is not None:
-            user = Levels(user, (cut,))
-    else:
-        ema = believed(fit.ema)
-        user = Ema(theta=ema.theta, leave=ema.curve, start=ema.start)
-    if first_step and fit.n[:2].min() > 0:
-        first0, first1 = q[:2].tolist()
-        user = OwnFirstStep(user, first0, first1, good=0.0 if cut is None else cut, odds=odds)
-    with warnings.catch_warnings():
-        # A curve with corners is solved to some digits less, still far better than it is known.
-        warnings.filterwarnings("ignore", "the values of", UserWarning)
-        if cut is None:
-            return Problem([arm.good for arm in fit.arms], user)
-        rewards = [Discrete(arm.levels, (1.0 - arm.good, arm.good)) for arm in fit.arms]
-        return Problem(rewards=rewards, user=user)
 
 
 def _check_cells(n: Array, k: Array, name: str) -> None:
