@@ -18,7 +18,7 @@ from .advice import Advice, advise
 from .baseline import Baseline, baseline, cut_off
 from .outcomes import Played
 from .playing import Place, draw_populations, fitted_population, play
-from .worst_cases import WorstCase, worst_cases
+from .worst_cases import KEEPS, worst_cases
 
 DRAWS = 39
 """Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""
@@ -83,8 +83,10 @@ def decide(
     population = cut_off(fitted, fit.totals)
     now = baseline(fit, population)
     drawn = [cut_off(c, fit.totals) for c in draw_populations(fit, draws, seed=seed)]
-    others = worst_cases(fit, fitted, now.rule)
-    cut = [[cut_off(c, fit.totals) for c in v.populations] for v in others]
+    others = {
+        name: [cut_off(c, fit.totals) for c in populations]
+        for name, populations in worst_cases(fit, fitted, now.rule).items()
+    }
     most = int(max(STEPS * min(1.0, MANY / population.arms), FEWEST))
     length = _length(population, now.rule)
     simulated = min(asked, max(1, int(most / length)))
@@ -93,19 +95,19 @@ def decide(
     worlds = [(Place.of([c], now.rule, people), i, 1) for i, c in enumerate(drawn)]
     worlds += [
         (Place.of(populations, now.rule, people), OTHER_RUNS + i * runs, runs)
-        for i, populations in enumerate(cut)
+        for i, populations in enumerate(others.values())
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
     worth = np.array([c.worth_under(now.rule) for c in drawn])
     played = Played(
         policies=policies,
         arms=[arm.name for arm in fit.arms],
-        names=[v.name for v in others],
+        names=list(others),
         draws=np.concatenate(found[:draws]),
         worst_cases=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
-        lost=np.array([_lost(now, v, c[0]) for v, c in zip(others, cut, strict=True)]),
+        lost=np.array([_lost(now, name, c[0]) for name, c in others.items()]),
     )
     return advise(
         fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
@@ -122,10 +124,10 @@ def candidates(case: str) -> list[Policy]:
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
 
 
-def _lost(now: Baseline, case: WorstCase, population: Population) -> float:
+def _lost(now: Baseline, case: str, population: Population) -> float:
     """What the recommender earns in a worst case beyond what its rule does there."""
     earned = population.worth_under(now.rule).reward
-    return max(now.model.reward - earned, 0.0) if case.keeps else 0.0
+    return max(now.model.reward - earned, 0.0) if case == KEEPS else 0.0
 
 
 def _people(fit: Fit, visits: int) -> int:
