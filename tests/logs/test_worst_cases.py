@@ -8,8 +8,8 @@ from worlds import WORLDS, world
 
 import sojourn as sj
 from sojourn.logs import Fit
-from sojourn.logs.deciding.baseline import baseline, cut_off
-from sojourn.logs.deciding.playing import plain_population
+from sojourn.logs.deciding.outcomes import baseline
+from sojourn.logs.deciding.playing import cut_off, plain_population
 from sojourn.logs.deciding.worst_cases import Effects, Evidence, advance, evidence, worst_cases
 from sojourn.logs.model.design import LAYER_OF_STEP
 from sojourn.stats.intervals import Interval

@@ -12,8 +12,7 @@ from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
 from ..model.detection import FORECAST
 from ..model.fitted import Fit
-from .baseline import EVENLY, Baseline
-from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
+from .outcomes import EVENLY, SLIGHT, UNLUCKY, Baseline, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
     UNLUCKY: "the log misleads and luck fails as badly as 1 time in 40",

@@ -15,9 +15,8 @@ from ...users.population import Population
 from ...validation import InputError
 from ..model.fitted import Fit
 from .advice import Advice, advise
-from .baseline import Baseline, baseline, cut_off
-from .outcomes import Played
-from .playing import Place, draw_populations, fitted_population, play
+from .outcomes import Baseline, Played, baseline
+from .playing import Place, cut_off, draw_populations, fitted_population, play
 from .worst_cases import KEEPS, worst_cases
 
 DRAWS = 39

@@ -11,7 +11,7 @@ less variance. Lengths are compared in the same way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,11 @@ from ...stats.intervals import z
 from ...stats.moments import Array
 from ...users.population import Population
 from ..model.fitted import ArmFit, Fit
+from ..model.totals import Totals
+from ..reading import CENSORED
+
+FEW, APART = 30, 60
+"""Visits are cut off by the number of the step, up to `APART`, while `FEW` are there."""
 
 BEST = 6
 """The row of the best arm's mean in `Fit.covariance`, after the six leave probabilities."""
@@ -76,6 +81,29 @@ def plain_population(fit: Fit) -> Population:
     edge = (fit.n > 0) & ((fit.k == 0) | (fit.k == fit.n))
     q = np.where(edge, (fit.k + 0.5) / (fit.n + 1.0), fit.q)
     return _tables(fit, q, np.array([arm.good for arm in fit.arms]))
+
+
+def cut_off(population: Population, totals: Totals | None) -> Population:
+    """The population, with visits cut off after a step as often as in the log.
+
+    So nothing is said of what people would do beyond the end of their visits. To a policy such a
+    visit is over.
+    """
+    if totals is None or totals.censored == 0:
+        return population
+    ends = totals.steps.sum(axis=(0, 2, 3)).astype(float)  # step, end
+    apart = np.flatnonzero(ends.sum(axis=1) >= FEW)[:APART]
+    last = int(apart[-1]) if apart.size else 0
+    ends = np.concatenate([ends[:last], ends[last:].sum(axis=0, keepdims=True)])
+    cut = ends[:, CENSORED] / ends.sum(axis=1)
+    # Steps up to the last one are layers of their own.
+    steps = np.arange(1, max(population.horizon, last + 1) + 1)
+    layer = np.array([population.layer(int(step)) for step in steps])
+    begins = (np.diff(layer, prepend=-1) != 0) | (steps <= last + 1)
+    refined = population.in_layers(np.cumsum(begins) - 1)
+    goes = 1.0 - cut[np.minimum(steps[begins], last + 1) - 1]
+    leave = 1.0 - (1.0 - refined.leave) * goes[:, None, None, None]
+    return replace(refined, leave=leave)
 
 
 def _tables(fit: Fit, q: Array, means: Array) -> Population:
