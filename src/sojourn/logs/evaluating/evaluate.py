@@ -31,7 +31,7 @@ from .diagnostics import check_propensities, diagnostics
 from .model import fit_model
 from .solution import PolicyInModel, Solution, check_model
 from .trajectories import Estimate, Floats, Trajectories, estimate, trajectories
-from .weights import Reach, Weights, reach, weigh
+from .weights import Reach, Weights, mean_and_shares, reach, weigh
 
 OF_WEIGHTS: dict[str, Callable[[Weights, bool], tuple[float, Floats]]] = {
     "PDIS": Weights.pdis,
@@ -203,9 +203,7 @@ class Task:
         """The fitted value of each visit plus its weighted residuals."""
         solution = self.solutions[of_reward]
         rows = self.weights.after * solution.residuals()
-        total = solution.opening + self.log.by_visit(rows)
-        mean = float(total.mean())
-        return mean, (total - mean) / total.size
+        return mean_and_shares(solution.opening + self.log.by_visit(rows))
 
 
 def _estimate(task: Task, method: str, of_reward: bool, z: float) -> Estimate:

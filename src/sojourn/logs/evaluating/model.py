@@ -109,7 +109,8 @@ def _pull(parts: Sequence[tuple[Floats, Floats]], pooled: Floats, squares: Float
     free = seen.sum() - seen.any(axis=0).sum()
     if free <= 0:
         return np.inf
-    excess = float((off[seen] ** 2 / noise[seen]).sum()) / free - 1.0
+    squared = np.divide(off**2, noise, out=np.zeros_like(off), where=seen)
+    excess = float(squared.sum(axis=0).sum()) / free - 1.0  # whatever the order of the arms
     rows_each = np.diagonal(squares, axis1=1, axis2=2)[seen].mean()
     return float(rows_each / excess) if excess > 0.0 else np.inf
 

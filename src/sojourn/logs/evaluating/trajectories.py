@@ -110,8 +110,7 @@ class Trajectories:
 
     def until(self, step: int) -> "Trajectories":
         """The same log with at most this many steps of each visit."""
-        kept = self.step < step
-        sizes = np.minimum(self.length, step)
+        kept, sizes = self.step < step, np.minimum(self.length, step)
         rows = ("arm", "reward", "left", "censored", "propensity", "state", "stated")
         columns = {name: getattr(self, name) for name in rows}
         cut: dict[str, Any] = {n: None if c is None else c[kept] for n, c in columns.items()}
@@ -205,9 +204,8 @@ def _ordered(rows: Rows) -> dict[str, NDArray[Any]]:
 
 def _known(rows: Rows, reading: Reading) -> Flags:
     """Which steps are known, and all before them in their visit."""
-    lacking = np.array([arm is None for arm in rows["arm"]]) | np.isnan(
-        rows["reward"].astype(float)
-    )
+    no_arm = np.array([arm is None for arm in rows["arm"]])
+    lacking = no_arm | np.isnan(rows["reward"].astype(float))
     if "propensity" in rows:
         none = np.isnan(rows["propensity"].astype(float))
         if none.any() and reading.spec.bad == "refuse":
@@ -216,11 +214,9 @@ def _known(rows: Rows, reading: Reading) -> Flags:
                 "it in, or give bad='skip' to end visits there"
             )
         lacking = lacking | none
-    before = np.cumsum(lacking)
-    first = np.flatnonzero(np.diff(rows["visit"], prepend=-1))
-    at_start = (before - lacking)[first]
-    lengths = np.diff(np.append(first, lacking.size))
-    return np.asarray(before - np.repeat(at_start, lengths) == 0)
+    before, first = np.cumsum(lacking), np.flatnonzero(np.diff(rows["visit"], prepend=-1))
+    at_start = np.repeat((before - lacking)[first], np.diff(np.append(first, lacking.size)))
+    return np.asarray(before == at_start)
 
 
 def _numbered(

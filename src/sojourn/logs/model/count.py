@@ -67,11 +67,11 @@ def _arms(table: Any, spec: LogSpec, name: str) -> tuple[Arms, Any]:
         **pairs,
     )
     everything = fetched(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
-    least = spec.min_pulls or enough(int(everything["pulls"][0]))
+    every_arm, steps = int(everything["arms"][0]), int(everything["pulls"][0])
+    least = spec.min_pulls or enough(steps)
     kept = every.filter(every.pulls >= least)
     rows = fetched(kept.order_by("arm"))
     order = np.argsort(rows["arm"].astype(str), kind="stable")
-    every_arm = int(everything["arms"][0])
     _check_arms(rows, every_arm, least, spec, name)
     rest = every.filter(every.pulls < least)
     others = fetched(

@@ -1,11 +1,13 @@
-"""Where a log does not look like the model: one table of diagnostics.
+"""Where a log does not look like the model.
 
-A row of `CHECKS` has the name of a diagnostic, how it is detected, what it says, and what does not
-stand with it. A new diagnostic is a new row.
+A diagnostic is a row of `CHECKS`, which says how it is detected, and a table of `diagnostics.toml`,
+which has its sentences and what does not stand with it.
 """
 
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from math import expm1
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,13 @@ import numpy as np
 from ...stats.moments import Array
 from .costs import bracketed
 from .design import LAYERS, layers
-from .detection import CASE, FORECAST, Found, apart, confounding, few_decide, reverse_causation
+from .detection import Found, apart, confounding, few_decide, reverse_causation
 from .totals import CELLS, USER_SUMS, Totals
 
 if TYPE_CHECKING:
     from .fitted import Fit
+
+WORDS = tomllib.loads(files(__package__).joinpath("diagnostics.toml").read_text("utf-8"))
 
 FEW_STEPS, FEW_LEFT, FEW_USERS = 100, 10, 30
 """Cells, and logs, with less than this are called small."""
@@ -49,7 +53,7 @@ class Diagnostic:
     """One warning: a name, what was seen, in numbers, and what it means for the decision.
 
     A `note` says what cannot be known, and is no alarm. `spoils` names what does not stand with it:
-    the `CASE`, or any `FORECAST` of what a change would do.
+    the case, or any forecast of what a change would do.
 
     >>> print(Diagnostic("few departures", "3 people left", "the intervals are wide"))
     3 people left: the intervals are wide
@@ -63,35 +67,6 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{self.seen}: {self.meaning}"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A kind of diagnostic.
-
-    `detect` yields, for each time that it applies, the values of the placeholders in both
-    sentences; "spoils" among them overrules that of the row. It is called with the fit as counted,
-    or with what it `needs` of it: the totals, or the sample. Published totals have neither.
-    """
-
-    name: str
-    needs: str
-    detect: Callable[[Any], Found]
-    seen: str
-    meaning: str
-    note: bool = False
-    spoils: str = ""
-
-    def __call__(self, fit: "Fit") -> Iterator[Diagnostic]:
-        known = getattr(fit, self.needs) if self.needs else fit
-        for found in self.detect(known) if known is not None else ():
-            said = (self.seen.format_map(found), self.meaning.format_map(found))
-            yield Diagnostic(self.name, *said, self.note, found.get("spoils", self.spoils))
-
-
-def diagnostics(fit: "Fit") -> tuple[Diagnostic, ...]:
-    """All that apply to a fit as counted, the gravest first."""
-    return tuple(diagnostic for check in CHECKS for diagnostic in check(fit))
 
 
 def _improper(fit: "Fit") -> Found:
@@ -208,9 +183,10 @@ def _spikes(totals: Totals) -> Found:
         ):
             times = k[i] / expected if expected else np.inf  # nobody leaves at the lengths around
             than = f"{times:.1f} times its" if expected else "none at"
-            found.append((times, f"{k[i] / visits:.0%} after {i + 1} steps ({than} neighbours)"))
+            words = f"{k[i] / visits:.0%} after {i + 1} steps ({than} neighbours)"
+            found.append((times, i, words))
     if found:
-        yield {"lengths": ", ".join(words for _, words in sorted(found, reverse=True)[:3])}
+        yield {"lengths": ", ".join(words for *_, words in sorted(found, reverse=True)[:3])}
 
 
 def _repeats(totals: Totals) -> Found:
@@ -242,94 +218,33 @@ def _unknown_at_the_end(totals: Totals) -> Found:
         yield {"last": last, "before": before}
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        "improper", "", _improper,
-        "a wrong item after a {state} costs less than 0: D({state}) = {cost}",
-        "a success there shortens the visit by more than it is worth, so that always showing the "
-        "best-liked arm is not best (Lemma 1 of the paper fails); look first at what counts as a "
-        "reward and as leaving",
-    ),
-    Check(
-        "reverse causation", "", _reverse_causation,
-        "with a reward of 0 the odds of leaving are {now:.3g} times as high, and most so for arms "
-        "that are liked otherwise",
-        "a 0 is written down because people leave (an item left unfinished) in about {share:.0%} "
-        "of departures, rather than being why they leave: when a mistake is cheap cannot be read "
-        "off this log; what a visit of an item is worth can, because that does not depend on which "
-        "of the two came first",
-        spoils=CASE,
-    ),
-    Check(
-        "possible reverse causation", "", _possible_reverse_causation,
-        "with a reward of 0 the odds of leaving are {now:.3g} times as high, a step later "
-        "{before:.3g} times",
-        "whether people leave because of a 0, or a 0 is written down because they leave, cannot be "
-        "told apart in this log",
-        note=True,
-    ),
-    Check(
-        "few users decide", "", few_decide,
-        "{few} of {users:,} users ({names}) make {steps:.0%} of the steps, and without them "
-        "{what}{rest}",
-        "see whether they are people (not robots or testers), and leave them out otherwise",
-    ),
-    Check(
-        "confounding", "sample", confounding,
-        "after a 0 the recommender shows other arms ({arm} in {after_0:.0%} of the steps, after a "
-        "1 in {after_1:.0%}), and then the same arms are liked {how} often (by {by:.2g})",
-        "means of arms are those of different users or moods and cannot be compared as they are; "
-        "{instead}",
-    ),
-    Check(
-        "arms apart", "sample", apart,
-        "arms fall into {groups} groups, and hardly a visit is shown more than one of them (for "
-        "instance {named})",
-        "what differs between groups may be the people who are shown them, and nothing in the log "
-        "says what they would make of the others: decide within a group, or try it on a few visits",
-        spoils=FORECAST,
-    ),
-    Check(
-        "few steps", "", _few_steps,
-        "few departures or steps after some pairs of rewards (departures of steps after {cells})",
-        "intervals that rest on these are rough, those of the costs of mistakes included",
-    ),
-    Check(
-        "few users", "totals", _few_users,
-        "there are only {users} users",
-        "intervals rest on how users differ, and so few do not show it",
-    ),
-    Check(
-        "step number", "totals", _step_number,
-        "the number of the step tells better who leaves than rewards do (it makes what held-out "
-        "users did {step:.2g} % likelier per step, rewards {rewards:.2g} %; the chance to leave is "
-        "{rates})",
-        "users leave by habit or type more than by how the visit goes, and there is little to gain "
-        "from looking at the last reward",
-    ),
-    Check(
-        "spikes", "totals", _spikes,
-        "visits end at certain lengths: {lengths}",
-        "a quota or the end of a lesson ends visits there, not the user; mark them as censored",
-    ),
-    Check(
-        "repeating rewards", "totals", _repeats,
-        "rewards of the same arm repeat within a visit (correlation {correlation:.2f} in "
-        "{pairs:,.0f} pairs, 0 if users and items of an arm were alike)",
-        "users or items differ inside an arm, so part of what looks like the effect of the last "
-        "reward on leaving is who the user is",
-    ),
-    Check(
-        "users differ", "totals", _users_differ,
-        "users' successes vary {ratio:,.3g} times as much as if users were alike",
-        "intervals allow for it; a policy that takes all users for alike learns more slowly than "
-        "in a simulation of such users",
-    ),
-    Check(
-        "unknown at the end", "totals", _unknown_at_the_end,
-        "{last:.1%} of departures have no known reward, of other steps {before:.1%}",
-        "outcomes are lost when people leave, which hides departures after some rewards: the leave "
-        "probabilities here are too low",
-    ),
-)  # fmt: skip
-"""The kinds of diagnostics, the gravest first."""
+CHECKS: dict[str, tuple[str, Callable[[Any], Found]]] = {
+    "improper": ("", _improper),
+    "reverse causation": ("", _reverse_causation),
+    "possible reverse causation": ("", _possible_reverse_causation),
+    "few users decide": ("", few_decide),
+    "confounding": ("sample", confounding),
+    "arms apart": ("sample", apart),
+    "few steps": ("", _few_steps),
+    "few users": ("totals", _few_users),
+    "step number": ("totals", _step_number),
+    "spikes": ("totals", _spikes),
+    "repeating rewards": ("totals", _repeats),
+    "users differ": ("totals", _users_differ),
+    "unknown at the end": ("totals", _unknown_at_the_end),
+}
+"""By name, the gravest first: what a check needs of a fit as counted (all of it, the totals or the
+sample; published totals have neither), and how it detects what its sentences have placeholders for.
+"""
+
+
+def diagnostics(fit: "Fit") -> tuple[Diagnostic, ...]:
+    """All that apply to a fit as counted, the gravest first."""
+    found = []
+    for name, (needs, detect) in CHECKS.items():
+        known, words = getattr(fit, needs) if needs else fit, WORDS[name]
+        for facts in detect(known) if known is not None else ():
+            seen, meaning = (words[part].format_map(facts) for part in ("seen", "meaning"))
+            spoils = facts.get("spoils", words.get("spoils", ""))
+            found.append(Diagnostic(name, seen, meaning, words.get("note", False), spoils))
+    return tuple(found)

@@ -123,11 +123,7 @@ class Fit(Shown):
         ema: bool = False,
         infer: bool = True,
     ) -> "Fit":
-        """The fit to the totals of a log, with intervals clustered by user.
-
-        Without `infer`, only what is counted: no model, effects, diagnostics or case. With `ema`,
-        the moving-average user too.
-        """
+        """The fit to the totals of a log, as `fit` makes it."""
         over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
         under = [USER_SUMS.index(x) for x in (*(f"n {c}" for c in CELLS), "best pulls")]
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
@@ -183,7 +179,7 @@ class Fit(Shown):
     ) -> "Fit":
         """What follows from counts alone."""
         _check_cells(n, k, known["reading"].name)
-        q = _shares(k, n)
+        q = np.divide(k, n, out=np.zeros(6), where=n > 0)
         each = zip(CELLS, q, k, n, covariance.diagonal()[:-1], strict=True)
         leave = {c: Interval(float(p), *share_interval(a, b, v)) for c, p, a, b, v in each}
         best, kept = best_share(arms, covariance[-1, -1], known.get("totals"))
@@ -198,17 +194,14 @@ class Fit(Shown):
 
     def _inferred(self) -> "Fit":
         """With the joint model of the sample, diagnostics, and the case that stands with both."""
-        model = None if self.sample is None else joint_model(self.sample)
-        adjusted: tuple[AdjustedCosts, ...] = ()
-        if model is not None and self.sample is not None:
+        found, fitted = diagnostics(self), self
+        if self.sample is not None:
+            model = joint_model(self.sample)
             adjusted = adjusted_costs(self.sample, model)
-        found = diagnostics(self)
-        because = _undecided_because(self.costs, adjusted, found)
-        return replace(
-            self, model=model, adjusted=adjusted, diagnostics=found,
-            effects=() if model is None else arm_effects(model),
-            case="undecided" if because else self.costs.case, undecided_because=because,
-        )  # fmt: skip
+            fitted = replace(self, model=model, adjusted=adjusted, effects=arm_effects(model))
+        because = _undecided_because(self.costs, fitted.adjusted, found)
+        case = "undecided" if because else self.costs.case
+        return replace(fitted, diagnostics=found, case=case, undecided_because=because)
 
     @classmethod
     def load(cls, path: str | Path) -> "Fit":
@@ -230,7 +223,7 @@ class Fit(Shown):
     @property
     def q(self) -> Array:
         """The six leave probabilities, in the order of `CELLS`; 0 for a cell without steps."""
-        return _shares(self.k, self.n)
+        return np.divide(self.k, self.n, out=np.zeros(6), where=self.n > 0)
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -307,10 +300,6 @@ def _check_cells(n: Array, k: Array, name: str) -> None:
                 f"{name} has no step with previous reward {cell[0]} and reward "
                 f"{cell[1]} whose end is known: the two-state model cannot be fitted"
             )
-
-
-def _shares(k: Array, n: Array) -> Array:
-    return np.divide(k, n, out=np.zeros(6), where=n > 0)
 
 
 def best_share(
