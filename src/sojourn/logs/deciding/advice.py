@@ -166,8 +166,10 @@ def _against(best: CandidateOutcome) -> str:
 
 
 def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> str:
-    reason = f"On average {chosen.name} earns more than the current recommender in every case "
-    reason += "that the log allows"
+    reason = (
+        f"On average {chosen.name} earns more than the current recommender in every case that the "
+        "log allows"
+    )
     reason += "; a single run may lose by bad luck" if chosen.gain.low < 0.0 else ""
     if losers := [o.name for o in outcomes if o.loses]:
         reason += f"; {', '.join(losers)} may earn less"

@@ -11,11 +11,10 @@ from ...engine.steps import NEVER_BACK
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
 from ...simulation.backends import processors
 from ...stats.moments import Array
-from ...users.population import Population
 from ...validation import InputError
 from ..model.fitted import Fit
 from .advice import Advice, advise
-from .outcomes import Baseline, Played, baseline
+from .outcomes import Played, baseline
 from .playing import Place, cut_off, draw_populations, fitted_population, play
 from .worst_cases import KEEPS, worst_cases
 
@@ -87,7 +86,9 @@ def decide(
         for name, populations in worst_cases(fit, fitted, now.rule).items()
     }
     most = int(max(STEPS * min(1.0, MANY / population.arms), FEWEST))
-    length = _length(population, now.rule)
+    # Steps of a visit: those of the recommender, or more if the best arm makes visits longer.
+    rewards, lengths = population.worth_of_arms()
+    length = max(now.model.length, float(lengths[np.argmax(rewards)]))
     simulated = min(asked, max(1, int(most / length)))
     runs = runs or int(np.clip(2.0 * most / (simulated * length), *RUNS))
     policies, people = candidates(fit.case), _people(fit, simulated)
@@ -98,6 +99,10 @@ def decide(
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
     worth = np.array([c.worth_under(now.rule) for c in drawn])
+    lost = np.zeros(len(others))
+    if KEEPS in others:  # there the recommender earns what its rule does not
+        earned = others[KEEPS][0].worth_under(now.rule).reward
+        lost[list(others).index(KEEPS)] = max(now.model.reward - earned, 0.0)
     played = Played(
         policies=policies,
         arms=[arm.name for arm in fit.arms],
@@ -106,7 +111,7 @@ def decide(
         worst_cases=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
-        lost=np.array([_lost(now, name, c[0]) for name, c in others.items()]),
+        lost=lost,
     )
     return advise(
         fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
@@ -114,19 +119,9 @@ def decide(
 
 
 def candidates(case: str) -> list[Policy]:
-    """Who is tried: those that need to know nothing, and the gate of the case.
-
-    >>> [policy.label for policy in candidates("opposite")][3:]
-    ['Visit IMED', 'Visit Thompson', 'KL-ULCB, opposite']
-    """
-    gates = [gate for name, gate in GATES.items() if name == case]
+    """Who is tried: those that need to know nothing, and the gate of the case."""
+    gates = [GATES[case]] if case in GATES else []
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
-
-
-def _lost(now: Baseline, case: str, population: Population) -> float:
-    """What the recommender earns in a worst case beyond what its rule does there."""
-    earned = population.worth_under(now.rule).reward
-    return max(now.model.reward - earned, 0.0) if case == KEEPS else 0.0
 
 
 def _people(fit: Fit, visits: int) -> int:
@@ -138,12 +133,6 @@ def _people(fit: Fit, visits: int) -> int:
         return NEVER_BACK
     own = fit.model.visits
     return max(1, round(float(visits * own.sum() / (own @ own))))
-
-
-def _length(population: Population, rule: Array) -> float:
-    """Steps of a visit: those of the recommender, or more if the best arm makes visits longer."""
-    rewards, lengths = population.worth_of_arms()
-    return max(population.worth_under(rule).length, float(lengths[np.argmax(rewards)]))
 
 
 def _play(

@@ -16,7 +16,6 @@ from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...users.population import Population, Worth
 from ..model.fitted import Fit
-from ..model.sample import Sample
 from .playing import GAIN, LONGER, PULLS, VISITS
 
 LOGGED, EVENLY = "the log's own recommender", "every arm equally often"
@@ -74,9 +73,13 @@ def baseline(fit: Fit, population: Population) -> Baseline:
         rule = np.full((3, len(names)), 1.0 / len(names))
         shares = dict.fromkeys(names, 1.0 / len(names))
         return Baseline(EVENLY, rule, shares, population.worth_under(rule))
-    present, reward = fit.incumbent, fit.incumbent.reward
+    present, reward, sample = fit.incumbent, fit.incumbent.reward, fit.sample
     if fit.threshold is not None:  # graded: the population has shares of good rewards
-        reward = _good(fit.sample)
+        good = np.bincount(sample.user, sample.reward == 1).astype(float)
+        own = np.bincount(sample.user[sample.step == 1], minlength=sample.users)
+        mean = float(good.sum() / own.sum())
+        error = np.linalg.norm(good - mean * own) / own.sum() * np.sqrt(sample.share)
+        reward = Interval.from_error(mean, float(error), least=0.0)
     return Baseline(
         name=LOGGED,
         rule=present.rule,
@@ -86,15 +89,6 @@ def baseline(fit: Fit, population: Population) -> Baseline:
         length=present.length,
         censored=fit.totals.censored / fit.totals.visits,
     )
-
-
-def _good(sample: Sample) -> Interval:
-    """Good rewards per visit, clustered by user."""
-    good = np.bincount(sample.user, sample.reward == 1).astype(float)
-    own = np.bincount(sample.user[sample.step == 1], minlength=sample.users)
-    mean = float(good.sum() / own.sum())
-    error = float(np.linalg.norm(good - mean * own) / own.sum() * np.sqrt(sample.share))
-    return Interval.from_error(mean, error, least=0.0)
 
 
 @dataclass(frozen=True)
@@ -215,9 +209,6 @@ def over_draws(values: Array) -> Interval:
 
     An end is the order statistic of rank (n + 1) / 40 on its side: with 39 draws the least and the
     greatest, which a further run goes beyond 1 time in 40, whatever the distribution.
-
-    >>> over_draws(np.arange(39.0))
-    Interval(value=19.0, low=0.0, high=38.0)
     """
     low, high = np.percentile(values, [2.5, 97.5], method="weibull").tolist()
     return Interval(float(values.mean()), low, high)
@@ -228,11 +219,6 @@ def without_luck(values: Array, luck: float) -> Interval:
 
     The spread of the runs keeps the share of its variance that is not `luck`, and is widened by
     what luck leaves of the error of the mean.
-
-    >>> without_luck(np.arange(39.0), 0.0)
-    Interval(value=19.0, low=0.0, high=38.0)
-    >>> [round(x, 1) for x in without_luck(np.arange(39.0), 1000.0)]
-    [19.0, 15.4, 22.6]
     """
     middle, low, high = over_draws(values)
     spread = float(np.var(values, ddof=1))

@@ -49,17 +49,11 @@ def fitted_population(fit: Fit) -> Population:
 def draw_populations(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Population, ...]:
     """Populations drawn around the fitted one.
 
-    With controls (`Fit.controlled`) users are drawn anew, and how much arms differ. Without, log
-    odds of the leave probabilities and of the best mean are normal with the fit's covariance,
-    clustered by user; those of the other means are normal with the width of their own intervals.
-    Graded rewards are 1 in them if they are good, else 0. A probability of which all or none of the
-    steps count is drawn from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as
-    known.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> [round(float(c.leave[0, 1, 0, 0, 0]), 3) for c in draw_populations(fit, 3)]
-    [0.352, 0.348, 0.344]
+    With a joint model users are drawn anew, and how much arms differ. Without one, log odds of the
+    leave probabilities and of the best mean are normal with the fit's covariance, clustered by
+    user; those of the other means are normal with the width of their own intervals. Graded rewards
+    are 1 if they are good, else 0. A probability of which all or none of the steps count is drawn
+    from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as known.
     """
     validation.whole("draws", draws, 1)
     rng = np.random.default_rng([validation.whole("seed", seed, 0, 2**63 - 1), 6])
@@ -70,13 +64,7 @@ def draw_populations(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Population
 
 
 def plain_population(fit: Fit) -> Population:
-    """One kind of people, who leave as counted by the last two rewards, whatever they are shown.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> plain_population(fit).leave[0, 1, 0].round(3).tolist()
-    [[0.347, 0.079], [0.539, 0.063]]
-    """
+    """One kind of people, who leave as counted by the last two rewards, whatever they are shown."""
     # What was never, or always, seen to leave is half a step away from that.
     edge = (fit.n > 0) & ((fit.k == 0) | (fit.k == fit.n))
     q = np.where(edge, (fit.k + 0.5) / (fit.n + 1.0), fit.q)
@@ -213,14 +201,6 @@ def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: i
     """What one run of at most `visits` visits and `most` steps adds up to.
 
     A visit that is cut off counts as if the rule had gone on with it.
-
-    >>> import sojourn as sj
-    >>> from sojourn.users.population import always
-    >>> leave = np.full((1, 1, 2, 2, 2), 0.5)
-    >>> users = Population(np.ones(1), np.array([[0.8, 0.4]]), leave, np.array([0, 0]))
-    >>> made = play(Place.of([users], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
-    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps per visit, 0.4 more at each
-    0.8
     """
     arms, parts = place.populations[0].arms, len(place.populations)
     policy.check_arms(arms)

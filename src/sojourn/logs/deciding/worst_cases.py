@@ -175,12 +175,6 @@ def worst_cases(fit: Fit, population: Population, rule: Array) -> dict[str, tupl
     """All worst cases of a fitted population, each with one that replaces it, or several in turn.
 
     `rule` is that of the log's recommender.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> from sojourn.logs.deciding.playing import plain_population
-    >>> list(worst_cases(fit, plain_population(fit), np.full((3, 2), 0.5)))
-    ['arms', 'users', 'drift', 'fatigue']
     """
     population, sample = population.in_layers(LAYER_OF_STEP), fit.sample
     seen = None if sample is None else evidence(sample, population, rule)

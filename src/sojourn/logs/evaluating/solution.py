@@ -144,9 +144,8 @@ class PolicyInModel:
         """The expected total reward of a visit, or its expected length."""
         which, chances, opening = self._first
         grid_chances, both, moves = self._later
-        means, size = self.model.means, self.grid.size
-        earned = grid_chances @ means if of_reward else np.ones(size)
-        weight = np.bincount(which) / which.size
+        means = self.model.means if of_reward else np.ones(self.model.means.size)
+        earned, weight = grid_chances @ means, np.bincount(which) / which.size
         lose, win = (weight * b.going_on @ hats(b.onward, self.grid) for b in opening)
         entry = lose + win
         if self.max_steps is None:
@@ -154,8 +153,8 @@ class PolicyInModel:
             later = [(entry @ self._fundamental, to_go)]
         else:
             to_go, later = _up_to(moves, earned, entry, self.max_steps)
-        now = chances @ means if of_reward else np.ones(len(chances))
-        value = now + sum(b.going_on * np.interp(b.onward, self.grid, to_go) for b in opening)
+        later_on = (b.going_on * np.interp(b.onward, self.grid, to_go) for b in opening)
+        value = chances @ means + sum(later_on)
         stages = [Stage(chances, weight, opening, to_go)]
         stages += [Stage(grid_chances, occupancy, both, then) for occupancy, then in later]
         return Solution(self.model, of_reward, stages, value[which], self.grid)

@@ -268,10 +268,6 @@ def estimate(
     """With the influence of the visits of one user added up, so that errors are clustered.
 
     `user` is that of each visit. With `skewed` the interval is corrected for skewness.
-
-    >>> found = estimate(np.array([0, 0, 1]), 1.0, np.array([0.1, 0.2, -0.3]), z=2.0)
-    >>> round(found.std_error, 6), round(found.high, 6)
-    (0.6, 2.2)
     """
     by_user = np.bincount(user, influence)
     few = by_user.size / max(by_user.size - 1, 1)

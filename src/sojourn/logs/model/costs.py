@@ -147,11 +147,7 @@ def costs_of(d: Array, spread: Array) -> Costs:
 
 
 def bracketed(interval: Interval) -> str:
-    """Four digits of the value and, in brackets, of the ends.
-
-    >>> bracketed(Interval(1.0661, 1.00849, 1.127))
-    '1.066 [1.008, 1.127]'
-    """
+    """Four digits of the value and, in brackets, of the ends."""
     return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
 
 

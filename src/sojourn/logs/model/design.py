@@ -169,11 +169,6 @@ def centred(chances: Array, odds: Array, weights: Array) -> Array:
     """Chances that, with `odds` added by arm, are those given on average over the arms.
 
     `weights` are the steps by [chance, arm].
-
-    >>> base = centred(np.array([0.3]), np.array([1.0, -1.0]), np.array([[1.0, 1.0]]))
-    >>> shifted = 1 / (1 + (1 / base - 1) * np.exp(-np.array([1.0, -1.0])))
-    >>> round(float(shifted.mean()), 12)
-    0.3
     """
     inside = (chances > 0.0) & (chances < 1.0) & (weights.sum(axis=1) > 0.0)
     wanted = np.where(inside, chances, 0.5)

@@ -60,15 +60,8 @@ class Paths:
     def of(cls, sample: Sample) -> "Paths":
         near = np.flatnonzero(sample.step <= REACH)
         visit, step = sample.visit[near], sample.step[near]
-        length = np.bincount(visit, minlength=sample.visits)
-        rank = np.empty(sample.visits, np.int64)
-        rank[np.argsort(-length, kind="stable")] = np.arange(sample.visits)
-        reach = int(length.max())
-        active = sample.visits - np.cumsum(np.bincount(length, minlength=reach + 1))[:-1]
-        begins = np.concatenate([[0], np.cumsum(active)])
-        rows = np.empty(near.size, np.int64)
-        rows[begins[step - 1] + rank[visit]] = near
-        return cls(sample, rows, begins)
+        order = np.lexsort((visit, -np.bincount(visit)[visit], step))
+        return cls(sample, near[order], np.cumsum(np.bincount(step)))
 
     @cached_property
     def value(self) -> Array:
@@ -186,12 +179,7 @@ class Additive(NamedTuple):
 
 @jitable
 def make_fall(value: Array, weight: Array) -> None:
-    """Turn a sequence into the nonincreasing one nearest in weighted squares: pool what rises.
-
-    >>> q = np.array([0.5, 0.25, 0.75, 0.125])
-    >>> make_fall(q, np.array([2.0, 1.0, 1.0, 1.0])); q.tolist()
-    [0.5, 0.5, 0.5, 0.125]
-    """
+    """Turn a sequence into the nonincreasing one nearest in weighted squares: pool what rises."""
     size = value.size
     mean, mass, last = np.empty(size), np.empty(size), np.empty(size, np.int64)
     blocks = 0

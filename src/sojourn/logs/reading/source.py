@@ -236,10 +236,6 @@ def find(source: str | Path | Sequence[str | Path]) -> tuple[list[str], str]:
     """The files of a path, a pattern such as ``logs/*/part.parquet``, a folder, or a list of these.
 
     All of one format and in their order, and what to call them.
-
-    >>> find("nowhere/*.csv")
-    Traceback (most recent call last):
-    sojourn.InputError: nowhere/*.csv cannot be read: there is no such file
     """
     given = [source] if isinstance(source, str | Path) else list(source)
     if not given or not all(isinstance(one, str | Path) for one in given):

@@ -170,11 +170,7 @@ class Reading:
 
 
 def seconds(name: str, value: str | float) -> float:
-    """A length of time in seconds, from a number or a text such as "30min".
-
-    >>> seconds("gap", "30min"), seconds("gap", 90)
-    (1800.0, 90.0)
-    """
+    """A length of time in seconds, from a number or a text such as "30min"."""
     text = str(value).strip() if not isinstance(value, bool) else ""
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*?)s?", text)
     unit = GAPS.get(found[2] or "s") if found else None
@@ -209,10 +205,6 @@ def resolve(spec: LogSpec, available: Iterable[str]) -> Reading:
 
     A guessed column of steps that has another name than "step", such as "position", may be a place
     in a list: times go first then.
-
-    >>> found = resolve(LogSpec(arm="genre"), ["Session_ID", "genre", "liked", "year"])
-    >>> found.guessed, found.spec.arm
-    ({'visit': 'Session_ID', 'reward': 'liked'}, 'genre')
     """
     names = list(available)
     for role, column in spec.roles.items():

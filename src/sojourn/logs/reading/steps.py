@@ -127,24 +127,21 @@ def _steps(table: Any, reading: Reading, until: float | None) -> Any:
         last=table.visit.lead().over(here).isnull(),
         tied=ibis.and_(*(c == c.lag().over(here) for c in told)) if told else ibis.literal(False),
     )
+    on, left, censored = (ibis.literal(code, "int8") for code in (ON, LEFT, CENSORED))
+    end = table.last.ifelse(left, on)
+    if "gone" in table.columns:
+        end = ibis.cases((~table.last, on), (table.gone, left), else_=censored)
     return table.select(
         *("user", "visit", "arm", *extra),
         bucket=_bucket(table.user).cast("int16"),
         step=table.number.cast("int32"),
         previous=table.previous.cast("int8"),
         reward=table.reward.cast("int8"),
-        end=_end(table),
+        end=end,
         same=ibis.coalesce(table.same, ibis.literal(False)),
         early=table.marked & ~table.last if "marked" in table.columns else ibis.literal(False),
         tied=ibis.coalesce(table.tied, ibis.literal(False)),
     )
-
-
-def _end(table: Any) -> Any:
-    on, left, censored = (ibis.literal(code, "int8") for code in (ON, LEFT, CENSORED))
-    if "gone" not in table.columns:
-        return table.last.ifelse(left, on)
-    return ibis.cases((~table.last, on), (table.gone, left), else_=censored)
 
 
 def _merge(table: Any, spec: LogSpec) -> Any:

@@ -72,14 +72,7 @@ class Picture:
 
 
 def pictures(fit: Fit, advice: Advice) -> Iterator[Picture]:
-    """All pictures that this fit and this advice have something for.
-
-    >>> from sojourn.logs import decide
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178], visits=1200)
-    >>> [p.name for p in pictures(fit, decide(fit, visits=40, runs=4))]
-    ['leave', 'costs', 'gain']
-    """
+    """All pictures that this fit and this advice have something for."""
     yield _leave(fit)
     if fit.ema is not None and fit.ema.believed:
         yield _average(fit.ema)

@@ -45,8 +45,15 @@ def text(found: Shown) -> str:
 
 def fit_parts(fit: Fit) -> list[Part]:
     """The one-screen answer."""
-    parts: list[Part] = [*_heading(fit), "", leave_table(fit), ""]
-    if fit.totals is not None:
+    heading, totals = f"{fit.reading.name}:", fit.totals
+    if totals is not None:
+        heading += (
+            f" {int(totals.steps.sum()):,} steps, {fit.visits:,} visits "
+            f"({totals.censored:,} censored), {fit.users:,} users"
+        )
+    parts: list[Part] = [*map(paragraph, (heading, *reading_lines(fit.reading)))]
+    parts += ["", leave_table(fit), ""]
+    if totals is not None:
         parts += [arms_table(fit, SHOWN), *([paragraph(EXPLAINED)] if fit.effects else []), ""]
         parts += [paragraph(_moving_average(fit.ema)), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
@@ -75,17 +82,6 @@ def alternatives_table(alternatives: tuple[Alternative, ...]) -> Table:
         shown = ("", "") if ratio is None else cells(ratio, ".3f")
         rows.append((a.name, f"{a.visits:,}", *counts, *shown, a.case))
     return Table(headings, rows, left=(0,))
-
-
-def _heading(fit: Fit) -> list[str]:
-    reading, totals = fit.reading, fit.totals
-    line = f"{reading.name}:"
-    if totals is not None:
-        line += (
-            f" {int(totals.steps.sum()):,} steps, {fit.visits:,} visits "
-            f"({totals.censored:,} censored), {fit.users:,} users"
-        )
-    return list(map(paragraph, (line, *reading_lines(reading))))
 
 
 def reading_lines(reading: Reading) -> list[str]:
