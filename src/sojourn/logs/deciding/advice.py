@@ -27,12 +27,6 @@ WHERE: Mapping[str, str] = {
 NOTABLE = 0.01
 """The share of rewards from which on a difference between log and model is told."""
 
-FACTS = ("name", "reason", "verdict", "visits", "asked", "arms", "draws", "runs", "seed")
-INTERVALS = (
-    "reward", "length", "gain", "average", "share", "longer", "over_kl_ucb", "worst_cases",
-    "shares",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Advice(Shown):
@@ -78,14 +72,14 @@ class Advice(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [
-            {"policy": policy_data(o.policy, o.name)}
-            | {n: getattr(o, n) for n in INTERVALS}
-            | {"worst": {"case": o.worst, "gain": o.worst_gain}, "loses": o.loses}
+            {**vars(o), "policy": policy_data(o.policy, o.name), "loses": o.loses}
+            | {"worst": {"case": o.worst, "gain": o.worst_gain}}
             for o in self.outcomes
         ]
         incumbent = {**vars(self.incumbent), "missed": self.incumbent.missed}
-        facts = {name: getattr(self, name) for name in FACTS}
-        return plain({**facts, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
+        found = {**vars(self), "name": self.name, "verdict": self.verdict}
+        del found["policy"]
+        return plain({**found, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
 
 
 def advise(

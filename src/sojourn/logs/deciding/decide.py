@@ -34,7 +34,7 @@ SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
 mistakes are cheap, then what is simpler."""
 
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
-"""By the case of the fit, the policy that has to be told it."""
+"""By the case of the fit, the policy that is made for it."""
 
 OTHER_RUNS = 1_000_000
 """Runs in worst cases are numbered from here on."""
@@ -119,7 +119,7 @@ def decide(
 
 
 def candidates(case: str) -> list[Policy]:
-    """Who is tried: those that need to know nothing, and the gate of the case."""
+    """Policies that need no knowledge of the case, and the one that is made for this case."""
     gates = [GATES[case]] if case in GATES else []
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
 

@@ -144,7 +144,7 @@ class CandidateOutcome:
 
     @property
     def pays(self) -> bool:
-        """Whether it never loses, and its gain is sure to be worth a change."""
+        """Whether it never loses, and its gain is large enough to be worth a change."""
         slight = SLIGHT * (self.reward.value - self.gain.value)
         return not self.loses and self.average.low > slight
 

@@ -46,7 +46,7 @@ PARTS = 8
 FEW_PULLS, ROUNDS = 30, 20
 
 LEAST = 0.5
-"""Departures that are added on either side, so that an arm nobody left after has an effect too."""
+"""Departures that are added on either side: an arm without departures then has an effect too."""
 
 Codes = NDArray[np.int64]
 
@@ -155,7 +155,7 @@ def expectations(population: Population, rule: Array) -> tuple[Array, Array]:
     leave = np.empty((population.horizon, population.arms, 2, 2))
     odds = np.stack([1.0 - population.means, population.means], axis=-1)  # kind, arm, reward
     for step in range(1, population.horizon + 1):
-        # A state that nobody is in yet has the kinds of all.
+        # A state without users yet has the kinds of all.
         weight = np.where(there.sum(axis=0) > 1e-12, there, there.sum(axis=1, keepdims=True))
         going = population.leave[:, population.layer(step)]  # kind, arm, previous, reward
         mass = np.einsum("kp,kar->apr", weight, odds)

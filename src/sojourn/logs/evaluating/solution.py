@@ -44,10 +44,6 @@ class Branch(NamedTuple):
     onward: Floats
 
     @property
-    def chance(self) -> Floats:
-        return np.asarray(self.joint.sum(axis=1))
-
-    @property
     def going_on(self) -> Floats:
         return np.asarray((self.joint * self.stay).sum(axis=1))
 
@@ -256,24 +252,27 @@ def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
     """Refuse a model that was fitted to too few steps of the kind that the policy makes."""
     log, total = model.log, np.sum([stage.occupancy.sum() for stage in stages])
     plays = np.sum([stage.occupancy @ stage.chances for stage in stages], axis=0) / total
-    for arm in np.flatnonzero((plays >= MIN_SHARE) & (model.pulls < MIN_STEPS)):
-        raise InputError(
-            f"there is too little overlap: {plays[arm]:.0%} of the policy's steps are with arm "
-            f"{log.arms[arm]!r}, which the log has {model.pulls[arm]:.0f} times, and at least "
-            f"{MIN_STEPS} are needed"
-        )
-    if log.theta < 1.0:
-        return
-    seen = np.bincount(log.place(log.state, log.reward)[~log.censored].astype(int), minlength=4)
-    steps = [
-        np.bincount(b.place.astype(int), stage.occupancy * b.chance, 4)
-        for stage in stages
-        for b in stage.branches
+    made = [
+        (share, seen, f"with arm {log.arms[arm]!r}", "")
+        for arm, (share, seen) in enumerate(zip(plays, model.pulls, strict=True))
     ]
-    share = np.sum(steps, axis=0) / total
-    for cell in np.flatnonzero((share >= MIN_SHARE) & (seen < MIN_STEPS)):
-        raise InputError(
-            f"there is too little overlap: {share[cell]:.0%} of the policy's steps are in state "
-            f"{cell // 2} with reward {cell % 2}, which the log has {seen[cell]} times with a "
-            f"known end, and at least {MIN_STEPS} are needed"
-        )
+    if log.theta == 1.0:
+        cells = log.place(log.state, log.reward)[~log.censored].astype(int)
+        steps = [
+            np.bincount(b.place.astype(int), stage.occupancy * b.joint.sum(axis=1), 4)
+            for stage in stages
+            for b in stage.branches
+        ]
+        shares = np.sum(steps, axis=0) / total
+        made += [
+            (share, seen, f"in state {cell // 2} with reward {cell % 2}", " with a known end")
+            for cell, (share, seen) in enumerate(
+                zip(shares, np.bincount(cells, minlength=4), strict=True)
+            )
+        ]
+    for share, seen, where, known in made:
+        if share >= MIN_SHARE and seen < MIN_STEPS:
+            raise InputError(
+                f"there is too little overlap: {share:.0%} of the policy's steps are {where}, "
+                f"which the log has {seen:.0f} times{known}, and at least {MIN_STEPS} are needed"
+            )

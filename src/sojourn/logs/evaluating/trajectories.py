@@ -38,7 +38,7 @@ class Trajectories:
     reward: Floats
     left: Flags
     censored: Flags
-    """Whether the log stops here, so that nobody knows whether the user left."""
+    """Whether the log stops here, so that it is not known whether the user left."""
     propensity: Floats | None
     first: Ints
     user: Ints

@@ -109,7 +109,7 @@ def unit_of(raw: Any, spec: LogSpec) -> tuple[float, list[str]]:
     if smallest != largest:
         raise InputError(
             f"{spec.time} has times from {low:g} to {high:g}, as if in different units: "
-            "mend them, or give time_unit"
+            "fix them, or give time_unit"
         )
     if largest == "s":
         return 1.0, []

@@ -97,9 +97,9 @@ def _is_graded(marked: Any) -> bool:
 
 
 def log_end(events: Events, spec: LogSpec) -> float | None:
-    """Until when the log was kept, in seconds; None if nobody knows.
+    """The end of the log in seconds: as given or, where a gap ends visits, its last moment.
 
-    That is as given or, where visits are cut by a gap, the last moment of the log.
+    None if neither is known.
     """
     if spec.log_end == NEVER or (spec.log_end is None and spec.gap is None):
         return None
